@@ -1,7 +1,7 @@
 """Numbers as LLVM 23 writes them, and compilers built on it, in the notation that older LLVMs read.
 
-It writes bits as `f0x3F800000`, and decimals that are rounded to their type (`float 1.002960e+00`), where older ones
-demand decimals that are exact.
+It writes bits as `f0x3F800000`, infinities as `-inf` and quiet NaNs as `+qnan`, and decimals that are rounded to their
+type (`float 1.002960e+00`), where older ones demand decimals that are exact.
 """
 
 from __future__ import annotations
@@ -9,13 +9,16 @@ from __future__ import annotations
 import re
 import struct
 
-#: A string or a comment, the bits of a number, or a decimal.
+#: A string or a comment, the bits of a number, a decimal, or a word for a number.
 _NUMBER = re.compile(
     r'"[^"\n]*"|;[^\n]*|\bf0x([0-9A-Fa-f]{4}|[0-9A-Fa-f]{8}|[0-9A-Fa-f]{16})\b|(?<![\w.$%@-])(-?\d+\.\d+(?:e[-+]\d+)?)\b'
+    r"|(?<=[ (])([-+](?:inf|qnan))\b(?![.$-])"
 )
+#: The bits of the words: as the double that is equal, as a half and as a bfloat.
+_WORDS = {"inf": (0x7FF << 52, 0x7C00, 0x7F80), "qnan": (0xFFF << 51, 0x7E00, 0x7FC0)}
 #: The last type before a number on its line is the number's.
 _TYPE = re.compile(r"(?<![\w.$%@-])(half|bfloat|float|double)\b")
-_MAYBE = re.compile(r"\bf0x|\d\.\d*[1-9]\d*(?:e|\b)")
+_MAYBE = re.compile(r"\bf0x|\d\.\d*[1-9]\d*(?:e|\b)|[ (][-+](?:inf|qnan)\b")
 
 
 def with_old_numbers(text: str) -> str:
@@ -27,8 +30,8 @@ def with_old_numbers(text: str) -> str:
 
 
 def _old(found: re.Match[str]) -> str:
-    bits, decimal = found.groups()
-    if bits is None and decimal is None:
+    bits, decimal, word = found.groups()
+    if bits is None and decimal is None and word is None:
         return found[0]
     if bits is not None and len(bits) == 16:
         return f"0x{bits}"
@@ -36,6 +39,12 @@ def _old(found: re.Match[str]) -> str:
         return _written(struct.unpack(">f", bytes.fromhex(bits))[0])
     line = found.string[found.string.rfind("\n", 0, found.start()) + 1 : found.start()]
     type = (_TYPE.findall(line) or ["half"])[-1]
+    if word is not None:
+        wide, half, bfloat = _WORDS[word[1:]]
+        negative = word[0] == "-"
+        if type in ("half", "bfloat"):
+            return f"0x{'H' if type == 'half' else 'R'}{(half if type == 'half' else bfloat) | negative << 15:04X}"
+        return f"0x{wide | negative << 63:016X}"
     if bits is not None:
         return f"0x{'R' if type == 'bfloat' else 'H'}{bits}"
     return _rounded(decimal, type)

@@ -131,6 +131,12 @@ def test_numbers_of_newer_llvms_are_read():
     assert lower(new) == lower(old) and "0f3FB8AA3B" in lower(new)
     found = [one.message for one in ptxtools.nvvm.lint(new) if one.code == "NVVM101"]
     assert len(found) == 4 and all("LLVM 23" in message for message in found)
+    words = body.format("-inf", "+qnan", "+inf", "-qnan")
+    old = body.format("0xFFF0000000000000", "0xH7E00", "0xR7F80", "0xFFF8000000000000")
+    assert lower(words) == lower(old)
+    assert [one.message[:38] for one in ptxtools.nvvm.lint(words) if one.code == "NVVM101"] == [
+        "infinities and NaNs in words came with"
+    ] * 4
     rounded = body.format("1.002960e+00", "1.000980e+00", "1.007810e+00", "1.5")
     old = body.format("0x3FF00C1FC0000000", "0xH3C01", "0xR3F81", "1.5")
     assert lower(rounded) == lower(old)
@@ -167,9 +173,15 @@ def test_the_device_chooses_the_target(folder, capsys):
 
 def test_ptx_loads_nothing_of_it(folder):
     (folder / "k.ptx").write_text(lower((folder / "k.ll").read_bytes()))
-    code = "import sys, ptxtools; ptxtools.load('k.ptx'); print([m for m in sys.modules if 'nvvm' in m])"
+    code = """import sys, ptxtools
+ptxtools.load('k.ptx')
+from ptxtools.cli import assemble, lint, run
+for module, options in ((lint, ["-q"]), (assemble, ["-o", "k.ptxo"]), (run, ["--list"])):
+    module.command.main(["k.ptx", *options], standalone_mode=False)
+sys.stdout.write(str([m for m in sys.modules if 'nvvm' in m]))
+"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.endswith("[]")
 
 
 # --- what a module says, and what is asked for ------------------------------------------------------------------------

@@ -7,7 +7,9 @@ import re
 from ptxtools.diagnostics import Diagnostic
 
 from .instructions import TERMINATORS, BodyReader
+from .nodelines import NodeLines, joined
 from .nodes import Block, Function, Instruction, Param, Word
+from .outline import Extent, Head, between, outlines
 from .reader import Malformed
 from .tokens import unquoted, words
 from .types import VOID
@@ -22,8 +24,29 @@ _NUMBER = re.compile(r"%\d+")
 
 
 class FunctionReader(BodyReader):
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
+    def __init__(self, text: str, alike: bool = False) -> None:
+        """alike: pass over heads and nodes of metadata, too, that are like others; `heads` and `nodes` have them."""
+        self.bodies: dict[int, Extent] = {}
+        self.heads: dict[str, list[Head]] = {}
+        self.nodes: NodeLines | None = None
+        passed: list[Extent] = []
+        for outline in outlines(text):
+            self.bodies[outline.brace] = extent = outline.body
+            if alike:
+                head = Head.of(text, outline)
+                same = self.heads.setdefault(head.shape, [])
+                if same:
+                    extent = outline.begin, outline.end + 1
+                same.append(head)
+            if passed and text[passed[-1][1] : extent[0]].isspace():
+                extent = passed.pop()[0], extent[1]
+            passed.append(extent)
+        if alike and passed:
+            self.nodes = NodeLines(text, passed[-1][1])
+            passed += joined(sorted(one for group in self.nodes.groups() for one in group.extents[1:]))
+        super().__init__(text, between(passed, len(text)))
+        #: Functions whose bodies were passed over.
+        self.unread: list[Function] = []
         self.found: list[Diagnostic] = []
 
     def report(self, error: Malformed) -> None:
@@ -83,7 +106,12 @@ class FunctionReader(BodyReader):
             made.end = self.starts[self.i - 1]
             return
         self.demand("{")
-        self._body(made)
+        made.body = self.bodies.get(self.starts[self.i - 1])
+        if made.body:
+            self.unread.append(made)
+            self.demand("}")
+        else:
+            self.body(made)
         made.end = self.starts[self.i - 1] if self.i else at
 
     def _params(self) -> tuple[list[Param], bool]:
@@ -133,7 +161,7 @@ class FunctionReader(BodyReader):
 
     # --- bodies -------------------------------------------------------------------------------------------------------
 
-    def _body(self, made: Function) -> None:
+    def body(self, made: Function) -> None:
         self._next = 0
         self._made = made
         for param in made.params:
@@ -193,15 +221,9 @@ class FunctionReader(BodyReader):
     def _name(self, one: Instruction) -> None:
         if one.name:
             self._number(one.name, one.named_at)
-        elif self._has_result(one):
+        elif has_result(one):
             one.name = f"%{self._next}"
             self._next += 1
-
-    @staticmethod
-    def _has_result(one: Instruction) -> bool:
-        if one.op == "call":
-            return one.extra["callee"].result is not VOID
-        return one.op not in ("store", "fence", "cleanupret") and (one.op not in TERMINATORS)
 
     def _number(self, name: str, at: int) -> None:
         """Hold a numbered name against the next number. Numbers go up, before LLVM 17 one by one."""
@@ -223,3 +245,10 @@ class FunctionReader(BodyReader):
                 return
             depth += (text == "{") - (text == "}")
             self.i += 1
+
+
+def has_result(one: Instruction) -> bool:
+    """Whether an instruction has a result, with a name or a number."""
+    if one.op == "call":
+        return one.extra["callee"].result is not VOID
+    return one.op not in ("store", "fence", "cleanupret") and one.op not in TERMINATORS and one.op[0] != "#"

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .nodes import Callee, Instruction, Value, Word
+from .calls import FAST, CallReader
+from .nodes import Instruction, Value, Word
 from .reader import Malformed
 from .tokens import words
-from .types import LABEL, VOID
-from .values import BINARY, CASTS, ValueReader
+from .types import LABEL
+from .values import BINARY, CASTS
 
-FAST = words("nnan ninf nsz arcp contract afn reassoc fast")
 ORDERINGS = words("unordered monotonic acquire release acq_rel seq_cst")
 RMW = words(
     "xchg add sub and nand or xor max min umax umin fadd fsub fmax fmin uinc_wrap udec_wrap usub_cond usub_sat "
     "fmaximum fminimum"
-)
-CONVENTIONS = words(
-    "ccc fastcc coldcc ghccc webkit_jscc anyregcc preserve_mostcc preserve_allcc preserve_nonecc cxx_fast_tlscc "
-    "swiftcc swifttailcc tailcc cfguard_checkcc x86_stdcallcc x86_fastcallcc x86_thiscallcc x86_regcallcc "
-    "x86_vectorcallcc x86_intrcc x86_64_sysvcc win64cc arm_apcscc arm_aapcscc arm_aapcs_vfpcc aarch64_vector_pcs "
-    "aarch64_sve_vector_pcs msp430_intrcc avr_intrcc avr_signalcc ptx_kernel ptx_device spir_kernel spir_func "
-    "intel_ocl_bicc hhvmcc hhvm_ccc amdgpu_vs amdgpu_ls amdgpu_hs amdgpu_es amdgpu_gs amdgpu_ps amdgpu_cs "
-    "amdgpu_kernel amdgpu_cs_chain amdgpu_cs_chain_preserve amdgpu_gfx"
 )
 #: Instructions without a result; calls and the like may have none, too.
 _NO_RESULT = words("store fence ret br switch indirectbr resume unreachable")
@@ -31,7 +23,7 @@ _FLOAT_PREDICATES = words("false oeq ogt oge olt ole one ord ueq ugt uge ult ule
 TERMINATORS = words("ret br switch indirectbr invoke callbr resume catchswitch catchret cleanupret unreachable")
 
 
-class BodyReader(ValueReader):
+class BodyReader(CallReader):
     def instruction(self) -> Instruction:
         """An instruction with its metadata; Malformed if it is none."""
         name, named_at = "", self.at()
@@ -39,6 +31,8 @@ class BodyReader(ValueReader):
             name = self.word()
             self.demand("=")
         at, op = self.at(), self.texts[self.i]
+        if op == "#" and self.texts[self.i + 1][:4] == "dbg_":
+            return self._record()
         read = _READERS.get(op)
         if read is None:
             raise self.fail(f"{self.shown()} is no instruction" if op else "expected an instruction")
@@ -51,6 +45,15 @@ class BodyReader(ValueReader):
         found.end = self.starts[last] + len(self.texts[last])
         if found.name and found.op in _NO_RESULT:
             raise Malformed(f"'{found.op}' has no result to name", last)
+        return found
+
+    def _record(self) -> Instruction:
+        """`#dbg_value(…)`: what newer LLVMs have instead of calls of llvm.dbg.value."""
+        at = self.at()
+        self.i += 2
+        found = Instruction(f"#{self.texts[self.i - 1]}", at, "", at)
+        self.in_parentheses()
+        found.end = self.starts[self.i - 1] + 1
         return found
 
     def _after(self, found: Instruction) -> None:
@@ -75,12 +78,6 @@ class BodyReader(ValueReader):
         node = self.metadata_value()
         return name, (node.text, node.at)
 
-    def _words(self, among: frozenset[str]) -> list[Word]:
-        found: list[Word] = []
-        while self.texts[self.i] in among:
-            found.append((self.word(), self.starts[self.i - 1]))
-        return found
-
     def _pair(self, found: Instruction) -> None:
         """`T a, b`: two operands of one type."""
         first = self.typed_value()
@@ -94,30 +91,30 @@ class BodyReader(ValueReader):
             found.operands.append(self.typed_value())
 
     def binary(self, found: Instruction) -> None:
-        found.extra["flags"] = self.flags() + self._words(FAST)
+        found.extra["flags"] = self.flags() + self.words(FAST)
         self._pair(found)
 
     def unary(self, found: Instruction) -> None:
-        found.extra["flags"] = self._words(FAST)
+        found.extra["flags"] = self.words(FAST)
         self._typed_list(found, 1)
 
     def compare(self, found: Instruction) -> None:
         self.flags()
-        self._words(FAST)
+        self.words(FAST)
         predicate = self.word()
         if predicate not in (_INT_PREDICATES if found.op == "icmp" else _FLOAT_PREDICATES):
             raise Malformed(f"{found.op} has no predicate '{predicate}'", self.i - 1)
         self._pair(found)
 
     def cast(self, found: Instruction) -> None:
-        found.extra["flags"] = self.flags() + self._words(FAST)
+        found.extra["flags"] = self.flags() + self.words(FAST)
         self._typed_list(found, 1)
         self.demand("to")
         found.extra["type_at"] = self.at()
         found.extra["type"] = self.type()
 
     def select(self, found: Instruction) -> None:
-        self._words(FAST)
+        self.words(FAST)
         self._typed_list(found, 3)
 
     def two(self, found: Instruction) -> None:
@@ -147,7 +144,7 @@ class BodyReader(ValueReader):
         found.extra["indices"] = self._positions()
 
     def alloca(self, found: Instruction) -> None:
-        found.extra["flags"] = self._words(frozenset(("inalloca", "swifterror")))
+        found.extra["flags"] = self.words(frozenset(("inalloca", "swifterror")))
         found.extra["type_at"] = self.at()
         found.extra["type"] = self.type()
         if self.texts[self.i] == "," and self._starts_type(self.texts[self.i + 1]):
@@ -163,10 +160,10 @@ class BodyReader(ValueReader):
         if self.texts[self.i] == "syncscope":
             self.i += 1
             found.extra["scope"] = self.in_parentheses(), self.starts[self.i - 1]
-        found.extra["ordering"] = self._words(ORDERINGS)
+        found.extra["ordering"] = self.words(ORDERINGS)
 
     def load(self, found: Instruction) -> None:
-        found.extra["flags"] = self._words(frozenset(("atomic", "volatile")))
+        found.extra["flags"] = self.words(frozenset(("atomic", "volatile")))
         found.extra["type_at"] = self.at()
         found.extra["type"] = self.type()
         self.demand(",")
@@ -174,7 +171,7 @@ class BodyReader(ValueReader):
         self._atomic(found)
 
     def store(self, found: Instruction) -> None:
-        found.extra["flags"] = self._words(frozenset(("atomic", "volatile")))
+        found.extra["flags"] = self.words(frozenset(("atomic", "volatile")))
         self._typed_list(found, 2)
         self._atomic(found)
 
@@ -182,14 +179,14 @@ class BodyReader(ValueReader):
         self._atomic(found)
 
     def cmpxchg(self, found: Instruction) -> None:
-        found.extra["flags"] = self._words(frozenset(("weak", "volatile")))
+        found.extra["flags"] = self.words(frozenset(("weak", "volatile")))
         self._typed_list(found, 3)
         self._atomic(found)
         if len(found.extra["ordering"]) != 2:
             raise self.expected("two orderings")
 
     def atomicrmw(self, found: Instruction) -> None:
-        found.extra["flags"] = self._words(frozenset(("volatile",)))
+        found.extra["flags"] = self.words(frozenset(("volatile",)))
         if self.texts[self.i] not in RMW:
             raise self.fail(f"atomicrmw has no operation {self.shown()}")
         found.extra["operation"] = self.word(), self.starts[self.i - 1]
@@ -210,7 +207,7 @@ class BodyReader(ValueReader):
             found.operands.append(self.typed_value())
 
     def phi(self, found: Instruction) -> None:
-        self._words(FAST)
+        self.words(FAST)
         kind = self.type()
         found.extra["type"] = kind
         blocks: list[Value] = []
@@ -267,70 +264,11 @@ class BodyReader(ValueReader):
         self.demand(",")
         found.extra["type"] = self.type()
 
-    def tail_call(self, found: Instruction) -> None:
-        found.extra["tail"] = found.op
-        found.op = self.word()
-        if found.op != "call":
-            raise Malformed(f"expected 'call' behind '{found.extra['tail']}'", self.i - 1)
-        self.call(found)
-
-    def call(self, found: Instruction) -> None:
-        self._words(FAST)
-        conventions = self.conventions()
-        attributes = self.attributes()
-        if self.texts[self.i] == "addrspace":
-            self.space()
-        found.extra["type_at"] = self.at()
-        written = self.type()
-        callee = self.assembler(written) if self.texts[self.i] == "asm" else self.value(written)
-        function = written if written.kind == "function" else None
-        if function is None and written.pointee is not None and written.pointee.kind == "function":
-            function = written.pointee  # a pointer to the function's type, as before LLVM 4
-        result = function.elements[0] if function else written
-        found.operands.append(callee)
-        each = self._arguments(found)
-        trailing = self.attributes()
-        found.extra["callee"] = Callee(result, function, attributes, each, conventions, trailing)
-        if self.texts[self.i] == "[":
-            found.extra["bundles"] = self.at()
-            self._skip_brackets()
-        if result is VOID and found.name:
-            raise Malformed("a call of a function without a result has none to name", self.i - 1)
-
-    def conventions(self) -> list[Word]:
-        found = self._words(CONVENTIONS)
-        if self.texts[self.i] == "cc" and self.texts[self.i + 1].isdecimal():
-            at = self.at()
-            self.i += 2
-            found.append((self.since(at), at))
-        return found
-
-    def _arguments(self, found: Instruction) -> list[list[Word]]:
-        self.demand("(")
-        each: list[list[Word]] = []
-        while not self.take(")"):
-            if each:
-                self.demand(",")
-            if self.take("..."):
-                continue
-            kind = self.type()
-            each.append(self.attributes())
-            found.operands.append(self.value(kind))
-        return each
-
-    def _skip_brackets(self) -> None:
-        depth = 0
-        while True:
-            token = self.word()
-            depth += (token == "[") - (token == "]")
-            if not depth:
-                return
-
     def foreign(self, found: Instruction) -> None:
         """An instruction that NVVM IR does not have: what follows on its line says nothing."""
         while self.texts[self.i] and not self.begins_line():
             if self.texts[self.i] == "[":  # `callbr` and the like go on over lines
-                self._skip_brackets()
+                self.skip_brackets()
             else:
                 self.i += 1
 

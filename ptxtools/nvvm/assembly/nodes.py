@@ -75,7 +75,8 @@ class Callee:
 @dataclass(slots=True)
 class Function:
     """A function. words: what stands before its type (linkage, visibility, convention); attributes: behind the
-    parameters; parts: section, align, gc, prefix … with their positions; blocks: empty for a declaration."""
+    parameters; parts: section, align, gc, prefix … with their positions; blocks: empty for a declaration; body: where
+    they stand, if they have not been read."""
 
     name: str
     at: int
@@ -93,6 +94,7 @@ class Function:
     space: int = 0
     end: int = 0
     broken: bool = False
+    body: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         from .types import function

@@ -7,7 +7,8 @@ import re
 from ptxtools.diagnostics import Diagnostic, Source
 
 from .functions import FunctionReader
-from .nodes import Module, Named, Node, Variable, Word
+from .nodes import Function, Module, Named, Node, Variable, Word
+from .outline import Extent, Head
 from .reader import Malformed
 from .tokens import AHEAD, words
 
@@ -20,13 +21,46 @@ _SPECIAL = re.compile(r"!DI\w+|!GenericDINode")
 
 
 class Parser(FunctionReader):
-    def __init__(self, text: str, source: Source) -> None:
-        super().__init__(text)
+    """Reads a module but for the bodies of functions, which `read_body` reads one by one. alike: and but for heads and
+    nodes that are like another one, which `read_head` and `read_lines` read."""
+
+    def __init__(self, source: Source, alike: bool = False) -> None:
+        super().__init__(source.text, alike)
         self.source = source
 
     def run(self) -> Module:
         if '"' in self.texts:
             self._unterminated()
+        self._statements()
+        return self.module
+
+    def read_head(self, head: Head) -> None:
+        """Read a head that was passed over, and pass over the body."""
+        begin, brace, end = head.outline
+        self.over((begin, brace + 1), (end, end + 1))
+        self._statements()
+
+    def read_lines(self, lines: list[Extent]) -> None:
+        """Read nodes that were passed over."""
+        self.over(*lines)
+        self._statements()
+
+    def read_body(self, function: Function) -> None:
+        """Read a body that was passed over, if it was."""
+        if function.body is None:
+            return
+        begin, end = function.body
+        function.body = None
+        self.over((begin, end + 1))
+        try:
+            self.body(function)
+            function.end = self.starts[self.i - 1]
+        except Malformed as error:
+            self.report(error)
+            self._recover(max(1, error.token))
+        self._statements()
+
+    def _statements(self) -> None:
         while self.texts[self.i]:
             begun = self.i
             try:
@@ -35,7 +69,6 @@ class Parser(FunctionReader):
                 self.report(error)
                 self.depth = 0
                 self._recover(max(begun + 1, error.token))
-        return self.module
 
     def _unterminated(self) -> None:
         token = self.texts.index('"')
@@ -219,6 +252,8 @@ class Parser(FunctionReader):
             place = self.i
             key, at = self.word(), self.starts[place]
             if self.texts[self.i] == ":":
+                if key in node.fields:
+                    raise Malformed(f"{node.kind} has the field '{key}' twice", place)
                 self.i += 1
                 at = self.at()
                 self._field()
@@ -243,5 +278,8 @@ class Parser(FunctionReader):
 
 def parse(source: Source) -> tuple[Module, list[Diagnostic]]:
     """The module in a text, and its errors: what could not be read is missing."""
-    parser = Parser(source.text, source)
-    return parser.run(), parser.found
+    parser = Parser(source)
+    module = parser.run()
+    for function in parser.unread:
+        parser.read_body(function)
+    return module, parser.found

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from . import types
 from .nodes import Module
+from .outline import Extent
 from .tokens import tokens
 from .types import Type
 
@@ -22,12 +25,16 @@ class Malformed(Exception):  # noqa: N818 - it says what the text is
 class Reader:
     """Reads tokens. `texts[i]` is the one to read next; the last one is empty."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, parts: Iterable[Extent] | None = None, module: Module | None = None) -> None:
+        """parts: of the text, to read first; all of it unless given."""
+        self.module = Module() if module is None else module
         self.text = text
-        self.texts, self.starts = tokens(text)
-        self.i = 0
-        self.module = Module()
-        self.depth = 0
+        self.over(*([(0, len(text))] if parts is None else parts))
+
+    def over(self, *parts: Extent) -> None:
+        """Read these parts of the text from now on."""
+        self.texts, self.starts = tokens(self.text, parts)
+        self.i = self.depth = 0
 
     def fail(self, message: str, code: str = "NVVM101") -> Malformed:
         return Malformed(message, self.i, code)
@@ -103,7 +110,7 @@ class Reader:
         if found is not None:
             self.i += 1
             if found.kind == "pointer":
-                if self.module.opaque_at < 0:
+                if not 0 <= self.module.opaque_at <= self.starts[self.i - 1]:
                     self.module.opaque_at = self.starts[self.i - 1]
                 if self.texts[self.i] == "addrspace":
                     found = types.opaque_pointer(self.space())
@@ -135,7 +142,7 @@ class Reader:
                 return found
 
     def _pointer(self, to: Type) -> Type:
-        if self.module.typed_at < 0:
+        if not 0 <= self.module.typed_at <= self.at():
             self.module.typed_at = self.at()
         if to.kind in ("void", "label", "metadata", "token"):
             raise self.fail(f"there are no pointers to {to}", "NVVM111")
@@ -159,7 +166,8 @@ class Reader:
 
     def _compound(self, token: str) -> Type:
         if token[:1] == "%" and len(token) > 1:
-            self.module.type_uses.setdefault(token, self.at())
+            uses, at = self.module.type_uses, self.at()
+            uses[token] = min(uses.get(token, at), at)
             self.i += 1
             return types.named(token)
         self.enter()

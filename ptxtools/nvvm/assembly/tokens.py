@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from itertools import accumulate, chain
+from collections.abc import Iterable
+from itertools import accumulate, chain, islice
 
 _NAME = r'(?:[-a-zA-Z$._][-a-zA-Z$._0-9]*|\d+|"[^"]*")'
 #: Blanks and comments, then one token; any other character is a token that no rule takes. The end is an empty one.
@@ -19,14 +20,22 @@ _PLAIN = re.compile(r"[%@][-a-zA-Z$._][-a-zA-Z$._0-9]*")
 AHEAD = 8
 
 
-def tokens(text: str) -> tuple[list[str], list[int]]:
-    """The tokens of a text, and where they begin; the last ones are empty, so that a look ahead finds something."""
-    found = _TOKEN.findall(text)
-    starts = list(accumulate(map(len, chain.from_iterable(found))))[::2]
-    texts = [token for _, token in found]
-    if '%"' in text or '@"' in text:
-        texts = [unquoted(token) if token[:2] in ('%"', '@"') else token for token in texts]
-    return texts + [""] * AHEAD, starts + starts[-1:] * AHEAD
+def tokens(text: str, parts: Iterable[tuple[int, int]]) -> tuple[list[str], list[int]]:
+    """The tokens of parts of a text, and where they begin; the last ones are empty, so that a look ahead finds
+    something."""
+    texts: list[str] = []
+    starts: list[int] = []
+    at = 0
+    for begin, at in parts:
+        found = _TOKEN.findall(text, begin, at)
+        starts += islice(accumulate(map(len, chain.from_iterable(found)), initial=begin), 1, None, 2)
+        if text.find('%"', begin, at) < 0 and text.find('@"', begin, at) < 0:
+            texts += [token for _, token in found]
+        else:
+            texts += [unquoted(token) if token[:2] in ('%"', '@"') else token for _, token in found]
+        while texts and not texts[-1]:
+            del texts[-1], starts[-1]
+    return texts + [""] * (AHEAD + 1), starts + [at] * (AHEAD + 1)
 
 
 def unquoted(name: str) -> str:

@@ -17,6 +17,8 @@ BINARY = words("add fadd sub fsub mul fmul udiv sdiv fdiv urem srem frem shl lsh
 _LISTS = BINARY | words("select extractelement insertelement shufflevector extractvalue insertvalue fneg")
 FLAGS = words("nuw nsw exact inbounds nusw inrange disjoint nneg samesign")
 _WORDS = words("true false null undef poison zeroinitializer none")
+#: LLVM 23's words for numbers.
+_LATER = words("inf qnan nan snan")
 _NUMBER = re.compile(r"[-+]?\d+\.\d*(?:[eE][-+]?\d+)?|0x[KLMHR]?[0-9a-fA-F]+")
 #: Words of attributes that a list in parentheses follows.
 _WITH_LIST = words(
@@ -65,6 +67,8 @@ class ValueReader(Reader):
                 return Value("int", token, type, at)
             if _NUMBER.fullmatch(token):
                 return Value("float", token, type, at)
+            if token[1:] in _LATER or (token == "+" and self.texts[self.i] in _LATER):
+                raise Malformed("infinities and NaNs in words came with LLVM 23: write the bits of the double, 0x…", i)
             raise Malformed(f"'{token[:40]}' is not a number", i)
         if token[:2] == 'c"':
             self.i = i + 1
@@ -107,6 +111,8 @@ class ValueReader(Reader):
             return self.assembler(type)
         if not word:
             raise self.expected("a value")
+        if word == "splat":
+            raise self.fail("'splat' came with LLVM 19: write all elements, <2 x i32> <i32 1, i32 1>")
         self.i += 1
         if word in ("dso_local_equivalent", "no_cfi"):
             return Value("expression", word, type, at, (self.value(type),), {"op": word})

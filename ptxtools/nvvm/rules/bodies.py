@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ptxtools.ir.dominators import DominatorTree
+
 from ..assembly.instructions import TERMINATORS
 from ..assembly.nodes import Block, Function, Instruction, Value
 from ..assembly.types import LABEL, VOID, Type
 from .constants import check_constant
 from .context import Context
+from .dominance import comes_before, dominators_of
 from .typing import MISMATCH, TYPING
 
 UNDEFINED, REDEFINED, BLOCKS, PHI, DOMINANCE = "NVVM110", "NVVM110", "NVVM113", "NVVM114", "NVVM115"
@@ -35,10 +38,10 @@ def check_body(context: Context, function: Function) -> None:
             if one.name:
                 _define(context, body, one.name, one.type, one.named_at, (number, place))
     _check_blocks(context, body)
-    orders = _immediate_dominators(body)
+    tree = dominators_of(body.before)
     for number, block in enumerate(function.blocks):
         for place, one in enumerate(block.instructions):
-            _check_uses(context, body, one, (number, place), orders)
+            _check_uses(context, body, one, (number, place), tree)
             if one.op == "phi":
                 _check_phi(context, body, block, number, place)
             elif one.op == "ret":
@@ -86,7 +89,7 @@ def _operands(values: tuple[Value, ...] | list[Value]) -> Iterator[Value]:
             yield from _operands(value.parts)
 
 
-def _check_uses(context: Context, body: Body, one: Instruction, here: tuple[int, int], orders: list[int]) -> None:
+def _check_uses(context: Context, body: Body, one: Instruction, here: tuple[int, int], tree: DominatorTree) -> None:
     known, functions, variables = body.types, context.module.functions, context.module.variables
     for value in one.operands:
         if value.kind == "local":
@@ -98,7 +101,7 @@ def _check_uses(context: Context, body: Body, one: Instruction, here: tuple[int,
             type = known[name]
             if type is not None and type is not value.type:
                 context.at_value(MISMATCH, value, f"'{name}' is defined with type {type}, and is used as {value.type}")
-            elif one.op != "phi" and not _dominates(body, body.homes[name], here, orders):
+            elif one.op != "phi" and not _dominates(body, body.homes[name], here, tree):
                 context.at_value(DOMINANCE, value, f"'{name}' is not defined on every way to its use")
         elif value.kind == "global":
             if value.text not in functions and value.text not in variables:
@@ -132,76 +135,8 @@ def _check_return(context: Context, function: Function, one: Instruction) -> Non
         context.error(MISMATCH, (one.at, one.end), f"{function.name} returns {function.result}, not {given}")
 
 
-# --- dominance --------------------------------------------------------------------------------------------------------
-
-
-def _after(body: Body) -> list[list[int]]:
-    after: list[list[int]] = [[] for _ in body.before]
-    for number, before in enumerate(body.before):
-        for one in before:
-            after[one].append(number)
-    return after
-
-
-def _immediate_dominators(body: Body) -> list[int]:
-    """The immediate dominator of each block; -1 for one that is not reached."""
-    count = len(body.before)
-    found = [-1] * count
-    if not count:
-        return found
-    order, after = _postorder(_after(body)), body.before
-    position = {block: n for n, block in enumerate(order)}
-    found[0] = 0
-    changed = True
-    while changed:
-        changed = False
-        for block in reversed(order[:-1]):
-            best = -1
-            for one in after[block]:
-                if found[one] >= 0:
-                    best = one if best < 0 else _common(found, position, one, best)
-            if best != found[block]:
-                found[block], changed = best, True
-    return found
-
-
-def _postorder(after: list[list[int]]) -> list[int]:
-    order: list[int] = []
-    seen = {0}
-    stack = [(0, iter(after[0]))]
-    while stack:
-        block, rest = stack[-1]
-        for one in rest:
-            if one not in seen:
-                seen.add(one)
-                stack.append((one, iter(after[one])))
-                break
-        else:
-            order.append(block)
-            stack.pop()
-    return order
-
-
-def _common(found: list[int], position: dict[int, int], a: int, b: int) -> int:
-    while a != b:
-        if position[a] < position[b]:
-            a = found[a]
-        else:
-            b = found[b]
-    return a
-
-
-def _dominates(body: Body, home: tuple[int, int], here: tuple[int, int], orders: list[int]) -> bool:
-    """Whether a definition comes before a use on all ways; in a block that is not reached everything does."""
+def _dominates(body: Body, home: tuple[int, int], here: tuple[int, int], tree: DominatorTree) -> bool:
+    """Whether a definition comes before a use on all ways."""
     if home[0] < 0 or (home[0] == here[0] and home[1] < here[1]):
         return True
-    block = here[0]
-    if orders[block] < 0:
-        return True
-    if home[0] == block:
-        return False
-    while block:
-        block = orders[block]
-        if block == home[0]:
-            return True
-    return False
+    return comes_before(tree, home[0], here[0])

@@ -8,8 +8,9 @@ from ..assembly.nodes import Value, Variable
 from ..assembly.tokens import unescaped
 from ..assembly.types import I8, Type
 from ..assembly.values import CASTS
+from .casts import cast_fault
 from .context import Context
-from .typing import MISMATCH, address_type, cast_fault
+from .typing import MISMATCH, address_type
 
 _HEX_BITS = {"H": 16, "R": 16, "K": 80, "L": 128, "M": 128}
 UNSUPPORTED = "NVVM229"
@@ -30,15 +31,20 @@ def check_constant(context: Context, value: Value, locals: Mapping[str, Type | N
             check_constant(context, part, locals)
 
 
+def fits(text: str, type: Type) -> bool:
+    """Whether an integer constant has only bits that its type has."""
+    bits = type.bits
+    if bits > 64 or text[:1] in "us":
+        return True
+    return -(1 << (bits - 1)) <= int(text[:2500]) < 1 << bits
+
+
 def _int(context: Context, value: Value) -> str:
     if value.type.kind == "float":
         return f"an integer is no constant of type {value.type}: write it with a point"
     if value.type.kind != "int":
         return f"an integer is no constant of type {value.type}"
-    if value.text[:1] in "us" or (len(value.text) > 40 and value.type.bits > 64):
-        return ""
-    number, bits = int(value.text[:2500]), value.type.bits
-    if not -(1 << (bits - 1)) <= number < 1 << bits and bits <= 64:
+    if not fits(value.text, value.type):
         context.at_value("NVVM119", value, f"{value.text[:40]} does not fit {value.type}: its upper bits are dropped")
     return ""
 
@@ -128,7 +134,7 @@ def _expression(context: Context, value: Value) -> str:
     op = value.extra["op"]
     if op in CASTS:
         want: Type = value.extra["type"]
-        fault = cast_fault(context, op, value.parts[0].type, want)
+        fault = cast_fault(op, value.parts[0].type, want)
         return fault or ("" if want is value.type else f"{op} to {want} where {value.type} is expected")
     if op == "getelementptr" and value.parts:
         found = address_type(context, value.extra["type"], list(value.parts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..assembly.instructions import CONVENTIONS
+from ..assembly.calls import CONVENTIONS
 from ..assembly.nodes import Function, Variable, Word
 from ..assembly.tokens import words
 from ..assembly.types import Type

@@ -57,6 +57,10 @@ def _unsupported(context: Context, one: Instruction) -> None:
     if one.op == "fence":
         context.at_name("NVVM304", one.at, one.op, "'fence' is not supported", "use llvm.nvvm.membar")
         return
+    if one.op[0] == "#":
+        context.at_name("NVVM301", one.at, one.op, f"records of debug information ('{one.op}') came with LLVM 19",
+                        f"call llvm.dbg.{one.op.removeprefix('#dbg_')}")  # fmt: skip
+        return
     instead = _INSTEAD.get(one.op)
     context.at_name(
         "NVVM301", one.at, one.op, f"instruction '{one.op}' is not supported", *([f"use {instead}"] if instead else [])

@@ -252,4 +252,10 @@ version of the debug metadata in `!nvvmir.version`.
 
 # NVVM431 | behaviour of the debug version | 16 | ignored
 The behaviour of the flag "Debug Info Version" should be Error (1).
+
+# NVVM432 | node of debug information that does not fit | 16 | illegal
+A specialised node is of a kind, and has the fields, that LLVM 7.0.1 and LLVM 18.1.8 describe for the two dialects: no
+others, each once and of its type, and all that are required. Compile units and the subprograms of definitions are
+`distinct`. Of tags, languages, calling conventions and operations only the prefix is checked (`DW_TAG_`). Nodes that
+are written where they are used, such as `!DIExpression()`, are not looked into.
 """

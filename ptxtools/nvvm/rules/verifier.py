@@ -7,51 +7,77 @@ import re
 from ptxtools.diagnostics import Diagnostic, Source
 from ptxtools.ir.collector import CollectorOff
 
-from ..assembly import parse
 from ..assembly.nodes import Function, Module, Value
+from ..assembly.parser import Parser
 from ..dialects import LLVM7, MODERN, check_dialect
+from .alike import distinct, read_heads, read_nodes
 from .annotations import check_annotations, find_opaque
 from .assembler import check_module_assembler
 from .attributes import check_groups
 from .bodies import check_body
 from .calls import check_intrinsic
 from .context import Context
-from .declarations import check_function, check_variable
+from .debug import check_node
+from .declarations import check_function, check_name, check_variable
 from .headers import check_headers
 from .instructions import check_instruction
+from .screen import Screen
 
 _ARCH = re.compile(r"(?:sm|compute)_(\d+)[af]?")
 
 
 def verify(text: str | Source, name: str = "<memory>", *, dialect: str | None = None,
-           target: str | None = None) -> list[Diagnostic]:  # fmt: skip
+           target: str | None = None, screened: bool = True, nodes: bool = True) -> list[Diagnostic]:  # fmt: skip
     """The findings about a module of LLVM assembly, by position. text: or a source that has it, and its own name.
 
     dialect: "7" or "modern", None for the one that the text is in; target: "sm_90a", None if none is meant: then no
-    rule asks for an architecture. Raises ValueError for an unknown dialect or target.
+    rule asks for an architecture; screened: whether functions may be passed over in which no line can have a fault,
+    which changes the time and not the findings; nodes: whether the nodes of debug information have all their fields.
+    Raises ValueError for an unknown dialect or target.
     """
     check_dialect(dialect)
     arch = _ARCH.fullmatch(target) if target else None
     if target and not arch:
         raise ValueError(f"unknown target '{target}'; such as sm_90a")
     with CollectorOff():
-        context = _verified(Source(text, name) if isinstance(text, str) else text, dialect, int(arch[1]) if arch else 0)
+        source = Source(text, name) if isinstance(text, str) else text
+        context = _verified(source, dialect, int(arch[1]) if arch else 0, screened, nodes)
     return sorted(_once(context.found), key=lambda one: (one.span, one.code))
 
 
-def _verified(source: Source, dialect: str | None, arch: int) -> Context:
+def _verified(source: Source, dialect: str | None, arch: int, screened: bool, nodes: bool) -> Context:
     """A module after all rules."""
-    module, syntax = parse(source)
-    context = Context(module, source, dialect or dialect_of(module), arch)
-    context.found += syntax
+    parser = Parser(source, alike=screened)
+    module = parser.run()
+    if parser.found or not distinct(parser):  # what is passed over may be where reading goes on
+        parser = Parser(source)
+        module = parser.run()
+    meant = dialect or dialect_of(module)
+    context = Context(module, source, meant, arch)
     find_opaque(context)
+    alike = read_heads(context, parser) | read_nodes(context, parser, nodes)
+    screen = Screen(context) if screened else None
+    for function in parser.unread:
+        if screen is None or module.functions.get(function.name) is not function or not screen.passes(function):
+            parser.read_body(function)
+    if meant != (dialect or dialect_of(module)):  # the first pointer is in a body
+        return _verified(source, dialect_of(module), arch, screened, nodes)
+    context.found += parser.found
     check_headers(context)
     for variable in module.variables.values():
         check_variable(context, variable)
     for function in module.functions.values():
-        _check_function(context, function)
+        if function.name in alike:
+            check_name(context, function.name, function.at)
+        else:
+            check_function(context, function)
+        _check_body(context, function)
     check_groups(context)
     check_annotations(context)
+    if nodes:
+        for name, node in module.metadata.items():
+            if node.kind and name not in alike:
+                check_node(context, node)
     check_module_assembler(context)
     _check_references(context)
     return context
@@ -65,8 +91,7 @@ def dialect_of(module: Module) -> str:
     return LLVM7
 
 
-def _check_function(context: Context, function: Function) -> None:
-    check_function(context, function)
+def _check_body(context: Context, function: Function) -> None:
     if function.name.startswith("@llvm.") and not function.defined:
         check_intrinsic(context, function)
     if function.blocks:

@@ -1,0 +1,104 @@
+"""Where the functions of a text stand, found without reading them, and which have the same heads but for names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
+from itertools import accumulate
+from operator import attrgetter
+from typing import NamedTuple
+
+from .nodes import Function, Param, Word
+
+#: The offsets of a part of a text.
+Extent = tuple[int, int]
+
+_STRING = re.compile(r'"[^"]*(?:"|\Z)')
+_BEGIN, _END = "\ndefine ", "\n}"
+#: The names in a head: of the function, of parameters (behind a type), of nodes of metadata.
+_NAME = re.compile(r"(@[-\w$.]+|%(?<=[\w*)\]>}\"] %)(?:[-a-zA-Z$._][-a-zA-Z$._0-9]*|\d+)(?=[,)])|!\d+)")
+_SLOTS = [one.name for one in fields(Function)]
+_VALUES = attrgetter(*_SLOTS)
+_ASSIGN = [getattr(Function, slot).__set__ for slot in _SLOTS]
+
+
+class Outline(NamedTuple):
+    """A definition. begin: of its head; brace: before its body; end: the closing brace."""
+
+    begin: int
+    brace: int
+    end: int
+
+    @property
+    def body(self) -> Extent:
+        return self.brace + 1, self.end
+
+
+def outlines(text: str) -> list[Outline]:
+    """The definitions that have a line `define … {`, or two, and end with a line that begins with `}`, as LLVM's tools
+    and llvmlite write them. Others are not found; nor is any if a string goes over lines, which may look like these."""
+    found: list[Outline] = []
+    if '"' in text and any("\n" in one for one in _STRING.findall(text)):
+        return found
+    at = 0 if text.startswith(_BEGIN[1:]) else text.find(_BEGIN) + 1 or -1
+    while at >= 0:
+        line = text.find("\n", at)
+        end = text.find(_END, line)
+        if line < 0 or end < 0:
+            break
+        following = text.find(_BEGIN, line)
+        head = text[at:line].rstrip()
+        inside = 0 <= following < end or text.find("\ndeclare ", line, end) >= 0
+        brace = at + len(head) - 1 if head[-1:] == "{" else line + 1 if text.startswith("{\n", line + 1) else 0
+        if brace and ";" not in head and not inside:
+            found.append(Outline(at, brace, end + 1))
+        at = following + 1 or -1
+    return found
+
+
+def between(extents: Iterable[Extent], end: int) -> Iterator[Extent]:
+    """The parts of a text that are not in these. end: of the text."""
+    at = 0
+    for begin, until in extents:
+        yield at, begin
+        at = until
+    yield at, end
+
+
+class Head(NamedTuple):
+    """A head. shape: without names; symbol: the name of the function; names: of parameters and nodes; all names with
+    their places."""
+
+    outline: Outline
+    shape: str
+    symbol: Word
+    names: list[Word]
+
+    @classmethod
+    def of(cls, text: str, outline: Outline) -> Head:
+        parts = _NAME.split(text[outline.begin : outline.brace])
+        places = accumulate(map(len, parts), initial=outline.begin)
+        names = list(zip(parts, places, strict=False))[1::2]
+        kinds = "".join([name[0] for name in parts[1::2]])
+        symbol = names.pop(kinds.index("@")) if "@" in kinds else ("", 0)
+        return cls(outline, "\0".join([*parts[::2], kinds]), symbol, names)
+
+    def like(self, other: Function) -> Function | None:
+        """The function whose head this is. other: one of the same shape in whose head the rules find no fault, so that
+        no more is known of this one's places than those of names. None if the names need a look."""
+        params = [one for one in self.names if one[0][0] == "%"]
+        nodes = [one for one in self.names if one[0][0] == "!"]
+        named = sum(bool(param.name) for param in other.params)
+        if len(params) != named or len(nodes) != len(other.metadata) or len(self.names) != len(params) + len(nodes):
+            return None
+        made: Function = object.__new__(Function)
+        for assign, value in zip(_ASSIGN, _VALUES(other), strict=True):
+            assign(made, value)
+        made.name, made.at = self.symbol
+        given = iter(params)
+        made.params = [Param(param.type, *(next(given) if param.name else ("", self.outline.begin)), param.attributes)
+                       for param in other.params]  # fmt: skip
+        made.metadata = [(key, node) for (key, _), node in zip(other.metadata, nodes, strict=True)]
+        made.body, made.end, made.blocks = self.outline.body, self.outline.end, []
+        return made

@@ -1,0 +1,254 @@
+"""Shapes of lines: what the rules say of an instruction does mostly not depend on the names in it.
+
+A line's shape is the line without its local names and the numbers of metadata. The rules judge the first line of each
+shape. If they find no fault in it, the next line of that shape has none either, but for what a `Shape` asks of the
+names: that they are defined, with these types, before their uses. Lines with faults are judged one by one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from ..assembly.functions import has_result
+from ..assembly.instructions import BodyReader
+from ..assembly.nodes import Instruction, Value
+from ..assembly.reader import Malformed
+from ..assembly.tokens import unquoted
+from ..assembly.types import VOID, Type
+from .constants import check_constant, fits
+from .context import Context
+from .instructions import check_instruction
+from .typing import TYPING
+
+PLAIN, PHI, BRANCH, RETURN, END, LABEL, BLANK = range(7)
+_KINDS = {"phi": PHI, "br": BRANCH, "switch": BRANCH, "ret": RETURN, "unreachable": END}
+#: What stands for a name in a shape.
+HOLE = "\0"
+#: What stands for the end of a line within a statement.
+JOINED = "\r"
+#: Prefixes of types, by which front ends tell them from values.
+_TYPES = ("struct.", "class.", "union.")
+_LABEL = re.compile(r'\s*([-a-zA-Z$._0-9]+|"[^"\n]*"):\s*')
+
+
+class Shape(NamedTuple):
+    """A line without names. kind: of the line; uses: which names are values, of which types; result: the type of its
+    result, None if it has none; named: whether the first name is the result's; nodes: names of metadata; holes: how
+    many names it had; mentioned: names that are values in metadata; blocks: names of blocks; given: what a `ret`
+    returns; label: the name that the line defines."""
+
+    kind: int
+    uses: tuple[tuple[int, Type], ...] = ()
+    result: Type | None = None
+    named: bool = False
+    nodes: tuple[int, ...] = ()
+    holes: int = 0
+    mentioned: tuple[int, ...] = ()
+    blocks: tuple[int, ...] = ()
+    given: Type | None = None
+    label: str = ""
+
+
+class _Anything(Mapping[str, None]):
+    """All names: metadata may mention them before they are defined."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __getitem__(self, name: str) -> None:
+        return None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def has_prefix(name: str) -> bool:
+    """Whether the name of a type, such as `%struct.S`, is not one that a value would have."""
+    return name[1:].strip('"').startswith(_TYPES)
+
+
+def names_in(types: Mapping[str, object]) -> re.Pattern[str]:
+    """A pattern of the names that a shape lacks: of values, blocks and metadata, but not of these types."""
+    plain = [name[1:].strip('"') for name in types if not has_prefix(name)]
+    listed = "".join(f"|{re.escape(name)}(?![-a-zA-Z$._0-9])" for name in plain)
+    prefixes = "|".join(map(re.escape, _TYPES))
+    return re.compile(rf'(%(?!"?(?:{prefixes}{listed}))(?:[-a-zA-Z$._][-a-zA-Z$._0-9]*|\d+|"[^"\n]*")|!\d+)')
+
+
+class Shapes:
+    """The shapes of a module's lines; `known` has those without fault, by their texts."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.names = names_in(context.module.types)
+        self.known: dict[str, Shape] = {}
+        self._general: dict[str, tuple[Shape, list[Type]]] = {}
+        self._reader = BodyReader(context.source.text, (), context.module)
+
+    def judge(self, line: str, begin: int) -> Shape | None:
+        """The shape of a line that is not known, with findings about the line. None if it is not read, or if what is
+        wrong matters to other lines. line: without names; begin: where it stands in the text."""
+        if not line.strip():
+            return self.known.setdefault(line, Shape(BLANK))
+        if label := _LABEL.fullmatch(line):
+            return self.known.setdefault(
+                line, Shape(LABEL, label=unquoted(f"%{label[1]}") if '"' in line else f"%{label[1]}")
+            )
+        return self._instruction(line, begin)
+
+    def _instruction(self, line: str, begin: int) -> Shape | None:
+        general = _Generalised(line, self.context) if _ANY_NUMBER.match(line) and not _PARTICULAR.search(line) else None
+        if general:
+            known = self._general.get(general.text)
+            if known and all(map(fits, general.integers, known[1])):
+                self.known[line] = known[0]
+                return known[0]
+        slots = self._slots(line, begin)
+        before = len(self.context.found)
+        found = self._judged(begin, slots) if slots is not None else None
+        if found is None:
+            return None
+        shape, one = found
+        if len(self.context.found) > before:
+            return shape
+        used = {*dict(shape.uses), *shape.mentioned, *shape.nodes, *shape.blocks, *((0,) if shape.named else ())}
+        if len(used) == shape.holes and not any(name[0] == "!callalign" for name, _ in one.metadata):
+            self.known[line] = shape
+            types = general.types(one) if general else None
+            if general and types is not None:
+                self._general[general.text] = shape, types
+        return shape
+
+    def _slots(self, line: str, begin: int) -> dict[int, int] | None:
+        """The number of each name by its place; None if the text at the place is not this line."""
+        text, at, slots = self.context.source.text, begin, {}
+        for number, part in enumerate(line.split(HOLE)):
+            if number:
+                name = self.names.match(text, at)
+                if name is None:
+                    return None
+                slots[at] = number - 1
+                at = name.end()
+            if text[at : at + len(part)].replace("\n", JOINED) != part:
+                return None
+            at += len(part)
+        self._end = at
+        return slots
+
+    def _judged(self, begin: int, slots: dict[int, int]) -> tuple[Shape, Instruction] | None:
+        """An instruction and its shape, with findings."""
+        context, reader = self.context, self._reader
+        groups = len(context.module.group_uses)
+        reader.over((begin, self._end))
+        try:
+            one = reader.instruction()
+        except Malformed:
+            return None
+        if reader.texts[reader.i]:
+            return None
+        find = TYPING.get(one.op)
+        one.type = find(context, one) if find else VOID
+        check_instruction(context, one)
+        shape = _shape(context, one, slots)
+        defined = all(name in context.module.groups for name, _ in context.module.group_uses[groups:])
+        known = one.type is not None or not has_result(one)
+        return (shape, one) if shape and defined and known else None
+
+
+def _shape(context: Context, one: Instruction, slots: dict[int, int]) -> Shape | None:
+    uses: list[tuple[int, Type]] = []
+    mentioned: list[int] = []
+    for value in one.operands:
+        if value.kind == "local":
+            if value.at not in slots:
+                return None
+            uses.append((slots[value.at], value.type))
+        elif value.kind == "global":
+            if value.text not in context.module.functions and value.text not in context.module.variables:
+                return None
+            if value is not one.operands[0] or one.op != "call":
+                check_constant(context, value)
+        else:
+            check_constant(context, value, _ANYTHING)
+            for part in _parts(value):
+                if part.kind == "local":
+                    if value.kind != "metadata" or part.at not in slots:
+                        return None
+                    mentioned.append(slots[part.at])
+    nodes = [word for _, word in one.metadata]
+    nodes += [(value.text, value.at) for value in one.operands if value.extra == "node"]
+    blocks = one.extra.get("blocks", ())
+    if any(block.at not in slots for block in blocks) or (one.name and one.named_at not in slots):
+        return None
+    kind = _KINDS.get(one.op, PLAIN)
+    result = one.type if has_result(one) else None
+    if kind == PHI and (result is None or result.kind in ("void", "label", "function")):
+        return None
+    return Shape(
+        kind, tuple(uses), result, bool(one.name), tuple(slots[at] for _, at in nodes if at in slots),
+        len(slots), tuple(mentioned), tuple(slots[block.at] for block in blocks),
+        (one.operands[0].type if one.operands else VOID) if kind == RETURN else None,
+    )  # fmt: skip
+
+
+_ANYTHING = _Anything()
+
+
+def _parts(value: Value) -> Iterator[Value]:
+    for part in value.parts:
+        yield part
+        yield from _parts(part)
+
+
+# --- lines that differ in numbers and symbols -------------------------------------------------------------------------
+
+#: Instructions to which a number is a value, and nothing more.
+_ANY_NUMBER = re.compile(
+    r"\s*(?:\0 = )?(?:f?add|f?sub|f?mul|[usf]div|[usf]rem|shl|[la]shr|and|x?or|[if]cmp|select|store|ret|phi|"
+    r"getelementptr|(?:tail )?call)\b"
+)
+#: What makes a number or a symbol mean more: structs, intrinsics, inline assembly.
+_PARTICULAR = re.compile(r'[{%"]|@llvm\.|\basm\b')
+#: Integers that are no alignments, numbers that every type of up to 64 bits has, and symbols.
+_VARIED = re.compile(
+    r"(?<= )(?<!align )(?:(-?\d{1,18})|(0x[0-9A-Fa-f]{16}|-?\d+\.\d+e[-+]\d+))(?=[,\s\])>]|\Z)|(@[-\w$.]+)"
+)
+
+
+class _Generalised:
+    """A line's shape without its numbers, and with the types of symbols for their names."""
+
+    def __init__(self, line: str, context: Context) -> None:
+        self.integers: list[str] = []
+        self.floats: list[str] = []
+        self._module, self._opaque = context.module, context.opaque
+        self.text = _VARIED.sub(self._instead, line)
+
+    def _instead(self, match: re.Match[str]) -> str:
+        if match[1]:
+            self.integers.append(match[1])
+            return "#"
+        if match[2]:
+            self.floats.append(match[2])
+            return "~"
+        name = match[3]
+        function, variable = self._module.functions.get(name), self._module.variables.get(name)
+        if function is not None:
+            return f"@function {function.type}:{function.space}"
+        if variable is None or variable.kind in ("alias", "ifunc") or name in self._opaque:
+            return name
+        return f"@variable {variable.type}:{variable.space}"
+
+    def types(self, one: Instruction) -> list[Type] | None:
+        """The types of the integers; None if not all numbers that were left out are values of this instruction."""
+        values = sorted((part for value in one.operands for part in (value, *_parts(value))), key=lambda each: each.at)
+        integers = [each for each in values if each.kind == "int"]
+        floats = [each.text for each in values if each.kind == "float"]
+        if [each.text for each in integers] != self.integers or floats != self.floats:
+            return None
+        return [each.type for each in integers]

@@ -1,0 +1,202 @@
+"""Functions that are passed over have the same findings as those that are read."""
+
+import random
+import re
+
+from ptxtools.diagnostics import Source
+from ptxtools.nvvm.assembly.parser import Parser
+from ptxtools.nvvm.rules import verify
+from ptxtools.nvvm.rules.context import Context
+from ptxtools.nvvm.rules.screen import Screen
+
+from .cases import DATA, cases, module
+
+KERNELS = [(DATA / name).read_text() for name in ("kernels7.ll", "kernels18.ll", "triton_style.ll")]
+
+
+def both(text, **options):
+    """The findings with and without screening, as texts."""
+    return [[f"{one.code} {one.span} {one.message}" for one in verify(text, screened=screened, **options)]
+            for screened in (True, False)]  # fmt: skip
+
+
+def passed(text, dialect):
+    """For each function with a body, whether it is passed."""
+    source = Source(text, "k.ll")
+    parser = Parser(source)
+    screen = Screen(Context(parser.run(), source, dialect))
+    return {function.name: screen.passes(function) for function in parser.unread}
+
+
+def test_functions_without_fault_are_passed():
+    """Otherwise the other tests would show nothing."""
+    for text, dialect in zip(KERNELS, ("7", "modern", "modern"), strict=True):
+        found = passed(text, dialect)
+        assert found and all(found.values()), found
+
+
+def test_every_case_has_the_same_findings():
+    for name, _, dialect, text in cases():
+        screened, read = both(text, dialect=dialect)
+        assert screened == read, (name, dialect)
+
+
+def _changed(rng, text):
+    """The text with words that are exchanged, doubled or dropped."""
+    words = re.findall(r"[%@!]?[\w.]+|\s+|.", text, re.S)
+    for _ in range(rng.randrange(1, 4)):
+        at = rng.randrange(len(words))
+        words[at] = rng.choice([rng.choice(words), rng.choice(words), words[at] * 2, rng.choice('{}[]()"!%;\0\n'), ""])
+    return "".join(words)
+
+
+def test_changed_texts_have_the_same_findings():
+    rng = random.Random(5)
+    wrong = 0
+    for _ in range(60):
+        screened, read = both(_changed(rng, rng.choice(KERNELS)))
+        assert screened == read
+        wrong += bool(read)
+    assert wrong > 30
+
+
+BODY = """define i32 @f(i32 %a, i1 %c) {
+entry:
+  br i1 %c, label %x, label %y
+x:                                                ; preds = %entry
+  %b = add i32 %a, 5
+  br label %z
+y:
+  %d = add i32 %a, 7
+  switch i32 %d, label %z [
+    i32 1, label %z
+    i32 9, label %x2
+  ]
+x2:
+  br label %z
+z:
+  %p = phi i32 [ %b, %x ], [ 3, %y ], [ 3, %y ], [ 4, %x2 ]
+  %r = add i32 %p, 1
+  ret i32 %r
+}
+"""
+#: What is exchanged, and the code of the finding that this makes: what shapes alone do not show.
+FAULTS = [
+    ("%r = add i32 %p", "%r = add i32 %b", "NVVM115"),
+    ("%r = add i32 %p", "%r = add i32 %r", "NVVM115"),
+    ("%r = add i32 %p", "%r = add i32 %c", "NVVM111"),
+    ("%r = add i32 %p", "%r = add i32 %n", "NVVM110"),
+    ("%d = add", "%a = add", "NVVM110"),
+    ("%d = add", "%x = add", "NVVM110"),
+    ("[ %b, %x ]", "[ %b, %x2 ]", "NVVM114"),
+    ("[ %b, %x ]", "[ %d, %x ]", None),
+    ("[ 4, %x2 ]", "[ 4, %entry ]", "NVVM114"),
+    ("label %x2\n", "label %entry\n", "NVVM113"),
+    ("label %x2\n", "label %w\n", "NVVM110"),
+    ("i32 9", "i32 1", "NVVM113"),
+    ("  br label %z\nz:", "z:", "NVVM113"),
+    ("ret i32 %r", "ret i1 %c", "NVVM111"),
+    ("%d = add i32 %a, 7", "%d = add i32 %a, 5000000000", "NVVM119"),
+    ("%d = add", "%7 = add", "NVVM117"),
+    ("ret i32 %r", "ret i32 %r, !dbg !77", "NVVM110"),
+    ("  %r = add", "  store i32 %a, i32* null\n  %q = phi i32 [ 1, %x ], [ 1, %y ], [ 1, %x2 ]\n  %r = add", "NVVM114"),
+]
+
+
+def test_what_names_make_wrong_is_found():
+    text = module(BODY)
+    assert both(text) == [[], []] and passed(text, "7") == {"@f": True}
+    for old, new, code in FAULTS:
+        assert BODY.count(old) == 1, old
+        screened, read = both(module(BODY.replace(old, new)))
+        assert screened == read, (new, screened, read)
+        if code:
+            assert code in {one[:7] for one in screened}, (new, screened)
+
+
+def test_numbers_may_have_gaps_in_the_modern_dialect():
+    text = "define i32 @f(i32 %0) {\n  %N = add i32 %0, 1\n  br label %b\nb:\n  ret i32 %N\n}\n"
+    for number in (1, 2, 7, 50, 10**12):
+        for dialect in ("7", "modern"):
+            screened, read = both(module(text.replace("N", str(number))), dialect=dialect)
+            assert screened == read and (dialect == "modern" or bool(read) == (number != 2)), (number, read)
+
+
+def test_heads_that_are_alike_have_their_own_names():
+    head = "define void @{}(i32 %{}) {{\n  %1 = add i32 %{}, 1\n  ret void\n}}\n"
+    good = head.format("f", "a", "a") + head.format("g", "b", "b")
+    assert both(module(good.replace("%1", "%r"))) == [[], []]
+    for text in (good, head.format("f", "a", "a") + head.format("f", "b", "b"), head.format("f", "a", "a")
+                 + head.format("g", "b", "a"), good + "@g = global i32 0\n", "declare void @g(i32)\n" + good,
+                 head.format("f", "a", "a") + head.format("nvvm.x", "b", "b")):  # fmt: skip
+        screened, read = both(module(text.replace("%1", "%r")))
+        assert screened == read
+
+
+QUOTED = """define i32 @"f"(i32 %"a.1", i1 %"c d")
+{
+entry:
+  %".2" = add i32 %"a.1", 5
+  br i1 %"c d", label %"B 1", label %"B2"
+"B 1":
+  %.3 = add i32 %".2", 6
+  br label %"B2"
+B2:
+  %"p" = phi i32 [ %.2, %entry ], [ %".3", %"B 1" ]
+  ret i32 %p
+}
+"""
+
+
+def test_names_in_quotes_are_followed():
+    text = module(QUOTED)
+    assert both(text) == [[], []] and passed(text, "7") == {"@f": True}
+    for old, new, code in (("%.3 = ", '%".2" = ', "NVVM110"), ('%".2" = ', '%"B2" = ', "NVVM110"),
+                           ('"B 1":', '"B2":', "NVVM110"), ("ret i32 %p", 'ret i32 %".3"', "NVVM115"),
+                           ("ret i32 %p", 'ret i32 %"c d"', "NVVM111")):  # fmt: skip
+        assert text.count(old) == 1, old
+        screened, read = both(text.replace(old, new))
+        assert screened == read and code in {one[:7] for one in screened}, (new, screened)
+
+
+NODES = """
+!0 = distinct !DISubprogram(name: "f", isDefinition: true, scopeLine: 7)
+!1 = !DILocation(line: 1, column: 2, scope: !0)
+!2 = !DILocation(line: 3, column: 4, scope: !0)
+!3 = !DILocation(line: 123456, column: 5, scope: !0, inlinedAt: !1)
+!4 = !{!1, !2}
+!5 = !{!2, null}
+!6 = !{!2, !3}
+!7 = !DIFile(filename: "x", directory: "/")
+!8 = !DIFile(filename: "y", directory: "/")
+!9 = !DIGlobalVariable(name: "a")
+!10 = !DIGlobalVariable(name: "b")
+"""
+#: What is exchanged, and the code of the finding that this makes.
+NODE_FAULTS = [
+    ("column: 4", "column: 70000", "NVVM432"),
+    ("column: 4", "column: -4", "NVVM432"),
+    ("column: 4, scope: !0", "column: 4", "NVVM432"),
+    ("column: 4, scope: !0", "column: 4, scope: !77", "NVVM110"),
+    ("column: 4, scope: !0", "column: 4, scope: null", "NVVM432"),
+    ('"y", directory: "/"', '"y", directory: !4', "NVVM432"),
+    ('"y", directory', "!4, directory", "NVVM432"),
+    ("!6 = ", "!5 = ", "NVVM110"),
+    ('"b"', '""', "NVVM432"),
+    ("!{!2, !3}", "!{!2, !33}", "NVVM110"),
+    ("!{!2, !3}", "!{!2, !3", "NVVM101"),
+    ('"y"', '"y\n"', None),
+    ('"y"', '""', None),
+    ('"y"', '"y', "NVVM101"),
+    ("!8 = ", "!llvm.module.flags = !{!8}\n!8 = ", "NVVM233"),
+]
+
+
+def test_nodes_that_are_alike_have_the_same_findings():
+    text = "define void @f() {\n  ret void, !dbg !3\n}\n" + NODES
+    assert both(module(text)) == [[], []]
+    for old, new, code in NODE_FAULTS:
+        assert text.count(old) == 1, old
+        screened, read = both(module(text.replace(old, new)))
+        assert screened == read, (new, screened, read)
+        assert code is None or code in {one[:7] for one in screened}, (new, screened)
