@@ -26,6 +26,8 @@ _ORDERS = {
 #: 9.7.9.25.3.1 and 9.7.9.25.4: what a copy may take, bytes.
 _SMALL = (4, 8, 16)
 _BULK = 16
+#: The scopes of st.async and red.async with release semantics (9.7.9.12, 9.7.13.7).
+_RELEASED = ("gpu", "sys")
 #: Modifiers that name how the completion of a bulk copy is told.
 _TO_MBARRIER, _IN_GROUP = "mbarrier::complete_tx::bytes", "bulk_group"
 
@@ -168,32 +170,44 @@ def _bulk(cells: Cells, word: Word, modifiers: list[str]) -> Instruction:
     return Copy(places=places, size=size, bulk=True, function=function, type=type_, **cells.done())
 
 
-# --- stores and reductions in the cluster -----------------------------------------------------------------------------
+# --- asynchronous stores and reductions -------------------------------------------------------------------------------
 
 
 def _remote(cells: Cells, word: Word, opcode: str, modifiers: list[str]) -> Instruction:
-    """st.async and red.async that an mbarrier is told of; those with release semantics have no completion that a thread
-    could wait for (9.7.9.12, 9.7.13.7)."""
+    """st.async and red.async: into the cluster's shared memory, where an mbarrier is told of them; or, as a release,
+    into global memory, and then nothing in the kernel waits for them (9.7.9.12, 9.7.13.7)."""
     type_ = cells.type_of(word, modifiers)
-    if _TO_MBARRIER not in modifiers or type_ is None:
+    given = set(modifiers)
+    releases = "release" in given
+    if releases == (_TO_MBARRIER in modifiers) or type_ is None:
         not_modelled(cells.reader, word)
-    modifiers.remove(_TO_MBARRIER)
-    function, parts = "", 1
-    expected = ["weak"] if opcode == "st" else ["relaxed"]
+    function, parts, order = "", 1, "weak" if opcode == "st" else "relaxed"
+    scope = "sys" if releases else "cluster"
+    expected = ["release", "global", "mmio"] if releases else [order, "shared::cluster", _TO_MBARRIER]
     for modifier in list(modifiers):
-        if modifier in ("v2", "v4") and opcode == "st":
+        if modifier in ("v2", "v4") and opcode == "st" and not releases:
             parts = int(modifier[1])
         elif opcode == "red" and not function and atomic_function(modifier):
             function = atomic_function(modifier)
-        elif modifier not in (*expected, "cluster", "shared::cluster"):
+        elif modifier in (_RELEASED if releases else ("cluster",)):
+            scope = modifier
+        elif modifier not in expected:
             continue
         modifiers.remove(modifier)
     _rest(cells, word, modifiers)
-    if (opcode == "red") != bool(function) or (function and type_.kind == "f"):
+    if releases and opcode == "red" and not given & {*_RELEASED}:
+        cells.reader.fail(f"'{word.text}' needs a scope", word, "write '.gpu' or '.sys'")
+    if "mmio" in given and scope != "sys":
+        cells.reader.fail("'.mmio' needs '.sys'", word)
+    if (opcode == "red") != bool(function) or (function and (type_.kind == "f" or (releases and function != "add"))):
         not_modelled(cells.reader, word)
     places = _places(cells, 1)
     cells.comma()
     values = cells.several(parts, cells.value)
-    cells.comma()
-    return RemoteStore(places=(*places, *_places(cells, 1)), values=values, function=function, type=type_,
-                       **cells.done())  # fmt: skip
+    if releases:
+        order = "release"
+    else:
+        cells.comma()
+        places += _places(cells, 1)
+    return RemoteStore(places=places, values=values, type=type_, order=order, scope=scope if order != "weak" else "",
+                       function=function, **cells.done())  # fmt: skip

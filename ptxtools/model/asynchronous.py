@@ -162,22 +162,27 @@ def _copy(paths: Paths, path: Path, instruction: Copy) -> list[Path]:
 
 
 def _remote(paths: Paths, path: Path, instruction: RemoteStore) -> list[Path]:
-    """Weak writes, or a relaxed atomic operation, through the generic proxy, and then a complete-tx operation."""
+    """Weak writes, or a relaxed atomic operation, through the generic proxy, and then a complete-tx operation.
+    A release is behind what the thread has executed, as in program order, and in front of nothing."""
     copies = path.copies = replace(path.copies, agents=path.copies.agents + 1)
     size = instruction.type.bits // 8
     count = len(instruction.values)
     name, offset = paths.place(path, instruction, instruction.places[0], size * count)
     values = [paths.operand(path, value) for value in instruction.values]
     first = len(path.events)
-    event = Event("W", path.steps, instruction, "weak", size=size, location=name, needs=path.control,
-                  agent=copies.agents, behind=_own_events(path))  # fmt: skip
+    own, releases = _own_events(path), instruction.order == "release"
+    event = Event("W", path.steps, instruction, instruction.order, instruction.scope, size=size, location=name,
+                  needs=path.control, agent=copies.agents, behind=0 if releases else own,
+                  after=own if releases else 0)  # fmt: skip
     for at, value in enumerate(values):
         write = replace(event, offset=offset + at * size, value=value, needs=event.needs | value.needs)
         path.events.append(_reduced(write, instruction, len(path.events)) if instruction.function else write)
+    if releases:
+        return [path]
     name, offset = paths.place(path, instruction, instruction.places[1], _WORD_BYTES)
     told = Event("U", path.steps, instruction, "release", "cluster", "generic", name, offset, _WORD_BYTES,
                  needs=path.control, returns=False, mbarrier=True, agent=copies.agents,
-                 behind=_own_events(path), completes=_mask(first, first + count))  # fmt: skip
+                 behind=own, completes=_mask(first, first + count))  # fmt: skip
     path.events.append(_updated(told, path, "complete_tx", [constant(size * count)]))
     return [path]
 
@@ -187,8 +192,7 @@ def _reduced(write: Event, instruction: RemoteStore, at: int) -> Event:
     assert operand is not None
     needs = operand.needs | 1 << at
     value = Value(needs, lambda reads: computed(function, type_, [reads[at], operand.of(reads)], atomic=True))
-    return replace(write, kind="U", order="relaxed", scope="cluster", returns=False, value=value,
-                   needs=write.needs | needs)  # fmt: skip
+    return replace(write, kind="U", returns=False, value=value, needs=write.needs | needs)
 
 
 def _stored(write: Event, instruction: Copy, read: int, at: int) -> Event:

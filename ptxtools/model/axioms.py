@@ -41,7 +41,7 @@ SAME_PROXY = Given("same-proxy")  # 8.6
 OVERLAP = Given("overlap")  # 8.2.1 and 8.2.2: they share bytes of memory, by whatever address
 OVERLAP_AT_ADDRESS = Given("overlap-at-address")  # 8.2.1: the same virtual address as well
 OVERLAP_COMPLETELY = Given("overlap-completely")  # the same address, and the same size
-BARRIER = Given("barrier")  # 8.9.4: from arriving at a barrier to waiting at it
+BARRIER = Given("barrier")  # 8.9.4: from arriving at a barrier, or the fence before a relaxed arrival, to waiting at it
 # … and what is decided at run time.
 READS_FROM = Given("rf", ORDER)  # from a write to each read that returns one of its bytes
 READ_FROM = Given("rf^-1", ORDER)

@@ -9,13 +9,14 @@ from itertools import product
 
 from . import DEFAULT_MODEL
 from .axioms import Model, model
+from .barriers import barrier_orders
 from .events import Path
 from .features import refuse_unknown
 from .paths import DEFAULT_UNROLL, Paths
 from .programs import Barrier, Test
 from .relations import Events, Relation
 from .search import Search
-from .structures import Node, barrier_orders, skeleton
+from .structures import Node, skeleton
 from .terms import PROGRAM, Axiom, Step
 from .valuations import observed_names
 

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 from ptxtools.diagnostics import Span
 
+from .accesses import ACCESSES, read_access
 from .async_instructions import OPCODES, read_asynchronous
-from .functions import COMPARISONS, FUNCTIONS, OTHER_NAMES, atomic_function
+from .functions import COMPARISONS, FUNCTIONS, OTHER_NAMES
 from .ordering import read_barrier, read_fence
 from .programs import (
-    SCOPES,
     Address,
     Branch,
     Guard,
@@ -21,7 +21,6 @@ from .programs import (
     Label,
     Local,
     Location,
-    Memory,
     Operand,
     Place,
     Register,
@@ -31,16 +30,6 @@ from .programs import (
 from .refusals import not_modelled
 from .words import Reader, Word
 
-#: opcode -> (kind of operation, proxy); the names other than PTX's own are those of the public suites.
-_MEMORY = {
-    "ld": ("ld", "generic"), "tld": ("ld", "texture"), "suld": ("ld", "surface"), "cold": ("ld", "constant"),
-    "ldc": ("ld", "constant"), "st": ("st", "generic"), "sust": ("st", "surface"), "atom": ("atom", "generic"),
-    "suatom": ("atom", "surface"), "red": ("red", "generic"), "sured": ("red", "surface"),
-}  # fmt: skip
-_ORDERS = {
-    "ld": ("weak", "relaxed", "acquire", "volatile", "mmio"), "st": ("weak", "relaxed", "release", "volatile", "mmio"),
-    "atom": ("relaxed", "acquire", "release", "acq_rel"), "red": ("relaxed", "release", "acquire", "acq_rel"),
-}  # fmt: skip
 #: Modifiers without a meaning in the model: state spaces (8.3) and caches.
 _IGNORED = frozenset(("global", "shared", "shared::cta", "shared::cluster", "generic", "ca", "cg", "cs", "lu", "cv",
                       "wb", "wt", "uni", "aligned", "noftz"))  # fmt: skip
@@ -171,10 +160,10 @@ class Cells:
 
     def instruction(self, word: Word) -> Instruction:
         opcode, *modifiers = word.text.split(".")
-        if opcode in _MEMORY and modifiers[:1] == ["async"]:
+        if opcode in ACCESSES and modifiers[:1] == ["async"]:
             return read_asynchronous(self, word, opcode, modifiers)
-        if opcode in _MEMORY:
-            return self.memory(word, opcode, modifiers)
+        if opcode in ACCESSES:
+            return read_access(self, word, opcode, modifiers)
         if opcode in ("fence", "membar"):
             return read_fence(self, word, opcode, modifiers)
         if opcode in ("bar", "barrier"):
@@ -216,60 +205,6 @@ class Cells:
             if modifier not in _IGNORED and not hint:
                 not_modelled(self.reader, word, modifier)
 
-    def memory(self, word: Word, opcode: str, modifiers: list[str]) -> Instruction:
-        reader = self.reader
-        kind, proxy = _MEMORY[opcode]
-        if kind == "ld" and not modifiers and reader.peek().text == ",":
-            after = reader.peek(2)
-            if after.kind == "number" or after.text == "-" or (after.kind == "word" and self.is_register(after.text)):
-                return self.move(None)
-        type_ = self.type_of(word, modifiers)
-        mmio = "mmio" in modifiers
-        order = scope = function = ""
-        parts = 1
-        for modifier in list(modifiers):
-            if modifier in SCOPES and not scope:
-                scope = modifier
-            elif modifier in ("weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "mmio", "sc"):
-                if order and {order, modifier} != {"mmio", "relaxed"}:
-                    reader.fail(f"'{word.text}' has two memory orders", word)
-                order = modifier if order != "mmio" else order
-                if modifier not in _ORDERS[kind]:
-                    reader.fail(f"'{opcode}' has no '.{modifier}' (8.4)", word)
-            elif modifier in ("v2", "v4") and kind in ("ld", "st"):
-                parts = int(modifier[1])
-            elif kind in ("atom", "red") and not function and atomic_function(modifier):
-                function = atomic_function(modifier)
-            else:
-                continue
-            modifiers.remove(modifier)
-        self.rest(word, modifiers)
-        order, scope = self.completed(word, kind, order, scope)
-        if kind in ("atom", "red") and not function:
-            reader.fail(f"'{word.text}' names no operation", word)
-        if function and type_ is not None and type_.kind == "f" and function not in ("exch", "cas"):
-            reader.fail("floating-point arithmetic is not modelled", word)
-        if parts > 1 and type_ is None:
-            reader.fail(f"'{word.text}' needs a type", word)
-        results: tuple[str, ...] = ()
-        if kind in ("ld", "atom"):
-            results = self.several(parts, self.result) if kind == "ld" else (self.result(),)
-            self.comma()
-        if kind == "ld" and (reader.next.kind == "number" or reader.next.text == "-"):
-            if parts > 1 or order != "weak":
-                reader.fail("expected a location")
-            return Local(result=results[0], function="mov", values=self.values(1), type=type_, **self.done())
-        base, offset = self.place()
-        values: tuple[Operand, ...] = ()
-        if kind == "st":
-            self.comma()
-            values = self.several(parts, self.value)
-        elif kind != "ld":
-            self.comma()
-            values = self.values(2 if function == "cas" else 1)
-        return Memory(kind=kind, order=order, scope=scope, proxy=proxy, base=base, offset=offset, type=type_,
-                      results=results, values=values, function=function, mmio=mmio, **self.done())  # fmt: skip
-
     def several(self, parts: int, read: Callable[[], _T]) -> tuple[_T, ...]:
         """One operand, or as many in braces."""
         reader = self.reader
@@ -283,27 +218,6 @@ class Cells:
         if parts > 1:
             reader.expect("}", "after the elements of a vector")
         return tuple(found)
-
-    def completed(self, word: Word, kind: str, order: str, scope: str) -> tuple[str, str]:
-        """Order and scope with what PTX assumes where they are absent; volatile and mmio as relaxed (8.4.1, 8.4.2)."""
-        if kind == "red":  # no read operation: what public suites let it acquire has no effect (8.4)
-            order = {"acquire": "relaxed", "acq_rel": "release"}.get(order, order)
-        if kind in ("atom", "red"):
-            return order or "relaxed", scope or "gpu"
-        order = order or "weak"
-        if order == "weak" and scope:
-            self.reader.fail(f"'{word.text}' is weak and has a scope", word)
-        if order == "volatile":
-            if scope:
-                self.reader.fail(f"'{word.text}' is volatile and has a scope", word)
-            return "relaxed", "sys"
-        if order == "mmio":
-            if scope != "sys":
-                self.reader.fail("'.mmio' needs '.relaxed.sys'", word)
-            return "relaxed", "sys"
-        if order != "weak" and not scope:
-            self.reader.fail(f"'{word.text}' needs a scope", word, "write '.cta', '.cluster', '.gpu' or '.sys'")
-        return order, scope
 
     def mapped(self, word: Word, modifiers: list[str]) -> Instruction:
         """mapa: an address, a variable or a register, in another CTA of the cluster (9.7.9.23)."""

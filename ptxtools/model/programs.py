@@ -159,12 +159,15 @@ class Copy(Instruction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteStore(Instruction):
-    """st.async or red.async (9.7.9.12, 9.7.13.7). places: to, and the mbarrier that is told of the end; values: what is
-    stored, an element each; function: what a reduction computes; type: of an element."""
+    """st.async or red.async (9.7.9.12, 9.7.13.7). places: to, and the mbarrier that is told of the end, if any; values:
+    what is stored, an element each; order, scope: of the access; function: what a reduction computes; type: of an
+    element."""
 
     places: tuple[Place, ...]
     values: tuple[Operand, ...]
     type: Type
+    order: str
+    scope: str
     function: str = ""
 
 

@@ -122,6 +122,8 @@ class Kernel:
             return [f"fence.{i.order}.{i.scope};"]
         if isinstance(i, Barrier) and i.place == "cta" and i.count is None and i.mode == "sync" and len(i.numbers) == 1:
             return [f"barrier.sync {self._value(thread, i.numbers[0])};"]
+        if isinstance(i, Barrier) and i.place == "cluster":
+            return [f"barrier.cluster.{i.mode}{'' if i.ordering else '.relaxed'};"]
         if isinstance(i, Branch):
             label = f"L{thread.number}_{i.label}" if i.label else f"X{thread.number}"
             if not i.function:

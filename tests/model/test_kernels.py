@@ -90,6 +90,12 @@ def test_message_passing(who, space, place, release, acquire, grid, block, allow
     assert found.allowed == allowed, found.states
 
 
+def test_a_load_without_coherence_may_miss_a_store():
+    body = "st.global.u32 [%rd2], 1; ld.global.nc.u32 %r3, [%rd2]; ld.global.nc.u32 %r4, [%rd1+4];"
+    found = outcomes(body, "forall (P0:%r4 == 2)")
+    assert found.holds and len(found.states) == 1 and outcomes(body, "exists (P0:%r3 == 0)").allowed
+
+
 def test_each_cta_has_its_shared_memory():
     found = outcomes("st.shared.u32 [buf], %r2; ld.shared.u32 %r3, [buf];", "forall (P0:%r3 == 0 /\\ P1:%r3 == 1)", 2)
     assert found.holds and found.executions == 1
@@ -116,7 +122,7 @@ REFUSED = [
     ("shfl.sync.idx.b32 %r3, %r1, 0, 31, -1;", 15, 5, "is not modelled"),
     ("mov.u32 %r3, %clock;", 15, 5, "'%clock' is not modelled"),
     ("bar.sync 1, 64;", 15, 5, "count of threads"),
-    ("ld.global.nc.u32 %r3, [%rd1];", 15, 5, "'.nc'"),
+    ("ldu.global.u32 %r3, [%rd1];", 15, 5, "is not modelled (section 9.7.9.10)"),
     ("ld.global.u32 %r3, [%rd1+16];", 15, 5, "no location"),
     ("ld.global.u64 %rd3, [%rd1+12];", 15, 5, "leads out of the location"),
     ("{ .reg .b32 %r<2>; }", 15, 17, "two registers"),

@@ -99,6 +99,8 @@ REFUSED = [
     (ONE.format("atom.relaxed.gpu r0, x, 1"), 4, 2, "names no operation"),
     (ONE.format("atom.add.f32 r0, x, 1"), 4, 2, "floating-point"),
     (ONE.format("fence.sc"), 4, 2, "needs a scope"),
+    (ONE.format("ld.nc.b64 r0, x"), 4, 2, "needs '.global' (9.7.9.9)"),
+    (ONE.format("ld.global.nc.relaxed.gpu r0, x"), 4, 2, "has no memory order (9.7.9.9)"),
     (ONE.format("fence.proxy.foo"), 4, 2, "is not modelled"),
     (ONE.format("bar.red.popc.u32 r0, 0, p1"), 4, 2, "is not modelled"),
     (ONE.format("frobnicate r0"), 4, 2, "is not modelled"),

@@ -9,7 +9,7 @@ from tests.model.suite import read
 
 #: The sections whose instructions a litmus test may use, all of their forms or some.
 MODELLED = {
-    "9.7.9.8": "ld", "9.7.9.11": "st", "9.7.9.12": "st.async", "9.7.9.25.3.1": "cp.async",
+    "9.7.9.8": "ld", "9.7.9.9": "ld.global.nc", "9.7.9.11": "st", "9.7.9.12": "st.async", "9.7.9.25.3.1": "cp.async",
     "9.7.9.25.4.1": "cp.async.bulk", "9.7.9.25.4.2": "cp.reduce.async.bulk", "9.7.13.1": "bar",
     "9.7.13.3": "barrier.cluster",
     "9.7.13.4": "fence", "9.7.13.5": "atom", "9.7.13.6": "red", "9.7.13.7": "red.async",
@@ -17,8 +17,8 @@ MODELLED = {
 #: Families without an address that order accesses of memory all the same.
 ORDERING = ("bar", "barrier", "fence", "membar", "griddepcontrol", "tcgen05", "wgmma")
 REFUSED = re.compile(r"is not modelled \(section ([\d.]+)\)|has no '\.|two memory orders"
-                     r"|needs (a scope|'\.relaxed\.sys')|names no operation|floating-point arithmetic is not modelled"
-                     r"|is weak and has a scope"
+                     r"|needs (a scope|'(\.relaxed)?\.sys')|names no operation"
+                     r"|floating-point arithmetic is not modelled|is weak and has a scope"
                      r"|is volatile and has a scope")  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import re
 
 from ptxtools.model.executions import run
 from tests.model.simulated import Kernel
-from tests.model.suite import read
+from tests.model.suite import FOLDER, read
 from tests.model.test_random import random_test
 from tests.rows import rows
 
@@ -67,3 +67,24 @@ def test_both_kinds_are_among_them():
     """Of the tests that `make test` takes, too."""
     racing = [bool(run(read(text)).races) for text in texts(5, 96)[::6]]
     assert 3 < sum(racing) < 15
+
+
+@rows("name", ["relaxed", "relaxed-fence", "relaxed-fence-acquire", "relaxed-fence-cta", "relaxed-both"])
+def test_fences_before_relaxed_arrivals(name):
+    """A fence that releases, and reaches the other CTA, orders what precedes it; an acquire fence does not."""
+    racing, reports = compare((FOLDER / f"MP+barrier.cluster-{name}.litmus").read_text("utf-8"))
+    assert bool(reports) == racing == (name not in ("relaxed-fence", "relaxed-both")), reports
+
+
+@rows("first, second, racing", [
+    ("release", "acquire", False), ("acquire", "acquire", True), ("release", "release", True), ("acq_rel", "sc", False),
+])  # fmt: skip
+def test_one_sided_fences(first, second, racing):
+    """8.4, 8.8: a fence releases in front of the flag's store, and acquires behind the load that saw it."""
+    text = litmus(("st.weak x, 1", f"fence.{first}.gpu", "st.relaxed.gpu y, 1", "nop", "nop"),
+                  ("L: ld.relaxed.gpu r0, y", "beq r0, 0, L", f"fence.{second}.gpu", "ld.weak r1, x",
+                   "nop"))  # fmt: skip
+    outcomes = run(read(text + "forall (P1:r0 == 1)\n"))
+    _, result = Kernel(read(text)).run(1, outcomes.names, 1, engine="reference", checks="racecheck")
+    assert bool(result.reports) == racing, result.reports
+    assert bool(outcomes.races) == racing
