@@ -110,6 +110,7 @@ def run_command(command: click.Command, name: str, arguments: Sequence[str] | No
         _discard_output()
     if status == INTERRUPTED:
         _leave(status)
+    gc.freeze()  # what is left lives to the end: the last collection need not look at it
     sys.exit(status)
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def opposing_options(command: Any) -> Any:
     """Add the option to a command."""
     return click.option("--against", metavar="OTHER", multiple=True, help="Run the launch with OTHER as well, a module "
-                        "or engine=NAME, seed=N, numerics=NAME, threads=N, compare the results, and show the stores "
-                        "where they part. May be repeated, for both.")(command)  # fmt: skip
+                        "or engine=NAME, seed=N, numerics=NAME, tier=NAME, threads=N, compare the results, and show "
+                        "the stores where they part. May be repeated, for both.")(command)  # fmt: skip
 
 
 def oppose(options: dict[str, Any], make: Callable[[dict[str, Any]], Job]) -> int:

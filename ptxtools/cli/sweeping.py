@@ -147,17 +147,22 @@ def _deaf() -> None:
 
 
 def _on_cluster(tasks: list[Task], address: str) -> Iterator[Outcome]:
+    from asyncio import CancelledError
+
     try:
         from distributed import Client
     except ImportError:
         raise Failure("--dask needs the package distributed, which is not installed") from None
     try:
-        client = Client(address, timeout="10s")
+        client = Client(address, timeout="10s")  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         raise Failure(f"--dask {address}: {str(error) or type(error).__name__}") from None
     with client:
         for future in client.map(_run, tasks, pure=False):
-            yield future.result()
+            try:
+                yield future.result()
+            except (Exception, CancelledError) as error:  # a worker that ended, or that has no ptxtools
+                raise Failure(f"--dask {address}: {str(error) or type(error).__name__}", status=FINDINGS) from None
 
 
 # --- results ----------------------------------------------------------------------------------------------------------

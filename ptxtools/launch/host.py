@@ -265,7 +265,8 @@ class Device(sim.Device):
     shuffle warps, CTAs and the completion of asynchronous work, the same way each time, on one thread; heap: bytes of
     the heap of `malloc` (None: 8 MB); stack: bytes of a thread's stack for recursion, indirect calls and `alloca`
     (None: 8 KB); on_print: called with kernels' output as it is printed; numerics: tensor cores add
-    like the target's ("chip"), or by a chain of f32 multiply-adds ("ieee").
+    like the target's ("chip"), or by a chain of f32 multiply-adds ("ieee"); tier: whether the native engine runs code
+    in compiled regions: loops once that pays ("auto"), none ("interpreter"), or all of it from the start ("regions").
 
     observers: objects that are told what happens to warps (`ptxtools.Observer`); optimise: False runs kernels as they
     are written, each register in a slot of its own.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _MOST_POINTS = 100_000
 _RANGE = re.compile(r"(-?\d{1,12})\.\.(-?\d{1,12})(?:\.\.(\d{1,12}))?")
 
-#: Options that a sweep changes and launch files do not have: seed, engine, numerics, threads.
+#: Options that a sweep changes and launch files do not have: engine, threads, seed, numerics, tier.
 VARIED: dict[str, Option] = {
     one.name: one for one in options_of(DeviceOptions) if one.flag and not one.key and one.kind in ("whole", "word")
 }

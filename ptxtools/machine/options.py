@@ -121,6 +121,11 @@ class DeviceOptions:
         "chip", "word", "--numerics", choices=("chip", "ieee"),
         help="How tensor cores add: as those of the device do, or by f32 multiply-adds.",
     )  # fmt: skip
+    tier: str = option(
+        "auto", "word", "--tier", choices=("auto", "interpreter", "regions"),
+        help="How the native engine runs hot code: auto: in compiled regions once that pays; interpreter: never; "
+        "regions: all that can be one, from the start.",
+    )  # fmt: skip
     checks: str | Iterable[str] = option(
         (), "checks", "--check", key="check", metavar="LIST",
         help=f"Run-time checkers: {', '.join(CHECKERS)} (comma-separated), or all.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,9 @@ def sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
         file = tmp_path / "case.toml"
         file.write_text(FILE + more, "utf-8")
         words = [word for text in arguments for word in (("--sweep", text) if text[0] != "-" else text.split())]
-        status = exit_status(command, "ptx-run", ["--launch", str(file), "--workers", workers, *words])
+        status = exit_status(
+            command, "ptx-run", ["--launch", str(file), *(("--workers", workers) if workers else ()), *words]
+        )
         return status, *capsys.readouterr()
 
     return run
@@ -143,6 +146,34 @@ def test_worker_processes_give_the_same(sweep: Any, tmp_path: Path) -> None:
 def test_wrong_usage(sweep: Any, arguments: tuple[str, ...], message: str) -> None:
     status, out, err = sweep(*arguments)
     assert (status, out) == (2, "") and message in err
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a Dask cluster of one worker, in this process."""
+    import distributed
+
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None, protocol="tcp", host="127.0.0.1",
+        local_directory=str(tmp_path_factory.mktemp("dask")),
+    ) as local:  # fmt: skip
+        yield local.scheduler_address
+
+
+def test_on_a_cluster(cluster: str, sweep: Any) -> None:
+    status, out, err = sweep("args.3=4,32", "--format json", "--dask " + cluster, workers="")
+    found = json.loads(out)
+    assert (status, err) == (0, "") and [one["result"] for one in found["points"]] == ["passed"] * 2
+    status, out, err = sweep("grid=1,0", "--dask " + cluster, workers="")
+    assert status == 1 and "passed" in out and "refused" in out
+
+
+def test_what_goes_wrong_on_a_cluster(cluster: str, sweep: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    status, out, err = sweep("seed=1", "--dask 127.0.0.1:nothing", workers="")
+    assert (status, out) == (2, "") and "--dask 127.0.0.1:nothing: " in err
+    monkeypatch.setattr("ptxtools.launch.sweep.run_point", lambda *_: 1 // 0)
+    status, out, err = sweep("seed=1", "--dask " + cluster, workers="")
+    assert (status, out) == (1, "") and f"--dask {cluster}: integer" in err
 
 
 def test_a_file_that_saves(sweep: Any, tmp_path: Path) -> None:

@@ -13,10 +13,11 @@ from ptxtools import native, reference
 from ptxtools.diagnostics import Trap
 from ptxtools.machine.launch import Launch, no_counts
 from ptxtools.machine.measures import Cache
-from ptxtools.native.code import runs, tiers
+from ptxtools.native.code import refusals, runs, tiers
 from ptxtools.native.code.structures import RECORD
 from ptxtools.native.loop import worker
 from ptxtools.program import Program, lower
+from ptxtools.program.operations import LANE_ACCESS
 from ptxtools.program.passes.measure import measure
 from ptxtools.program.variant import Variant
 from tests.program.harness import module_of
@@ -92,6 +93,12 @@ class Writer:
         lines += ["mov.u32 %r12, 0;", "AGAIN:"]
         inside = [self.load() for _ in range(rng.randint(1, 5))] + [self.work() for _ in range(rng.randint(1, 4))]
         rng.shuffle(inside)
+        if rng.random() < 0.4:
+            inside.append(f"{self.guard()}ld.shared.u32 {self.value()}, [tile+{rng.choice([0, 20, 508, 512])}];")
+        if rng.random() < 0.2:
+            inside.append(
+                f"setp.eq.u32 %p4, %t, {rng.choice([0, 7, 17])}; @%p4 st.shared.u32 [tile+24], {self.value()};"
+            )
         sign = rng.choice("su")
         if rng.random() < 0.5:
             inside.append(f"mad.wide.{sign}32 %d7, %r13, 4, %in; {self.guard()}ld.global.u32 {self.value()}, [%d7+8];")
@@ -151,6 +158,7 @@ def test_random_loops(seed: int) -> None:
     expected = outcome(reference, body, words, threads)
     assert outcome(native, body, words, threads) == expected, body
     assert outcome(native, body, words, threads, seed=1) == expected, body
+    assert outcome(native, body, words, threads, tier="interpreter") == expected, body
 
 
 @rows("seed", [*range(60)], share=6)
@@ -190,6 +198,24 @@ def test_usual_shapes_are_served():
         assert [misses for misses, _ in _launch(shape)] == [0]
 
 
+def test_addresses_without_a_register_are_served():
+    """A word for all lanes, and one that a single lane writes."""
+    body = """mov.u32 %r1, 0; mov.u32 %r2, 0; setp.eq.u32 %p2, %t, 7; @%p2 st.shared.u32 [tile+8], %t;
+        AGAIN: ld.shared.u32 %r3, [tile+8]; add.u32 %r1, %r1, %r3; @%p2 st.shared.u32 [tile+12], %r1;
+        add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 40; @%p1 bra AGAIN;
+        ld.shared.u32 %r4, [tile+12]; add.u32 %r1, %r1, %r4; st.global.u32 [%out], %r1; ret;"""
+    memory = Memory()
+    out = memory.put(np.zeros(32, np.uint32))
+    launch = launch_of(body_kernel(body, 4, ".shared .align 16 .b8 tile[16];"), memory, [out, out])
+    native.run(launch)
+    assert memory.get(out, np.uint32, 32).tolist() == [560] * 32
+    (encoded,) = launch.program.cache.values()
+    (op,) = [op for op in encoded.operations if op is not None and op.kind == "run" and op.imm]
+    ((at,),) = encoded.regions.places.values()
+    assert [step.kind for step in op.detail.steps if step.space] == ["ld", "st"]
+    assert RECORD.read(encoded.code, 64 * at, "s1") == 0
+
+
 def test_unusual_shapes_are_left_alone():
     ((misses, bytes_),) = _launch("apart")
     assert misses > 0 and bytes_ == 64 * 2  # the load, and a run of the rest
@@ -218,6 +244,30 @@ def test_compiled_once_it_pays(monkeypatch):
     assert len(set(counts)) == 1
 
 
+def test_tiers_that_are_pinned(monkeypatch):
+    """Regions never, those of loops when that pays, or all of them at once, those outside of loops, too."""
+    monkeypatch.setattr(tiers, "AT_ONCE", False)
+    monkeypatch.setattr(tiers.library, "at_hand", lambda ops: False)
+    body = """ld.global.u32 %r1, [%in]; add.u32 %r1, %r1, %t; AGAIN: ld.global.u32 %r3, [%in+4];
+        add.u32 %r1, %r1, %r3; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 40; @%p1 bra AGAIN;
+        st.global.u32 [%out], %r1; ret;"""
+    memory = Memory()
+    out, source = memory.put(np.zeros(32, np.uint32)), memory.put(np.array([7, 2] + [0] * 40, np.uint32))
+    empty = tiers.library.addresses({})[tiers.PASS]
+    found, counts = {}, set()
+    for tier in ("interpreter", "auto", "regions"):
+        launch = launch_of(body_kernel(body, 4), memory, [out, source], tier=tier)
+        launch.program.cache.clear()
+        counts.add(native.run(launch).instructions)
+        assert memory.get(out, np.uint32, 32).tolist() == [87 + t for t in range(32)]
+        memory.bytes[out - BASE :][:128] = 0
+        (encoded,) = launch.program.cache.values()
+        places = [at for each in encoded.regions.places.values() for at in each]
+        found[tier] = [RECORD.read(encoded.code, 64 * at, "handler") != empty for at in places]
+    assert found == {"interpreter": [], "auto": [False], "regions": [True] * 2}
+    assert len(counts) == 1
+
+
 def test_the_end_of_memory():
     """Regions do not look beyond it, even where a vector would; nor at addresses that are not aligned."""
     for beyond in (-4, 0, 2, 4):
@@ -243,6 +293,27 @@ def test_accesses_that_others_wait_for_stay_outside(access):
     body = f"AGAIN: {access} %r1, [%in]; add.u32 %r2, %r2, %r1; setp.lt.u32 %p1, %r2, 9; @%p1 bra AGAIN; ret;"
     formed = runs.form_runs(lowered(body_kernel(body, 4)), everywhere=False, regions=True)
     assert [op.kind for op in formed[1]][:1] == ["ld"]
+
+
+def test_why_accesses_stay_outside():
+    """The reasons that `bench/regions.py` lists."""
+    wanted = {
+        "ld.global.u32 %r1, [%in]": "",
+        "st.shared.f32 [%r2+4], %f1": "",
+        "ld.global.v2.u32 {%r1, %r2}, [%in]": "2 elements",
+        "ld.global.u64 %d1, [%in]": "64 bits",
+        "ld.global.u8 %r1, [%in]": "8 bits",
+        "ld.u32 %r1, [%in]": "generic memory",
+        "ld.acquire.gpu.global.u32 %r1, [%in]": "acquire",
+        "st.release.gpu.global.u32 [%out], %r1": "release",
+        "ld.volatile.global.u32 %r1, [%in]": "poll",
+        "atom.global.add.u32 %r1, [%in], 1": "atomic",
+        "st.shared.u32 [s], %r1": "",
+    }
+    body = "".join(f"{access}; " for access in wanted)
+    ops = lowered(body_kernel(f"{body} ret;", 4, ".shared .b32 s[4];"), optimise=False).operations()
+    found = [refusals.refusal(op) for op in ops if op.kind in LANE_ACCESS and op.space != "param"]
+    assert found == list(wanted.values())
 
 
 def test_no_load_moves_over_a_store():

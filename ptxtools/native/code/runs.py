@@ -19,11 +19,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ptxtools.program.details import Detail, Measured, Run
-from ptxtools.program.operations import COUNTS, ENDINGS, LANE_ACCESS, LANEWISE, OPERATIONS
-from ptxtools.program.program import SLOT_BYTES, Block, Op, Program, Ref, Slot, Terminator
-from ptxtools.semantics.types import bits_of
+from ptxtools.program.operations import COUNTS, ENDINGS, LANE_ACCESS, LANEWISE
+from ptxtools.program.program import Block, Op, Program, Ref
 
-from .keys import RECORD_BYTES, effects_of, record_count
+from .keys import RECORD_BYTES, record_count
+from .live_words import Key, live_before, live_ends, words_of
+from .refusals import REGION_SPACES, refusal
 
 #: Longest run, and most operations of one program that become part of runs: compiling them takes about 1 ms each.
 MOST_STEPS, MOST_FUSED = 48, 400
@@ -32,19 +33,13 @@ MOST_OPERATIONS = 4000
 
 #: Bytes of each lane in an access of a region, and the lanes that a measure looks at.
 _WORD, _LANES = 4, 32
-#: State spaces that regions access.
-REGION_SPACES = frozenset({"global", "shared"})
 
 #: An operand of a step: number or -1, storage class, type.
 StepOperand = tuple[int, str, str]
 #: How a run goes round: number of the branch's guard, its value in lanes that go back, and whether that is to `target`.
 Again = tuple[int, bool, bool]
-#: Slot and storage class.
-Key = tuple[Slot, str]
 #: Slots that are the same in all lanes, always, and their numbers where those are known before a launch.
 Constants = dict[Key | None, int | None]
-#: All words of any frame.
-EVERYTHING = -1
 
 
 class Step(NamedTuple):
@@ -71,26 +66,26 @@ def form_runs(program: Program, *, everywhere: bool, regions: bool = False) -> l
     """Operations of each block, with runs in place of their operations: in loops, or `everywhere`. regions: with
     accesses to memory, too."""
     bodies = [list(block.ops) for block in program.blocks]
-    worth = _loops(program.blocks)
+    worth = loops(program.blocks)
     if everywhere:
         worth += sorted(set(range(len(bodies))) - set(worth))
     if not worth or not program.optimised or sum(map(len, bodies)) > MOST_OPERATIONS:
         return bodies
-    known = _constants(program) if regions else None
+    known = constants(program) if regions else None
     live: list[int] | None = None
     budget = MOST_FUSED
     for number in worth:
-        stretches = list(_stretches(bodies[number], known))
-        fused = sum(map(_work, (op for start, end in stretches for op in bodies[number][start:end])))
+        ranges = list(stretches(bodies[number], known))
+        fused = sum(map(_work, (op for start, end in ranges for op in bodies[number][start:end])))
         if not fused or fused > budget:
             continue
         budget -= fused
-        live = live if live is not None else _live_ends(program)
-        bodies[number] = _replace(bodies[number], stretches, live[number], _way_back(program, number), known)
+        live = live if live is not None else live_ends(program)
+        bodies[number] = _replace(bodies[number], ranges, live[number], _way_back(program, number), known)
     return bodies
 
 
-def _constants(program: Program) -> Constants:
+def constants(program: Program) -> Constants:
     """What is known of slots that are filled when a frame is made; of several functions' slots, nothing."""
     if len(program.functions) != 1:
         return {}
@@ -108,7 +103,7 @@ def _way_back(program: Program, number: int) -> tuple[Ref, bool, bool] | None:
     return end.guard, taken != end.negated, taken
 
 
-def _loops(blocks: list[Block]) -> list[int]:
+def loops(blocks: list[Block]) -> list[int]:
     """Blocks inside of loops, those of the shortest loops first."""
     span: dict[int, int] = {}
     for number, block in enumerate(blocks):
@@ -120,7 +115,7 @@ def _loops(blocks: list[Block]) -> list[int]:
     return sorted(span, key=lambda number: (span[number], number))
 
 
-def _stretches(ops: list[Op], known: Constants | None = None) -> Iterator[tuple[int, int]]:
+def stretches(ops: list[Op], known: Constants | None = None) -> Iterator[tuple[int, int]]:
     """Ranges of at least two neighbours that can be one run; known: as of `_GrowingRun`."""
     start = 0
     while start < len(ops):
@@ -133,7 +128,7 @@ def _stretches(ops: list[Op], known: Constants | None = None) -> Iterator[tuple[
             end -= 1
         accesses = [op for op in ops[start:end] if op.kind in LANE_ACCESS]
         if accesses and all(op.guard is not None for op in accesses):  # mostly for few lanes, or none: one by one
-            yield from ((start + a, start + b) for a, b in _stretches(ops[start:end]))
+            yield from ((start + a, start + b) for a, b in stretches(ops[start:end]))
         elif work > 1:
             yield start, end
         start = max(end, start + 1)
@@ -191,21 +186,14 @@ class _GrowingRun:
 
     def _measures(self, op: Op) -> bool:
         """Whether this measures an access that a region may make."""
-        if op.kind != "measure" or self.constants is None or op.space not in REGION_SPACES or op.src[0] is None:
+        if op.kind != "measure" or self.constants is None or op.space not in REGION_SPACES:
             return False
         detail = op.of(Measured)
         return (detail.size, detail.lanes) == (_WORD, _LANES)
 
     def _accesses(self, op: Op) -> bool:
-        """Whether this is an access that a region makes: of one word, and no load behind a store that it might see."""
-        plain = op.kind in LANE_ACCESS and OPERATIONS[op.kind].access != "atomic"
-        if self.constants is None or not plain or op.space not in REGION_SPACES or effects_of(op):
-            return False
-        moved = (*zip(op.dst, op.dst_types, strict=True), *zip(op.src[1:], op.src_types[1:], strict=True))
-        if len(moved) != 1 or op.src[0] is None:
-            return False
-        ((ref, t),) = moved
-        if ref is None or ref.type != "b32" or bits_of(t) != 32:
+        """Whether this is an access that a region makes: no load behind a store that it might see."""
+        if self.constants is None or op.kind not in LANE_ACCESS or refusal(op):
             return False
         return op.kind == "st" or ("st", op.space) not in self.accessed
 
@@ -256,11 +244,6 @@ class _GrowingRun:
         return Op("run", detail=Run(tuple(self.steps), read, tuple((n, *key) for n, key in kept.items()), again))
 
 
-def words_of(slot: Slot, storage: str) -> int:
-    """The 4-byte words of a slot as a set of bits."""
-    return ((1 << SLOT_BYTES[storage] // 4) - 1) << (slot // 4)
-
-
 def _signed(value: int) -> int:
     """The constant of an access, as 64 bits are read."""
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)
@@ -268,7 +251,7 @@ def _signed(value: int) -> int:
 
 def _replace(
     ops: list[Op],
-    stretches: list[tuple[int, int]],
+    ranges: list[tuple[int, int]],
     live: int,
     back: tuple[Ref, bool, bool] | None,
     known: Constants | None = None,
@@ -277,9 +260,9 @@ def _replace(
     itself; known: as of `_GrowingRun`."""
     result: list[Op] = []
     at = len(ops)
-    for start, end in reversed(stretches):
+    for start, end in reversed(ranges):
         for op in reversed(ops[end:at]):
-            live = _before(op, live)
+            live = live_before(op, live)
             result.append(op)
         region = any(op.kind in LANE_ACCESS for op in ops[start:end])
         run = _GrowingRun(known if region else None)
@@ -287,60 +270,13 @@ def _replace(
             run.add(op)
         whole = run.operation(live, back if end - start == len(ops) else None)
         if region:  # in front of its operations one by one; imm: how many bytes those are
-            single = _replace(ops[start:end], list(_stretches(ops[start:end])), live, None)
+            single = _replace(ops[start:end], list(stretches(ops[start:end])), live, None)
             whole.imm = RECORD_BYTES * sum(map(record_count, single))
             result.extend(reversed(single))
         result.append(whole)
         for op in reversed(ops[start:end]):
-            live = _before(op, live)
+            live = live_before(op, live)
         at = start
     result.extend(reversed(ops[:at]))
     result.reverse()
     return result
-
-
-# --- who reads what later ---------------------------------------------------------------------------------------------
-
-
-def _before(op: Op, live: int) -> int:
-    """Words read at or after an operation, from those read after it."""
-    if op.guard is None:
-        for ref in op.dst:
-            if ref is not None:
-                live &= ~words_of(ref.slot, ref.type)
-    for ref in (*op.src, op.guard):
-        if ref is not None:
-            live |= words_of(ref.slot, ref.type)
-    return live
-
-
-def _at_end(end: Terminator, entries: list[int]) -> int:
-    """Words read at or after a terminator; `entries`: words read at or after the start of each block."""
-    if ENDINGS[end.kind].returns:  # results and arguments are in these slots, or in frames that overlap them
-        return EVERYTHING
-    live = 0
-    for target in (end.target, end.other, *end.targets):
-        if target >= 0:
-            live |= entries[target]
-    if end.op is not None:
-        live = _before(end.op, live)
-    for ref in (end.guard, end.index):
-        if ref is not None:
-            live |= words_of(ref.slot, ref.type)
-    return live
-
-
-def _live_ends(program: Program) -> list[int]:
-    """For each block, the words read after its operations, its terminator included."""
-    blocks = program.blocks
-    entries, ends = [0] * len(blocks), [0] * len(blocks)
-    changed = True
-    while changed:
-        changed = False
-        for number in reversed(range(len(blocks))):
-            live = ends[number] = _at_end(blocks[number].terminator, entries)
-            for op in reversed(blocks[number].ops):
-                live = _before(op, live)
-            if live != entries[number]:
-                entries[number], changed = live, True
-    return ends

@@ -338,7 +338,9 @@ class AccessFilter(NamedTuple):
     """The payload of an event before an access. size: bytes of a lane; low: bits of an address that must be 0; imm: is
     added to addresses. slot: of addresses, 32 bits wide if narrow, NO_SLOT for imm alone; guard: a predicate, or
     NO_SLOT, whose bits `turned` changes; permit: the predicate that says who makes the access, or NO_SLOT. lanes: that
-    give addresses; space: SPACE_*; writes, reads: 0 or 1, an atomic does both; tables: which of the worker's have a
+    give addresses; space: SPACE_*; writes, reads: 0 or 1, an atomic does both; copies: 1: the target of a cp.async, 2:
+    its source, of which lanes read nothing where `last` (or NO_SLOT) has 0 or, if it `ignores`, a predicate holds;
+    sort: of an atomic that may come beside others of its sort, or 0; tables: which of the worker's have a
     say, a bit each; refuses: of several accesses at once: 1: says no where somebody would have to be told, 2: always;
     hint0 and so on: by table, the row that was right the last time, which native code changes."""
 
@@ -354,12 +356,17 @@ class AccessFilter(NamedTuple):
     space: int
     writes: bool
     reads: bool
+    copies: int
+    last: Slot
+    ignores: bool
+    sort: int
     refuses: int
     tables: int
     hint0: int = 0
     hint1: int = 0
     hint2: int = 0
     hint3: int = 0
+    hint4: int = 0
 
 
 class LineGate(NamedTuple):
@@ -431,9 +438,9 @@ ROW = _structure("row", 24, "i64: first after flags")
 #: Spaces of an access, as it is filtered.
 SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_GENERIC = range(4)
 #: The table of an observer. flagged: bytes have flags; owned: bytes have words that say who has touched them, each for
-#: so many as the logarithms say, of global and shared memory; bounds: the first of six BOUNDs, space by space one for
-#: reads and one for writes.
-FILTER = _structure("filter", 112, "i32: flagged owned global shared\ni64: bounds")
+#: so many as the logarithms say, of global and shared memory; marks: counts bytes marked as in flight, or null; bounds:
+#: the first of six BOUNDs, space by space one for reads and one for writes.
+FILTER = _structure("filter", 128, "i32: flagged owned global shared\nptr: marks unused\ni64: bounds")
 assert FILTER.offset("bounds") + 2 * SPACE_GENERIC * BOUND.size == FILTER.size
 #: Before the words that say who has touched a CTA's shared memory. came: threads that have come to the present
 #: barrier; epoch: how many the whole CTA has passed. A word: the epoch above `EPOCH_SHIFT`, then who: 0: nobody; a
@@ -443,8 +450,10 @@ OWNERS = _structure("owners", 64, "i32: came epoch")
 EPOCH_SHIFT, WRITTEN_SHARED, SEVERAL_SHARED = 12, 1 << 11, (1 << 11) - 1
 MOST_EPOCHS = (1 << 32 - EPOCH_SHIFT) - 1
 WRITTEN_GLOBAL, SEVERAL_GLOBAL = -1 << 31, (1 << 31) - 1
+#: Atomics of a sort have written: the sort is added to one of these, which no thread's number reaches.
+ATOMIC_SHARED, ATOMIC_GLOBAL = 1024, (1 << 31) - 66
 #: Tables of a worker that one access can ask, as many as it has hints.
-TABLES_ASKED = 4
+TABLES_ASKED = 5
 
 #: The state of a gate, and a word that it watches: `machine.gates` has the fields.
 GATE = _structure(

@@ -32,6 +32,7 @@ class Regions:
     def __init__(self, code: ctypes.Array[ctypes.c_char], ops: dict[str, Op], places: dict[str, list[int]]) -> None:
         self.code, self.ops, self.places = code, ops, places
         self.spent = 0
+        self.filled = not ops
         self._lock = threading.Lock()
         self.waiting = bool(ops)
         if self.waiting and (AT_ONCE or library.at_hand(ops)):
@@ -50,6 +51,11 @@ class Regions:
             _running.append(threading.Thread(target=self._fill, name="ptxtools regions"))
             _running[-1].start()
 
+    def complete(self) -> None:
+        """Compile what is not there, and wait for it (`--tier regions`)."""
+        if not self.filled:
+            self._fill()
+
     def _fill(self) -> None:
         """Compile what is not there, and let the records call it."""
         self.waiting = False
@@ -58,6 +64,7 @@ class Regions:
         for name, places in self.places.items():
             for at in places:  # aligned, so that a worker sees the old address or the new one
                 ctypes.c_int64.from_address(first + RECORD.size * at).value = addresses[name]
+        self.filled = True
 
 
 def settle() -> None:

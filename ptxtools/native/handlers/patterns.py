@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ptxtools.native.code.handler import ELEMENT, Handler
-from ptxtools.native.code.runs import Key
+from ptxtools.native.code.live_words import Key
 from ptxtools.semantics.algebra import Value
 
 from .parts import half
@@ -22,12 +22,14 @@ SIDES = (0, 1)
 @dataclass(slots=True)
 class Pattern:
     """Where the lanes of an address are: for each half the address of its first lane, the distance of each lane from it
-    in words, and the number of that lane in its half; and the lanes that run, as a word."""
+    in words, and the number of that lane in its half; and the lanes that run, as a word. point: all at one address, by
+    the instruction."""
 
     first: list[str]
     words: list[Value]
     column: list[str]
     active: str
+    point: bool = False
 
 
 class Patterns:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ptxtools.native.code.runs import Step, words_of
+from ptxtools.native.code.live_words import words_of
+from ptxtools.native.code.runs import Step
 from ptxtools.program.details import Run
 
 

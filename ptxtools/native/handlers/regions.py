@@ -12,7 +12,7 @@ more often it misses.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ptxtools.native.code.handler import Handler
@@ -23,49 +23,13 @@ from ptxtools.semantics.algebra import Value
 from .parts import Window, half, in_units, window
 from .patterns import SIDES, WORDS, Pattern, Patterns
 from .region_addresses import Addresses
+from .region_misses import BEGIN, DONE
 
 if TYPE_CHECKING:
     from .run import Contents
 
 #: Bytes that half a warp may touch.
 _BYTES = 4 * WORDS
-#: Passes by a region that misses every time: at most so many between two attempts.
-_MOST_PASSED = 63
-
-_BEGIN = f"""
-  %passed = get rec.s0
-  %tried = icmp eq i32 %passed, 0
-  br i1 %tried, label %try, label %pass, !prof !0
-pass:
-  %passed.less = sub i32 %passed, 1
-  set rec.s0, %passed.less
-  br label %next
-miss:
-  %misses = get rec.s1
-  %misses.twice = shl i32 %misses, 1
-  %misses.more = or i32 %misses.twice, 1
-  %misses.new = call i32 @llvm.umin.i32(i32 %misses.more, i32 {_MOST_PASSED})
-  set rec.s1, %misses.new
-  set rec.s0, %misses.new
-  br label %next
-try:
-"""
-
-#: The record behind the operations one by one.
-_DONE = """
-  %had = get rec.s1
-  %smooth = icmp eq i32 %had, 0
-  br i1 %smooth, label %beyond, label %better, !prof !0
-better:
-  %had.less = lshr i32 %had, 1
-  set rec.s1, %had.less
-  br label %beyond
-beyond:
-  %single = get rec.imm
-  %after = getelementptr i8, ptr %ip, i64 %single
-  %following = getelementptr i8, ptr %after, i64 RECORD_BYTES
-  goto %fp, %following, %mask
-"""
 
 
 @dataclass(slots=True)
@@ -94,7 +58,7 @@ class Accesses:
         self.windows: dict[str, Window] = {}
         self.patterns: dict[tuple[int, int, bool], Pattern] = {}
         self.scalars: dict[int, str] = {}
-        self.limits: dict[tuple[str, int], str] = {}
+        self.limits: dict[tuple[str, int, bool], str] = {}
         self.stores: list[tuple[Pattern, list[str], Value]] = []
         addresses = Addresses(detail)
         self.sums, self.strides, self.found = addresses.sums, addresses.strides, addresses.found
@@ -115,11 +79,11 @@ class Accesses:
     def begin(self) -> None:
         """In front of the region: whether it is tried now; what all rounds share."""
         self.code.declare("llvm.umin.i32", "declare i32 @llvm.umin.i32(i32, i32)")
-        self.code.expand(_BEGIN)
+        self.code.expand(BEGIN)
         for space in sorted({step.space for step in self.steps if step.space}):
             self.windows[space] = window(self.handler, space)
-        for (_, _, _, space, _), group in self.groups.items():
-            self._limit(space, max(group.imms) - min(group.imms))
+        for (number, _, _, space, _), group in self.groups.items():
+            self._limit(space, max(group.imms) - min(group.imms), point=number < 0)
 
     def measured(self, step: Step) -> tuple[Pattern, list[str]]:
         """The pattern of an access that is checked, and the address of each half's first lane."""
@@ -201,7 +165,7 @@ class Accesses:
 
     def end(self) -> None:
         """Go on behind the operations one by one; ends the path."""
-        self.code.expand(_DONE)
+        self.code.expand(DONE)
 
     # --- one access ---------------------------------------------------------------------------------------------------
 
@@ -228,7 +192,7 @@ class Accesses:
     def _check(self, group: _Group, space: str, pattern: Pattern, root: int, terms: tuple[int, ...]) -> None:
         """Find whether all accesses of a group are in bounds and aligned."""
         e, least = self.code, min(group.imms)
-        limit = self._limit(space, max(group.imms) - least)
+        limit = self._limit(space, max(group.imms) - least, point=pattern.point)
         start = self.windows[space]
         good: list[str] = []
         nobody = e.value(f"icmp eq i32 {pattern.active}, 0")
@@ -245,20 +209,23 @@ class Accesses:
             group.hosts.append(e.value(f"add i64 {start.host}, {offset}"))
         self.maker.demand(e.value(f"and i1 {good[0]}, {good[1]}"))
 
-    def _limit(self, space: str, span: int) -> str:
-        """Words of a window at which accesses may begin that touch so many bytes more than half a warp does."""
-        if (space, span) not in self.limits:
-            e = self.code
+    def _limit(self, space: str, span: int, *, point: bool) -> str:
+        """Words of a window at which accesses may begin that touch so many bytes more than half a warp does, or than
+        one word has (point)."""
+        if (space, span, point) not in self.limits:
+            e, least = self.code, 4 if point else _BYTES
             room = e.call(
-                "llvm.usub.sat.i64", "i64", [("i64", self.windows[space].size), ("i64", str(span + _BYTES - 1))]
+                "llvm.usub.sat.i64", "i64", [("i64", self.windows[space].size), ("i64", str(span + least - 1))]
             )
-            self.limits[space, span] = e.value(f"lshr i64 {e.value(f'add i64 {room}, 3')}, 2")
-        return self.limits[space, span]
+            self.limits[space, span, point] = e.value(f"lshr i64 {e.value(f'add i64 {room}, 3')}, 2")
+        return self.limits[space, span, point]
 
     def _words(self, pattern: Pattern, start: str, side: int) -> Value:
         """The words of half a warp."""
         e, vector = self.code, "<16 x i32>"
         pointer = e.value(f"inttoptr i64 {start} to ptr")
+        if pattern.point:
+            return e.spread("i32", e.value(f"load i32, ptr {pointer}"), 16)
         data = e.value(f"load {vector}, ptr {pointer}, align 4")
         words = pattern.words[side]
         if "avx512f" in e.features:
@@ -280,6 +247,8 @@ class Accesses:
 
     def _make(self, number: int, active: str) -> Pattern:
         patterns = self.maker
+        if number < 0:  # no register: the constant of the access is its address
+            return replace(patterns.of_bytes(number, "b64", "zeroinitializer", active), point=True)
         if number in self.found:
             step = self.found[number]
             return patterns.of_words(step.sources[0][0], active, signed=step.text.endswith("s32"))

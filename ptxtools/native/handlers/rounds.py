@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from ptxtools.native.code import jit
 from ptxtools.native.code.handler import Handler
-from ptxtools.native.code.runs import Key, words_of
+from ptxtools.native.code.live_words import Key, words_of
 from ptxtools.program.program import SLOT_BYTES
 from ptxtools.semantics.algebra import Value
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from ptxtools import isa
 from ptxtools.native.code.handler import ELEMENT, Handler
-from ptxtools.native.code.runs import Key, Step, StepOperand
+from ptxtools.native.code.live_words import Key
+from ptxtools.native.code.runs import Step, StepOperand
 from ptxtools.program.details import Run
 from ptxtools.program.operations import COUNTS
 from ptxtools.program.program import SLOT_BYTES, Slot
