@@ -2,6 +2,7 @@
 
     python -m bench.checked [CHECKERS [KERNEL ...]]
 
+KERNEL: one of the eight, or `cp.async`, `wgmma` or `tcgen05`: a product of 512 x 512 x 512 that Triton made.
 CHECKERS is what --check takes ("memcheck" by default). Of three launches each the fastest counts, in processor time.
 """
 
@@ -16,6 +17,7 @@ import numpy as np
 
 import ptxtools
 
+from . import products
 from .kernels import ALL, Case
 
 #: The most that checkers may cost: times the plain run, on the geometric mean.
@@ -23,14 +25,14 @@ BOUNDS = {"memcheck": 1.5, "initcheck": 2.0, "synccheck": 1.2, "asynccheck": 3.0
 LAUNCHES = 3
 
 
-def seconds(device: ptxtools.Device, case: Case) -> float:
+def seconds(device: ptxtools.Device, case: Case | products.Product) -> float:
     """Processor time of the fastest launch of a kernel; its result must be right, and nothing reported."""
     kernel = ptxtools.load(case.path)[case.name]
     best = math.inf
     for _ in range(LAUNCHES):
         args: list[Any] = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in case.args]
         begun = time.process_time()
-        result = device.launch(kernel, case.grid, case.block, args)
+        result = device.launch(kernel, case.grid, case.block, args, shared=getattr(case, "shared", 0))
         best = min(best, time.process_time() - begun)
         assert not result.reports, result.reports
         case.check(args[case.output])
@@ -41,8 +43,9 @@ def main(checks: str = "memcheck", *names: str) -> None:
     ratios = []
     print(f"{'kernel':<14}{'plain ms':>10}{'checked ms':>12}{'times':>8}")
     for name in names or ALL:
-        case = ALL[name]()
-        plain, checked = (seconds(ptxtools.Device(threads=1, checks=c), case) for c in ("", checks))
+        case = ALL[name]() if name in ALL else products.ALL[name]()
+        target = getattr(case, "device", None)
+        plain, checked = (seconds(ptxtools.Device(target, threads=1, checks=c), case) for c in ("", checks))
         ratios.append(checked / plain)
         print(f"{name:<14}{1e3 * plain:>10.1f}{1e3 * checked:>12.1f}{ratios[-1]:>8.2f}", flush=True)
     mean = math.exp(sum(map(math.log, ratios)) / len(ratios))

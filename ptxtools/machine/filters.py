@@ -52,9 +52,16 @@ class Bounds:
     The stretches may change while a grid runs, in place, if nothing is kept of their bytes: they count as they are at
     an access, and a run with observers has one worker.
 
+    marks: the observer wants to know of what cp.async has in flight. It keeps a byte for each byte of shared memory
+    (`residents.Cta.marks`), 0 if nothing writes it; accesses pass where all are 0, and the target of a copy is marked
+    with 1 + 7 * warp + the group of the warp's copies, from 0 to 6, that is set there. The first element has the number
+    of bytes marked in the launch. Sources ("observe.fetch") widen the gap between two stretches of `writes` to global
+    memory, which they must be: of what lies before all sources, and of what lies behind.
+
     owners: (bytes of global memory, bytes of shared memory) that have a word of 4 bytes which says who has touched it,
     kept likewise; 0 bytes: no such memory is accessed. An access passes if nobody else has touched them, or nobody has
-    written and it only reads. All threads of a CTA that meet at a barrier begin to share its shared memory anew. The
+    written and it only reads; an atomic if only atomics of its `sort`, from 1 to 60, have (0: it is like a write). All
+    threads of a CTA that meet at a barrier begin to share its shared memory anew. The
     words begin as zeros.
     """
 
@@ -63,6 +70,8 @@ class Bounds:
     asks: Callable[[Op], bool]
     flagged: bool = False
     owners: tuple[int, int] | None = None
+    marks: Array | None = None
+    sort: Callable[[Op], int] | None = None
 
 
 #: All of a state space.
@@ -86,14 +95,14 @@ class Filters:
     def __init__(self, listeners: Listeners, launch: Launch) -> None:
         concerned = launch.program.cache.get("concerned", {})
         self.tables: list[Bounds] = []
-        self._accesses: list[tuple[Callable[[Op], bool] | None, int | None]] = []
+        self._accesses: list[tuple[frozenset[str], Callable[[Op], bool] | None, int | None]] = []
         self._others = []
         for observer in listeners.observers:
             kind = next((kind for kind in type(observer).__mro__ if kind in concerned), object)
             matters, events = concerned.get(kind), wants(observer)
-            if not events.isdisjoint({"permit", "access"}):
+            if not events.isdisjoint({"permit", "access", "fetched"}):
                 give: Callable[[Launch], Bounds] | None = getattr(observer, "filter", None)
-                self._accesses.append((matters, None if give is None else len(self.tables)))
+                self._accesses.append((events, matters, None if give is None else len(self.tables)))
                 if give is not None:
                     self.tables.append(give(launch))
             passing: Callable[[Op], int | None] | None = getattr(observer, "passing", None)
@@ -101,9 +110,9 @@ class Filters:
 
     def of_access(self, op: Op) -> int | None:
         """Which tables decide about an access, a bit each; None: it is always told of."""
-        found = 0
-        for matters, number in self._accesses:
-            if matters is None or matters(op):
+        found, told = 0, {"fetched"} if op.kind == "observe.fetch" else {"permit", "access"}
+        for events, matters, number in self._accesses:
+            if not events.isdisjoint(told) and (matters is None or matters(op)):
                 if number is None or self.tables[number].asks(op):
                     return None
                 found |= 1 << number

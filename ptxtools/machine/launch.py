@@ -96,6 +96,7 @@ class Launch:
     """One grid. Shapes are (x, y, z), in CTAs and threads; `params` is the kernel's parameter block.
 
     numerics: "ieee", or the generation whose tensor cores are imitated (`semantics.generations.generation_of`);
+    tier: when the native engine compiles regions: "auto", "interpreter" (never) or "regions" (at once, everywhere);
     resident: CTAs that share the device at a time; sms: SMs of the device; threads: worker threads; late: asynchronous
     work completes as late as allowed (with a seed: some of it); weak: loads and stores
     take effect as late or early as the memory model allows; local_bytes: local memory of a thread, stack included;
@@ -116,6 +117,7 @@ class Launch:
     cluster: Dim3 = (1, 1, 1)
     dynamic_shared: int = 0
     numerics: str = "ieee"
+    tier: str = "auto"
     params: bytes = b""
     resident: int = 16
     sms: int = 16

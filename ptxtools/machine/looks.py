@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ptxtools.program.details import Called, Guard, Look, Meeting, Touch
+from ptxtools.program.details import Called, Groups, Guard, Look, Meeting, Touch
 from ptxtools.program.operations import strength
 from ptxtools.program.program import (
     CODE_BASE,
@@ -95,6 +95,13 @@ def access(view: View) -> None:
             listeners.tell("access", view, part)
 
 
+@serves("observe.fetch")
+def fetch(view: View) -> None:
+    """What a copy may read."""
+    for part in accesses(view):
+        listeners_of(view).tell("fetched", view, part)
+
+
 @serves("observe.ahead")
 def ahead(view: View) -> None:
     """Several accesses in front of their block: each is looked at in its turn."""
@@ -125,6 +132,13 @@ def fence(view: View) -> None:
     lanes = guarded(view, 2, view.op.of(Meeting).negated)
     if len(lanes):
         listeners_of(view).tell("fence", view, lanes)
+
+
+@serves("observe.group")
+def group(view: View) -> None:
+    """Lanes put their copies into a group, or wait for groups."""
+    groups = view.op.of(Groups)
+    listeners_of(view).tell("grouped", view, groups.commit, groups.pending)
 
 
 # --- registers and warps ----------------------------------------------------------------------------------------------

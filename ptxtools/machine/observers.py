@@ -141,6 +141,15 @@ class Observer:
         """The same of registers that asynchronous tensor instructions read or write; those instructions are not told
         of (`issued` is)."""
 
+    def fetched(self, at: View, access: Access) -> None:
+        """Lanes are about to issue a cp.async that reads these bytes, or less of them where that is decided as it
+        runs (`access` is told of the others, too)."""
+
+    def grouped(self, at: View, commit: bool, pending: int | None) -> None:
+        """The lanes of `at.mask` put their copies (cp.async) into a group if `commit`, and wait until at most `pending`
+        groups are left; -1: none, and no copy without a group; None: they do not wait. Only where nobody listens to
+        `issued` and its kin: copies are complete at once then."""
+
     def issued(self, claim: Claim) -> None:
         """Asynchronous work has been issued: cp.async, bulk and tensor copies, wgmma, tcgen05."""
 
@@ -262,6 +271,8 @@ class Listeners:
         #: Bytes of shared memory that have a word which says who has touched them (`filters.Bounds`); 0: none have.
         self.owners = max((getattr(observer, "owners", 0) for observer in self.observers), default=0)
         told = [observer for observer in self.observers if not wants(observer).isdisjoint(LINES)]
+        #: Whether any observer wants bytes of shared memory marked that copies write (`filters.Bounds.marks`).
+        self.marks = any(getattr(observer, "MARKS", False) for observer in self.observers)
         #: What says of which instructions the only observer of instructions is told (`gates`).
         self.gate: Gate | None = getattr(told[0], "gate", None) if len(told) == 1 else None
         #: Where an engine may write the events of an observer, who is told by rows, with `logged`.
@@ -321,11 +332,12 @@ class Watch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """make: makes the `Watch` of a launch on a device, for all names with this maker; class_of: the observer class of a
-    name, whose methods decide which events are inserted into programs."""
+    """make: makes the `Watch` of a launch on a device, for all names with this maker; class_of(name,
+    trial=False): the observer class of a name, or the one for its first look (`Doubt`), whose methods decide which
+    events are inserted into programs."""
 
     make: Callable[[Any, frozenset[str]], Watch]
-    class_of: Callable[[str], type]
+    class_of: Callable[..., type]
 
 
 def makers(names: Iterable[str]) -> dict[Maker, frozenset[str]]:
@@ -338,14 +350,14 @@ def makers(names: Iterable[str]) -> dict[Maker, frozenset[str]]:
     return found
 
 
-def classes_of(names: Iterable[str]) -> list[type]:
-    """The classes of observers by name."""
-    return [provided.find(name).class_of(name) for name in names]
+def classes_of(names: Iterable[str], *, trial: bool = False) -> list[type]:
+    """The classes of observers by name; trial: those of a first look (`Doubt`)."""
+    return [provided.find(name).class_of(name, trial=trial) for name in names]
 
 
-def events_of(names: Iterable[str], observers: Iterable[object]) -> frozenset[str]:
-    """All events that observers, some of them by name, listen to."""
-    return frozenset[str]().union(*map(wants, [*classes_of(names), *observers]))
+def events_of(names: Iterable[str], observers: Iterable[object], *, trial: bool = False) -> frozenset[str]:
+    """All events that observers, some of them by name, listen to; trial: as of `classes_of`."""
+    return frozenset[str]().union(*map(wants, [*classes_of(names, trial=trial), *observers]))
 
 
 # --- which of a program's operations they look at ---------------------------------------------------------------------

@@ -20,6 +20,9 @@ from ptxtools.program.program import RANK_SHIFT
 
 from .launch import Dim3, Launch
 
+#: Bytes before the marks of a CTA's shared memory, for each warp the group that its copies belong to; how many groups
+#: of a warp can be in flight.
+MARKS_HEAD, MARKED_GROUPS = 64, 7
 #: Nanoseconds after which late work completes when nobody waits for it. Warps that poll come to this time; a try_wait
 #: waits longer than this by default, and a worker that has nothing else to do jumps there.
 LATENESS = 400_000
@@ -40,6 +43,7 @@ class Cta:
     at_end: list[Callable[[], None]] = field(default_factory=list)  # called when the CTA's last thread has exited
     ended: bool = False
     flags: Any = None  # for an observer that keeps some (`filters.Bounds`): an array, one for each byte of `shared`
+    marks: Any = None  # likewise of what copies write (`filters.Bounds.marks`), `MARKS_HEAD` bytes before them
 
     @property
     def window(self) -> int:

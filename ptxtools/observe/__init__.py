@@ -20,7 +20,7 @@ def maker_of(name: str) -> Maker:
     if name == TrapKind.LEAKCHECK:
         from .leakcheck import LeakCheck
 
-        return Maker(LeakCheck, lambda name: LeakCheck)
+        return Maker(LeakCheck, lambda name, trial=False: LeakCheck)
     from .session import Session, class_of
 
     return Maker(Session, class_of)

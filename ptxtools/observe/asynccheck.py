@@ -64,6 +64,13 @@ class AsyncCheck:
 
         return matters
 
+    @staticmethod
+    def trial(program: Program) -> bool:
+        """Whether a grid is first looked at with copies that complete at once."""
+        from .async_trial import possible
+
+        return possible(program)
+
     def passing(self, op: Op) -> int | None:
         """Registers matter to the lanes that run an instruction."""
         return NOBODY if op.kind == "observe.in_flight" else None

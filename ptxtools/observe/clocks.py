@@ -150,13 +150,16 @@ class Clocks:
 
     # --- release and acquire patterns (8.8) ---------------------------------------------------------------------------
 
-    def fence(self, warp: Warp, scope: int, lanes: Array) -> None:
-        """A fence: what was known is released by strong writes behind it, what relaxed reads saw is acquired."""
-        for message in warp.heard:
-            self._accept(warp, message, scope, lanes)
-        warp.heard.clear()
-        for narrower in range(CTA, scope + 1):
-            warp.fenced[narrower] = dict(warp.known)
+    def fence(self, warp: Warp, scope: int, lanes: Array, *, acquires: bool = True, releases: bool = True) -> None:
+        """A fence: what was known is released by strong writes behind it, what relaxed reads saw is acquired. A
+        one-sided fence does one of the two (8.4)."""
+        if acquires:
+            for message in warp.heard:
+                self._accept(warp, message, scope, lanes)
+            warp.heard.clear()
+        if releases:
+            for narrower in range(CTA, scope + 1):
+                warp.fenced[narrower] = dict(warp.known)
         warp.tick()
 
     def message(self, warp: Warp, scope: int, where: int, *, release: bool) -> Message:

@@ -50,7 +50,12 @@ def sort_of(view: View, access: Access) -> int:
     opcode = view.op.opcode
     if access.action != "atomic" or opcode is None:
         return 0
-    if view.op.kind != "observe.access" or any(map(opcode.has, _FLOATS)):
+    return commuting(opcode) if view.op.kind == "observe.access" else -1
+
+
+def commuting(opcode: Opcode) -> int:
+    """Of an atomic of integers that leaves the same in any order a number, from 1 on; else -1."""
+    if any(map(opcode.has, _FLOATS)):
         return -1
     return next((1 + number for number, word in enumerate(_COMMUTING) if opcode.has(word)), -1)
 

@@ -15,9 +15,11 @@ import numpy as np
 from ptxtools.machine.filters import ALWAYS, COMES, EVERYWHERE, Bounds, stretches
 from ptxtools.machine.observers import Doubt
 from ptxtools.program.details import Action, Look, Meeting
-from ptxtools.program.operations import EVENT, OPERATIONS, strength
+from ptxtools.program.operations import ADDRESSED, EVENT, LATE_COPIES, OPERATIONS, strength
 
+from .race_accesses import commuting
 from .race_shadow import WORD
+from .race_verdict import useful_atomics
 from .racecheck import RaceCheck
 
 if TYPE_CHECKING:
@@ -30,21 +32,45 @@ if TYPE_CHECKING:
     from .session import Session
 
 
+#: More than there are commuting operations.
+_SORTS = 10
+
+
 def possible(program: Program) -> bool:
-    """Whether it is worth while: all accesses are weak, none is atomic, all barriers are for the whole CTA."""
-    return not program.clustered and all(map(_plain, program.operations()))
+    """Whether it is worth while: all accesses are weak, or atomics of integers whose order matters to nobody, and all
+    barriers are for the whole CTA."""
+    return not program.clustered and all(map(_plain, program.operations())) and _in_any_order(program)
+
+
+def _in_any_order(program: Program) -> bool:
+    """Whether all atomics can come in any order: nobody reads what they find."""
+    atomics = {op.where for op in program.operations() if OPERATIONS[op.kind].access == "atomic"}
+    return not atomics or atomics.isdisjoint(useful_atomics(program))
+
+
+def _sort(op: Op) -> int:
+    """Of an atomic that may come beside others of its sort, in any order, a number from 1 on; else 0."""
+    opcode = op.opcode
+    if opcode is None or strength(opcode) not in ("", "relaxed"):
+        return 0
+    if op.space != "shared" and (opcode.has("cta") or opcode.has("cluster")):
+        return 0
+    number, type_ = commuting(opcode), opcode.type or ""
+    return 0 if number < 0 else number + _SORTS * type_.startswith("s") + 2 * _SORTS * type_.endswith("64")
 
 
 def _plain(op: Op) -> bool:
     """Not what synchronises otherwise than by barriers of the CTA, what reaches memory without a look, or what leaves
     traces beside memory: so no operation that Python serves."""
     row = OPERATIONS[op.kind]
-    served = row.runs == EVENT and not op.kind.startswith("observe.")
-    if served or row.seen in ("cluster", "copy") or "mbarrier" in row.seen:
+    served = row.runs == EVENT and not op.kind.startswith("observe.") and op.kind not in LATE_COPIES
+    if served or row.seen == "cluster" or "mbarrier" in row.seen:
         return False
     if op.kind == "bar":
         return op.of(Action).name != "arrive" and op.src[1] is None
-    return row.seen != "access" or (row.access != "atomic" and not strength(op.opcode))
+    if row.seen != "access":
+        return True
+    return _sort(op) > 0 if row.access == "atomic" else not strength(op.opcode)
 
 
 class RaceTrial(RaceCheck):
@@ -52,7 +78,7 @@ class RaceTrial(RaceCheck):
 
     def __init__(self, session: Session, grid: Grid) -> None:
         super().__init__(session, grid)
-        looks = [(op.space, op.of(Look).size) for op in grid.program.operations() if op.kind == "observe.access"]
+        looks = [(op.space, op.of(Look).size) for op in grid.program.operations() if op.kind in ADDRESSED]
         self._global_piece = _piece(looks, "global")
         self.owners = _piece(looks, "shared")
         arena = session.device.arena
@@ -67,7 +93,7 @@ class RaceTrial(RaceCheck):
             "shared": stretches([(0, shared)]),
             "local": EVERYWHERE,
         }
-        return Bounds(known, known, _odd, owners=(self._global_piece, self.owners))
+        return Bounds(known, known, _odd, owners=(self._global_piece, self.owners), sort=_sort)
 
     def passing(self, op: Op) -> int | None:
         """Of what orders threads only the barriers count."""
@@ -76,6 +102,9 @@ class RaceTrial(RaceCheck):
     def access(self, at: View, access: Access) -> None:
         if access.space != "local":
             raise Doubt
+
+    def fetched(self, at: View, access: Access) -> None:
+        raise Doubt
 
     def arrive(self, at: View, what: str, lanes: Array) -> None:
         raise Doubt

@@ -148,7 +148,9 @@ class RaceCheck:
         if opcode is not None and not opcode.has("proxy"):
             warp = self._warp(at)
             scope = CLUSTER if opcode.has("mbarrier_init") else scope_named(at, SYS)
-            self._clocks.fence(warp, scope, lanes)
+            self._clocks.fence(
+                warp, scope, lanes, acquires=not opcode.has("release"), releases=not opcode.has("acquire")
+            )
 
     # --- accesses -----------------------------------------------------------------------------------------------------
 

@@ -198,4 +198,8 @@ def class_of(name: str, *, trial: bool = False) -> type:
         from .race_trial import RaceTrial
 
         return RaceTrial
+    if trial and name == TrapKind.ASYNCCHECK:
+        from .async_trial import AsyncTrial
+
+        return AsyncTrial
     return _CHECKERS[name]()

@@ -206,6 +206,7 @@ OPERATIONS: dict[str, Operation] = {
     "sured": _texture("", "surface sampler? value*"),
     # what `passes.instrument` puts around operations for observers
     "observe.access": _look("address? guard? value*?", Look, "allowed*"),
+    "observe.fetch": _look("address? guard? value*?", Look),
     "observe.ahead": _look("address? guard?", Ahead, "allowed"),
     "observe.arrive": _look("number? count? guard?", Meeting),
     "observe.leave": _look("number? count? guard?", Meeting),
@@ -220,6 +221,7 @@ OPERATIONS: dict[str, Operation] = {
     "observe.return": _look("guard?", Guard),
     "observe.begin": _look("", Guard),
     "observe.exit": _look("guard?", Guard),
+    "observe.group": _look("", Groups),
     # they add to rows of `Program.counters`
     "count": Operation(BLOCK, detail=(Counted,)),
     "measure": Operation(BLOCK, "", "address?", detail=(Measured,)),
@@ -243,6 +245,10 @@ ISSUES = frozenset(
     if row.runs == EVENT
     and kind.startswith(("async.", "bulk.", "tensormap.", "clusterlaunchcontrol.", "wgmma.", "tcgen05."))
 )  # fmt: skip
+#: cp.async and its groups where they complete late; in a first look of observers copies are complete at once.
+LATE_COPIES = frozenset({"async.copy", "async.copy.group"})
+#: Events with the addresses of an access.
+ADDRESSED = frozenset({"observe.access", "observe.fetch"})
 #: They count what others do, and are no work of the kernel.
 COUNTS = frozenset({"count", "measure"})
 #: Accesses to memory by single lanes, each at its own address, that are done when they have run.

@@ -16,7 +16,8 @@ class Variant:
     says where registers lie (`Program.named`). apart_registers: registers share no slots, and no lane runs what its
     branch leaves out, so that observers can tell of each lane which registers it has written; fences: those of tensor
     cores (wgmma.fence, tcgen05.fence), which order nothing here, are operations that observers see; counts: "count"
-    operations say how often instructions are reached, and by which lanes (`Program.counters`)."""
+    operations say how often instructions are reached, and by which lanes (`Program.counters`); groups: where copies are
+    not late, "observe.group" stands where single threads put them into groups, or wait for these."""
 
     late: bool = False
     truncates: bool = False
@@ -27,6 +28,7 @@ class Variant:
     fences: bool = False
     names: bool = False
     counts: bool = False
+    groups: bool = False
 
     @property
     def optimised(self) -> bool:

@@ -139,7 +139,7 @@ class Device:
         self.runtime = Runtime(self)
         self._arena: Arena | None = None
         self._images: dict[int, tuple[Loadable, Image]] = {}  # by identity; the module stays alive with its image
-        self._programs: dict[tuple[int, str, Hashable], Program] = {}
+        self._programs: dict[tuple[int, str, Hashable, bool], Program] = {}
         self.launches = 0
         self._workspace: Allocation | None = None  # of cooperative grids
         self.target = ""
@@ -174,7 +174,7 @@ class Device:
         return self._arena
 
     @contextmanager
-    def watched(self, observer: object, programs: dict[tuple[int, str, Hashable], Program]) -> Iterator[None]:
+    def watched(self, observer: object, programs: dict[tuple[int, str, Hashable, bool], Program]) -> Iterator[None]:
         """One observer more for a while. programs: those for observers like this one, instead of the device's own."""
         kept = self.observers, self._events, self._interrupted, self.threads, self._programs
         self.observers, self._programs = (*self.observers, observer), programs
@@ -200,12 +200,13 @@ class Device:
         if not provides(self.target, wanted):
             raise LaunchError(f"the module is for {wanted}; a device of {self.target} cannot run it")
 
-    def program(self, module: Loadable, kernel: Kernel) -> Program:
-        """The kernel lowered for this device, and cached. Raises `PtxError`."""
-        key = (id(module), kernel.name, self._observed_state())
+    def program(self, module: Loadable, kernel: Kernel, *, trial: bool = False) -> Program:
+        """The kernel lowered for this device, and cached; for a first look of observers if `trial`. Raises
+        `PtxError`."""
+        key = (id(module), kernel.name, self._observed_state(), trial)
         program = self._programs.get(key)
         if program is None:
-            program = self._lowered(module, kernel)
+            program = self._lowered(module, kernel, trial)
             self._programs[key] = program
         return program
 
@@ -217,8 +218,12 @@ class Device:
 
         return observers.state_of(observers.classes_of(self.checks), self)
 
-    def _lowered(self, module: Loadable, kernel: Kernel) -> Program:
+    def _lowered(self, module: Loadable, kernel: Kernel, trial: bool) -> Program:
         image, events = self.load(module), self._events
+        if trial:
+            from ptxtools.machine.observers import events_of
+
+            events = events_of(self.checks, (), trial=True)
         oldest = self.chip is not None and self.chip.architecture == "tesla"
         variant = Variant(self.late, oldest, "memcheck" in self.checks, self.optimise)
         if not events:
@@ -226,9 +231,9 @@ class Device:
         from ptxtools.machine import observers, registers
         from ptxtools.program.passes.instrument import instrument
 
-        late = self.late or not observers.WORK.isdisjoint(events)
+        late = not trial and (self.late or not observers.WORK.isdisjoint(events))
         variant = replace(
-            variant, late=late, lines=not observers.LINES.isdisjoint(events), fences="fence" in events,
+            variant, late=late, groups=trial, lines=not observers.LINES.isdisjoint(events), fences="fence" in events,
             apart_registers=not observers.REGISTERS.isdisjoint(events), counts=not observers.COUNTS.isdisjoint(events),
         )  # fmt: skip
         program = module.lower(kernel.name, image, variant)
@@ -242,7 +247,7 @@ class Device:
                 plain = module.lower(kernel.name, image, replace(variant, lines=False, counts=False))
                 program = replace(program, registers=plain.registers)
             program = measure(program)
-        told = [*observers.classes_of(self.checks), *self.observers]
+        told = [*observers.classes_of(self.checks, trial=trial), *self.observers]
         interests = observers.interests_of(told, program, self)
         program = instrument(program, interests.values())
         program.cache["concerned"] = {kind: interest.concerned for kind, interest in interests.items()}
@@ -300,15 +305,24 @@ class Device:
         memory = self._memory_for(image, host)
 
         def run(trial: bool) -> RunResult:
-            grid = Grid(image, program, request, context, trial)
+            at_once = trial and self._copies(program)
+            chosen = self.program(module, kernel, trial=True) if at_once else program
+            grid = Grid(image, chosen, request, context, trial)
             listeners = self._listeners(grid, memory) if self._events else None
-            return self._execute(module, program, request, cluster, resident, specials, memory, context, listeners)
+            late = self.late and not at_once
+            return self._execute(module, chosen, request, cluster, resident, specials, memory, context, listeners, late)
 
         try:
             return self._observed(program, request, cluster, host, context, run) if self._events else run(False)
         finally:
             if slices is not None:
                 self.arena.free(slices.address)
+
+    @staticmethod
+    def _copies(program: Program) -> bool:
+        from .trial import copies
+
+        return copies(program)
 
     def _observed(
         self, program: Program, request: Request, cluster: Dim3, host: HostMap | None, context: LaunchContext,
@@ -446,6 +460,7 @@ class Device:
         memory: AddressSpace,
         context: LaunchContext,
         listeners: Listeners | None,
+        late: bool,
     ) -> RunResult:
         from ptxtools.machine.launch import Launch, no_counts
 
@@ -453,11 +468,11 @@ class Device:
         launch = Launch(
             program=program, memory=memory, grid=request.grid, block=request.block, cluster=cluster,
             dynamic_shared=request.shared, params=request.params, resident=resident, sms=self.sms,
-            threads=self._workers(program), seed=self.seed, late=self.late, weak=self.weak,
+            threads=self._workers(program), seed=self.seed, late=late, weak=self.weak,
             max_instructions=request.max_instructions,
             deadline=None if request.timeout is None else started + request.timeout,
             numerics=self._numerics_of_chip(program) if self.numerics == "chip" else self.numerics,
-            local_bytes=local_bytes(program, self._stack(request)), specials=specials,
+            tier=self.options.tier, local_bytes=local_bytes(program, self._stack(request)), specials=specials,
             services=services.load, device=self, observers=listeners, context=context,
         )  # fmt: skip
         if program.counters:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .device import Device, Request, RunResult
 
 #: The most memory that is kept to begin again with, and the most threads that are told apart.
-_MOST_BYTES, _MOST_THREADS = 1 << 30, (1 << 31) - 2
+_MOST_BYTES, _MOST_THREADS = 1 << 30, (1 << 31) - 66
 
 
 def worth(device: Device, program: Program, request: Request, cluster: tuple[int, int, int]) -> bool:
@@ -24,11 +24,20 @@ def worth(device: Device, program: Program, request: Request, cluster: tuple[int
     grid changes can be put back."""
     if device.engine != "native" or device.observers or device.host_addresses or prod(cluster) > 1:
         return False
+    if device.seed is not None and copies(program):
+        return False  # when they end is up to the seed
     if device.arena.used > _MOST_BYTES or prod(request.grid) * prod(request.block) > _MOST_THREADS:
         return False
     if "trial" not in program.cache:
         program.cache["trial"] = wants_trial(classes_of(device.checks), program)
     return bool(program.cache["trial"])
+
+
+def copies(program: Program) -> bool:
+    """Whether single threads copy asynchronously: in a first look these copies are complete at once."""
+    if "copies" not in program.cache:
+        program.cache["copies"] = any(op.kind == "async.copy" for op in program.operations())
+    return bool(program.cache["copies"])
 
 
 def attempt(device: Device, context: LaunchContext, run: Callable[[bool], RunResult]) -> RunResult:

@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 
+from tests.native.harness import results as native_results
 from tests.program.harness import results
 from tests.rows import rows
 
@@ -143,3 +144,12 @@ def test_optimised_and_plain_agree(seed: int) -> None:
     quick = results(body, 4 * 64, block=(40, 1, 1), optimise=True)
     assert np.array_equal(plain, quick), body
     assert plain.any()
+
+
+@rows("seed", range(100, 160), share=20)
+def test_tiers_agree(seed: int) -> None:
+    """What the native engine leaves on either tier is what the reference engine does."""
+    body = Writer(seed).body()
+    expected = results(body, 4 * 64, block=(40, 1, 1))
+    for tier in ("interpreter", "regions"):
+        assert np.array_equal(native_results(body, 4 * 64, block=(40, 1, 1), tier=tier), expected), (tier, body)

@@ -143,13 +143,16 @@ def test_what_other_checkers_found_is_found_once(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     "body",
     [
-        "atom.global.add.u32 %r1, [%a], 1;",
+        "atom.global.add.u32 %r1, [%a], 1; st.global.u32 [%a+4], %r1;",
+        "atom.global.exch.b32 %r1, [%a], 1;",
+        "red.global.add.f32 [%a], 0f3F800000;",
+        "red.cta.global.add.u32 [%a], 1;",
+        "red.release.gpu.global.add.u32 [%a], 1;",
         "ld.volatile.global.u32 %r1, [%a];",
         "st.relaxed.gpu.global.u32 [%a], 1;",
         "bar.sync 1, 32;",
         "setp.lt.u32 %p, %l, 32; bar.arrive 1, 64; bar.sync 1, 64;",
         "mbarrier.init.shared.b64 [0], 64;",
-        "cp.async.ca.shared.global [0], [%a], 4;",
     ],
 )
 def test_there_is_no_first_look_where_order_comes_from_elsewhere(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,6 +160,37 @@ def test_there_is_no_first_look_where_order_comes_from_elsewhere(body: str, monk
     device = ptxtools.Device(checks="racecheck")
     device.launch(module(body)["k"], 1, 32, [np.zeros(64, np.uint32)], shared=64)
     assert not looks
+
+
+OWN = "mul.wide.u32 %b, %i, 4; add.u64 %b, %b, %a; "
+
+
+@pytest.mark.parametrize(("body", "alone", "reports"), [
+    ("red.global.add.u32 [%a], 1; red.shared.max.s32 [4], %i; atom.shared.add.u32 %r1, [0], 2;", True, 0),
+    ("red.shared.add.u32 [0], 1; bar.sync 0; ld.shared.u32 %r1, [0]; bar.sync 0; st.shared.u32 [0], %i;", False, 1),
+    ("red.cta.shared.or.b32 [0], 1; bar.sync 0; ld.shared.u32 %r1, [0];", True, 0),
+    (f"{OWN} red.global.add.u32 [%b], 1;", True, 0),
+    ("red.global.add.u32 [%a], 1; red.global.max.u32 [%a], 1;", False, 0),
+    ("red.global.max.s32 [%a], 1; red.global.max.u32 [%a], 1;", False, 0),
+    ("red.global.add.u32 [%a+4], 1; red.global.add.u64 [%a], 1;", False, 0),
+    ("red.global.add.u32 [%a], 1; ld.global.u32 %r1, [%a];", False, 1),
+    ("ld.global.u32 %r1, [%a]; red.global.add.u32 [%a], 1;", False, 1),
+    ("red.shared.add.u32 [0], 1; st.shared.u32 [0], %i;", False, 1),
+    (f"{OWN} st.global.u32 [%b], 1; red.global.add.u32 [%a], 1;", False, 1),
+])  # fmt: skip
+def test_atomics_in_any_order(body: str, alone: bool, reports: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """alone: whether the first look suffices."""
+    looks = _looks(monkeypatch)
+
+    def run() -> tuple[int, Any, Any]:
+        words = np.zeros(128, np.uint32)
+        result = ptxtools.Device(checks="racecheck").launch(module(body)["k"], 1, 64, [words], shared=64)
+        return len(result.reports), words.tolist(), result.verdict
+
+    found = run()
+    assert looks == ([True] if alone else [True, False]) and min(found[0], 1) == reports
+    _judged(monkeypatch)
+    assert found == run()
 
 
 def test_a_barrier_that_not_all_threads_reach_orders_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,15 +42,18 @@ def run(launch: Launch) -> Outcome:
 
 def _encoded(launch: Launch) -> Encoded:
     """The tables of the program, made when it is first launched like this."""
-    host, many = launch.memory.open_host, prod(launch.grid) >= _MANY
+    host, many = launch.memory.open_host, prod(launch.grid) >= _MANY or launch.tier == "regions"
     trial = launch.observers is not None and launch.observers.trial  # whose events have other filters
     listeners = launch.observers
     regions = listeners is None or listeners.aloof or (listeners.log is not None and len(listeners.observers) == 1)
+    regions = regions and launch.tier != "interpreter"
     key = f"native{'-host' * host}{'-many' * many}{'-regions' * regions}{'-trial' * trial}-{launch.numerics}"
     encoded = launch.program.cache.get(key)
     if encoded is None:
         encoded = encode(launch.program, host=host, everywhere=many, regions=regions, numerics=launch.numerics)
         launch.program.cache[key] = encoded
+    if launch.tier == "regions":
+        encoded.regions.complete()
     return encoded
 
 
@@ -178,7 +181,7 @@ class _GridRun:
         if self.bounds:
             from . import filters
 
-            worker.filter(filters.rows_of(self.bounds, self.shape.flags, self.shape.owners))
+            worker.filter(filters.rows_of(self.bounds, self.shape))
         self.workers.append(worker)
         return worker
 

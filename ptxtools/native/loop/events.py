@@ -10,7 +10,7 @@ import numpy as np
 
 from ptxtools.machine.events import HANDLERS, View, find, serves, words_at
 from ptxtools.machine.issued import KEYS, MARKS, IssuedProducts
-from ptxtools.machine.residents import Cluster, Cta, Wait
+from ptxtools.machine.residents import MARKS_HEAD, Cluster, Cta, Wait
 from ptxtools.native.code.structures import CTA, WARP
 from ptxtools.program.program import LANES, SLOT_BYTES, Op, Ref
 
@@ -244,6 +244,9 @@ class Residents:
         cta = Cta(cluster, rank, (x, y, z), x + gx * (y + gy * z), shared, at, worker.field(at, CTA, "smid"))
         if worker.shape.flags:
             cta.flags = np.frombuffer(worker.memory, np.bool_, worker.shape.shared, start + worker.shape.flags)
+        if worker.shape.marks:
+            place = start + worker.shape.marks - MARKS_HEAD
+            cta.marks = np.frombuffer(worker.memory, np.uint8, MARKS_HEAD + worker.shape.shared, place)
         cta.ended = not running
         return cta
 

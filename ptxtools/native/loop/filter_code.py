@@ -11,6 +11,7 @@ from ptxtools.program.program import OFFSET_MASK
 
 from . import filter_meetings
 from .filter_flags import FLAGS, GATHER
+from .filter_marks import MARKS, SOURCES
 from .filter_owners import OWNERS, SCATTER
 
 ACCESS, MEETING = "filter_access", filter_meetings.NAME
@@ -29,6 +30,10 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare <32 x i32> @{GATHER}(<32 x ptr>, <32 x i1>, <32 x i32>)
 declare void @{SCATTER}(<32 x i32>, <32 x ptr>, <32 x i1>)
 declare i64 @llvm.vector.reduce.or.v32i64(<32 x i64>)
+declare i64 @llvm.vector.reduce.umin.v32i64(<32 x i64>)
+declare i64 @llvm.vector.reduce.umax.v32i64(<32 x i64>)
+declare i64 @llvm.umin.i64(i64, i64)
+declare i64 @llvm.umax.i64(i64, i64)
 service @{ACCESS} {{
   %filters = get ctx.filters
   %off = icmp eq ptr %filters, null
@@ -50,7 +55,30 @@ who:
   %held.now = phi i32 [ -1, %guard ], [ %g.now, %held ]
   %rows = get access.lanes
   %giving = and i32 %held.now, %rows
-  %m = and i32 %giving, %mask
+  %m.came = and i32 %giving, %mask
+  %last.slot = get access.last
+  %lastless = icmp slt i32 %last.slot, 0
+  br i1 %lastless, label %come, label %last
+last:                                             ; those that read anything
+  %last.p = getelementptr i8, ptr %fp, i32 %last.slot
+  %ignores = get access.ignores
+  %by.size = icmp eq i32 %ignores, 0
+  br i1 %by.size, label %last.size, label %last.ignored
+last.size:
+  %sizes = load <32 x i32>, ptr %last.p, align 64
+  %sized = icmp ne <32 x i32> %sizes, zeroinitializer
+  %sized.bits = bits %sized
+  br label %last.known
+last.ignored:
+  %ignored = load i32, ptr %last.p
+  %unignored = xor i32 %ignored, -1
+  br label %last.known
+last.known:
+  %reading = phi i32 [ %sized.bits, %last.size ], [ %unignored, %last.ignored ]
+  %m.reads = and i32 %m.came, %reading
+  br label %come
+come:
+  %m = phi i32 [ %m.came, %who ], [ %m.reads, %last.known ]
   %nobody = icmp eq i32 %m, 0
   br i1 %nobody, label %good, label %where
 where:
@@ -140,6 +168,8 @@ table:
   %tables = get access.tables
   %hints = addr access.hint0
   %size = get access.size
+  %copies = get access.copies
+  %fetches = icmp eq i32 %copies, 2
   br label %each
 each:                                             ; each table that has a say
   %todo = phi i32 [ %tables, %table ], [ %todo.next, %noted ]
@@ -161,13 +191,19 @@ one.table:
   %empty = icmp eq i64 %count, 0
   br i1 %empty, label %ask, label %first
 first:
+  %marks = get filter.marks of %filter
+  %unmarked = icmp eq ptr %marks, null
+  %marking = xor i1 %unmarked, true
+  %sourced = and i1 %fetches, %marking
+  br i1 %sourced, label %sources, label %lookup
+{SOURCES}lookup:
   %hint.p = getelementptr i32, ptr %hints, i64 %k64
   %hint.first = load i32, ptr %hint.p
   %hint64 = zext i32 %hint.first to i64
   br label %next
 next:                                             ; the lowest lane that is left, and all in its stretch
-  %left = phi i32 [ %m, %first ], [ %rest, %passed ]
-  %hint = phi i64 [ %hint64, %first ], [ %row, %passed ]
+  %left = phi i32 [ %m, %lookup ], [ %rest, %passed ]
+  %hint = phi i64 [ %hint64, %lookup ], [ %row, %passed ]
   %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
   %mine = extractelement <32 x i64> %places, i32 %lane
   %valid = icmp ult i64 %hint, %count
@@ -224,7 +260,8 @@ found:
   %rest = and i32 %left, %others
   %owned = get filter.owned of %filter
   %any.kept = or i32 %flagged, %owned
-  %plain = icmp eq i32 %any.kept, 0
+  %none.kept = icmp eq i32 %any.kept, 0
+  %plain = and i1 %none.kept, %unmarked
   br i1 %plain, label %passed, label %flag
 flag:
   %flags.row = get row.flags of %row.p
@@ -235,8 +272,14 @@ flags:
   br i1 %own.cta, label %kept.own, label %ask
 kept.own:
   %is.owned = icmp ne i32 %owned, 0
-  br i1 %is.owned, label %owner, label %words
-{FLAGS}{OWNERS}passed:
+  br i1 %is.owned, label %owner, label %kept.flags
+kept.flags:
+  br i1 %marking, label %kept.marks, label %kept.words
+kept.marks:
+  br label %marked
+kept.words:
+  br label %words
+{MARKS}{FLAGS}{OWNERS}passed:
   %through = icmp eq i32 %rest, 0
   br i1 %through, label %judged, label %next
 judged:

@@ -13,8 +13,8 @@ _ALL_SET = 0x01010101
 
 FLAGS = f"""
 words:                                            ; four flags at a time
-  %word.at = phi i64 [ 0, %kept.own ], [ %word.next, %words ]
-  %set = phi <32 x i1> [ splat (i1 true), %kept.own ], [ %set.now, %words ]
+  %word.at = phi i64 [ 0, %kept.words ], [ %word.next, %words ]
+  %set = phi <32 x i1> [ splat (i1 true), %kept.words ], [ %set.now, %words ]
   %word.base = add i64 %flags.base, %word.at
   %word.base.all = splat64 %word.base
   %word.places = add <32 x i64> %distance, %word.base.all

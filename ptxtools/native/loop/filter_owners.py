@@ -42,6 +42,12 @@ owner:                                            ; who am I, and in which epoch
   %written.all = splat32 %written
   %several.all = splat32 %several
   %me.written = or <32 x i32> %me, %written.all
+  %sort = get access.sort
+  %is.sorted = icmp ne i32 %sort, 0
+  %sorts.first = select i1 %shared.mode, i32 ATOMIC_SHARED, i32 ATOMIC_GLOBAL
+  %sort.number = add i32 %sorts.first, %sort
+  %sort.written = or i32 %sort.number, %written
+  %sort.all = splat32 %sort.written
   %header.at = get ctx.owners
   %header.from = add i64 %flags.from, %header.at
   %header = inttoptr i64 %header.from to ptr
@@ -85,7 +91,10 @@ granule:                                          ; one word of each lane at a t
   %who.written = and <32 x i32> %who.now, %written.all
   %unwritten = icmp eq <32 x i32> %who.written, zeroinitializer
   %read.ok = or <32 x i1> %me.alone, %unwritten
-  %granule.ok = select i1 %changes, <32 x i1> %me.alone, <32 x i1> %read.ok
+  %beside.sort = icmp eq <32 x i32> %who.now, %sort.all
+  %sort.ok = or <32 x i1> %nobody.yet, %beside.sort
+  %plain.ok = select i1 %changes, <32 x i1> %me.alone, <32 x i1> %read.ok
+  %granule.ok = select i1 %is.sorted, <32 x i1> %sort.ok, <32 x i1> %plain.ok
   %granule.bits = bits %granule.ok
   %granule.own = and i32 %granule.bits, %group
   %granule.fine.all = icmp eq i32 %granule.own, %group
@@ -94,7 +103,8 @@ granule.new:
   %now.first = select <32 x i1> %nobody.yet, <32 x i32> %me, <32 x i32> %several.all
   %now.read = select <32 x i1> %me.read, <32 x i32> %me, <32 x i32> %now.first
   %now.reads = select <32 x i1> %me.wrote, <32 x i32> %me.written, <32 x i32> %now.read
-  %now.who = select i1 %changes, <32 x i32> %me.written, <32 x i32> %now.reads
+  %now.plain = select i1 %changes, <32 x i32> %me.written, <32 x i32> %now.reads
+  %now.who = select i1 %is.sorted, <32 x i32> %sort.all, <32 x i32> %now.plain
   %now.word = or <32 x i32> %now.who, %prefix.all
   %moved = icmp ne <32 x i32> %now.word, %old.word
   %moved.bits = bits %moved

@@ -19,6 +19,7 @@ from ptxtools.machine.filters import COUNTED, NAMED, SPACES, Bounds, Filters
 from ptxtools.native.code import structures
 from ptxtools.native.code.structures import BOUND, FILTER, NO_SLOT, OWNERS, ROW, AccessFilter, Long, MeetingFilter
 from ptxtools.program.details import Ahead, Guard, Look, Meeting, Touch
+from ptxtools.program.operations import ADDRESSED
 from ptxtools.program.program import LOCAL_WINDOW, SHARED_WINDOW, Op, Ref, Slot
 
 from . import filter_code
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from ptxtools.machine.filters import Array
     from ptxtools.machine.launch import Launch
     from ptxtools.native.code.encode import Encoded
+
+    from .worker import Shape
 
 _SPACES = {
     "global": structures.SPACE_GLOBAL, "const": structures.SPACE_GLOBAL, "shared": structures.SPACE_SHARED,
@@ -56,20 +59,24 @@ def prepare(launch: Launch, encoded: Encoded) -> list[Bounds]:
     return found.tables
 
 
-def rows_of(tables: list[Bounds], flags: int, owners: int) -> tuple[Array, list[Array]]:
-    """Rows of FILTER, and the arrays that they point to. flags, owners: bytes from shared memory to those of it."""
+def rows_of(tables: list[Bounds], shape: Shape) -> tuple[Array, list[Array]]:
+    """Rows of FILTER, and the arrays that they point to."""
     kept = []
     rows = np.zeros((len(tables), FILTER.size // 8), np.uint64)
     for row, bounds in zip(rows, tables, strict=True):
         head = bounds.flagged, bounds.owners is not None, *(max(1, n).bit_length() - 1 for n in bounds.owners or (1, 1))
         row[:2] = np.array(head, np.uint32).view(np.uint64)
+        if bounds.marks is not None:
+            kept.append(bounds.marks)
+            row[FILTER.offset("marks") // 8] = bounds.marks.__array_interface__["data"][0]
         for number, space in enumerate(SPACES):
             for writes, of in enumerate((bounds.reads, bounds.writes)):
                 places = of[space]  # itself: it may change
                 assert places.dtype == np.uint64 and places.shape[1:] == (ROW.size // 8,)
-                if space == "shared" and (bounds.flagged or bounds.owners):
+                if space == "shared" and (bounds.flagged or bounds.owners or bounds.marks is not None):
                     places = places.copy()
-                    places[:, 2] = flags if bounds.flagged else owners + OWNERS.size
+                    owners = shape.owners + OWNERS.size
+                    places[:, 2] = shape.flags if bounds.flagged else owners if bounds.owners else shape.marks
                 kept.append(places)
                 at = (FILTER.offset("bounds") + BOUND.size * (2 * number + writes)) // 8
                 row[at : at + 2] = places.__array_interface__["data"][0], len(places)
@@ -78,12 +85,12 @@ def rows_of(tables: list[Bounds], flags: int, owners: int) -> tuple[Array, list[
 
 def _payload(op: Op, found: Filters) -> tuple[AccessFilter | MeetingFilter | None, str]:
     """What native code needs to know of an event, and its service; None where it cannot do it."""
-    if op.kind == "observe.access":
+    if op.kind in ADDRESSED:
         tables = found.of_access(op)
-        return None if tables is None else _access(op, tables), filter_code.ACCESS
+        return None if tables is None else _access(op, tables, _sort(op, tables, found)), filter_code.ACCESS
     if op.kind == "observe.ahead":
         tables = found.of_access(replace(op, kind="observe.access"))
-        made = _access(op, tables or 0)
+        made = _access(op, tables or 0, 0)
         plain = tables is not None and not any(one.flagged or one.owners for one in found.chosen(tables))
         return None if made is None else made._replace(refuses=1 if plain else 2), filter_code.ACCESS
     place = _GUARDS.get(op.kind)
@@ -91,7 +98,13 @@ def _payload(op: Op, found: Filters) -> tuple[AccessFilter | MeetingFilter | Non
     return None if place is None or rule is None else _meeting(op, place, rule), filter_code.MEETING
 
 
-def _access(op: Op, tables: int) -> AccessFilter | None:
+def _sort(op: Op, tables: int, found: Filters) -> int:
+    """Which atomics an atomic may come beside, as the observer says that asks who has touched memory."""
+    sorts = [one.sort for one in found.chosen(tables) if one.sort is not None]
+    return sorts[0](op) if sorts and op.of(Look).action == "atomic" else 0
+
+
+def _access(op: Op, tables: int, sort: int) -> AccessFilter | None:
     look, address = op.of(Look), op.src[0]
     space = _SPACES.get(op.space)
     if (
@@ -102,6 +115,8 @@ def _access(op: Op, tables: int) -> AccessFilter | None:
         return None
     guard = op.src[1]
     permit = op.dst[0] if op.dst else None
+    fetches = op.kind == "observe.fetch"
+    last = op.src[2] if fetches and len(op.src) > 2 else None
     return AccessFilter(
         size=Long(look.size),
         low=Long(look.align - 1 if isinstance(look, Ahead) else _low(look.size)),
@@ -115,6 +130,10 @@ def _access(op: Op, tables: int) -> AccessFilter | None:
         space=space,
         writes=look.action != "read",
         reads=look.action in ("read", "atomic"),
+        copies=2 if fetches else int(look.action == "copy"),
+        last=_slot(last),
+        ignores=last is not None and last.type == "pred",
+        sort=sort,
         refuses=0,
         tables=tables,
     )

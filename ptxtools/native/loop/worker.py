@@ -12,7 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.machine.launch import constants, launch_special, local_bytes, no_counts
-from ptxtools.machine.residents import Schedule, take_back
+from ptxtools.machine.residents import MARKS_HEAD, Schedule, take_back
 from ptxtools.native.code import library, structures
 from ptxtools.native.code.encode import Encoded, constant_table, frame_area, set_constants
 from ptxtools.native.code.structures import CTA, CTX, OWNERS, WARP, Structure
@@ -66,6 +66,11 @@ class Shape:
         if launch.observers is not None and launch.observers.owners:
             self.owners = _up(self.clear + 64, 64)
             self.clear = self.owners + OWNERS.size + 4 * self.shared // launch.observers.owners
+        #: Bytes from shared memory to the marks of what copies write, a head before them; 0: there are none.
+        self.marks = 0
+        if launch.observers is not None and launch.observers.marks:
+            self.marks = _up(self.clear + 64, 64) + MARKS_HEAD
+            self.clear = self.marks + self.shared
         self.warps_offset = _up(CTA.size + self.clear + 64, 64)
         self.warp_bytes = _up(WARP.size + self.frames, 64) | 64  # warps begin at different cache sets
         self.local_offset = _up(self.warps_offset + self.warps * self.warp_bytes, 64)

@@ -75,7 +75,8 @@ def _whole(f: FunctionLowering, place: Located) -> Ref:
 @lowers("cp.async.commit_group", "cp.async.wait_group", "cp.async.wait_all")
 def group(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     """Nothing is waited for, if not late: copies are complete at once."""
-    if not f.linker.variant.late:
+    variant = f.linker.variant
+    if not variant.late and not variant.groups:
         return
     after = f.guarded_region()
     detail = Groups(commit=True)
@@ -86,5 +87,5 @@ def group(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
         if not isinstance(count, Immediate):
             raise Unsupported("the number of groups must be a constant")
         detail = Groups(commit=False, pending=count.value)
-    f.event(Op("async.copy.group", op, detail=detail))
+    f.event(Op("async.copy.group" if variant.late else "observe.group", op, detail=detail))
     f.end_region(after)

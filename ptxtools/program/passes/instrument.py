@@ -6,6 +6,8 @@ makes an observed run slower by orders of magnitude. `machine.looks` serves the 
 "observe.access"  src = (address, guard or None, and what a plain store stores); `imm`, `space` as in the access;
                   `Look`. Where observers say who may make accesses, dst[0] = the lanes that do, which guards the
                   access then, and src[2:] what it loads
+"observe.fetch"   before the source of a cp.async is read, or less of it: as of an access; src[2] is the
+                  copy's size or the predicate that ignores the source, if it has one
 "observe.ahead"   before a block of which there are two versions: the first, without looks at some accesses, runs if
                   this one look at all of them says so (`passes.ahead`)
 "observe.arrive"  before a barrier or an mbarrier operation: src = (barrier number or address, thread count or None); a
@@ -70,8 +72,9 @@ def _kinds(events: frozenset[str]) -> frozenset[str]:
 
 
 _WANTED = {
-    "access": {"permit", "access", "delays"}, "arrive": {"arrive"}, "leave": {"leave"}, "fence": {"fence"},
-    "together": {"together"}, "branch": {"branch"}, "unwritten": {"unwritten"}, "in_flight": {"in_flight"},
+    "access": {"permit", "access", "delays"}, "fetch": {"fetched"}, "arrive": {"arrive"}, "leave": {"leave"},
+    "fence": {"fence"}, "together": {"together"}, "branch": {"branch"}, "unwritten": {"unwritten"},
+    "in_flight": {"in_flight"},
     "line": {"instruction", "retired"}, "retired": {"retired"}, "call": {"called"}, "return": {"returned"},
     "begin": {"cta_begun", "cta_ended", "warp_begun", "warp_ended"}, "exit": {"warp_ended"},
 }  # fmt: skip
@@ -353,17 +356,17 @@ def _access(op: Op, function: int) -> Op | None:
 
 
 def _copy(op: Op, function: int) -> list[Op | None]:
-    """The looks at an asynchronous copy of one thread: at its source, unless that is decided as it runs, and at its
-    target."""
+    """The looks at an asynchronous copy of one thread: at what it may read, at its source, unless that is decided as it
+    runs, and at its target."""
     made = op.of(ThreadCopy)
     target = Op("observe.access", op.opcode, (), (op.src[1], op.guard), (), ("u64", "pred"), space="shared",
                 detail=Look("copy", made.size, op.negated, 32, function), where=op.where)  # fmt: skip
-    if made.rule:
-        return [target]
     source = Op("observe.access", op.opcode, (), (op.src[0], op.guard), (), (op.src_types[0], "pred"), imm=op.imm,
                 space=op.space, detail=Look("read", made.size, op.negated, 32, function),
                 where=op.where)  # fmt: skip
-    return [source, target]
+    fetch = replace(source, kind="observe.fetch", src=(*source.src, *op.src[2:]),
+                    src_types=(*source.src_types, *op.src_types[2:]))  # fmt: skip
+    return [fetch, target] if made.rule else [fetch, source, target]
 
 
 def _meeting(op: Op, kind: str, guard: Ref | None, negated: bool) -> Op | None:

@@ -1,0 +1,102 @@
+"""Parts of the service before an access: marks of what cp.async has in flight (`machine.filters.Bounds.marks`).
+
+`MARKS` begins at `marked`, with %distance of the lanes %group in their stretch and %flags.base, where its marks begin,
+and ends at `passed` or `ask`; `SOURCES` begins at `sources`, and ends at `lookup` or `ask`.
+"""
+
+from __future__ import annotations
+
+from ptxtools.machine.residents import MARKED_GROUPS, MARKS_HEAD
+from ptxtools.native.code.structures import BOUND, SPACE_GLOBAL
+
+from .filter_flags import GATHER
+
+_GATHERED = "<32 x ptr> align 1 %mark.word.ptrs"
+
+MARKS = f"""
+marked:                                           ; four marks at a time
+  %mark.word.at = phi i64 [ 0, %kept.marks ], [ %mark.word.next, %marked ]
+  %clear = phi <32 x i1> [ splat (i1 true), %kept.marks ], [ %clear.now, %marked ]
+  %mark.word.base = add i64 %flags.base, %mark.word.at
+  %mark.word.base.all = splat64 %mark.word.base
+  %mark.word.places = add <32 x i64> %distance, %mark.word.base.all
+  %mark.word.ptrs = inttoptr <32 x i64> %mark.word.places to <32 x ptr>
+  %mark.lanes = lanes %group
+  %mark.word = call <32 x i32> @{GATHER}({_GATHERED}, <32 x i1> %mark.lanes, <32 x i32> zeroinitializer)
+  %mark.word.next = add i64 %mark.word.at, 4
+  %mark.word.left = sub i64 %size, %mark.word.at
+  %mark.word.whole = icmp uge i64 %mark.word.left, 4
+  %mark.word.bits64 = shl i64 %mark.word.left, 3
+  %mark.word.bits = trunc i64 %mark.word.bits64 to i32
+  %mark.word.bits.low = and i32 %mark.word.bits, 31
+  %mark.word.bit = shl i32 1, %mark.word.bits.low
+  %mark.word.part = sub i32 %mark.word.bit, 1
+  %mark.word.mask = select i1 %mark.word.whole, i32 -1, i32 %mark.word.part
+  %mark.word.mask.all = splat32 %mark.word.mask
+  %mark.word.masked = and <32 x i32> %mark.word, %mark.word.mask.all
+  %mark.word.clear = icmp eq <32 x i32> %mark.word.masked, zeroinitializer
+  %clear.now = and <32 x i1> %clear, %mark.word.clear
+  %mark.word.more = icmp ult i64 %mark.word.next, %size
+  br i1 %mark.word.more, label %marked, label %marked.judge
+marked.judge:
+  %clear.bits = bits %clear.now
+  %clear.own = and i32 %clear.bits, %group
+  %clear.all = icmp eq i32 %clear.own, %group
+  br i1 %clear.all, label %marked.none, label %ask
+marked.none:
+  %is.copy = icmp eq i32 %copies, 1
+  br i1 %is.copy, label %stamp, label %passed
+stamp:                                            ; 1 + 7 * warp + the group that is set
+  %stamp.warp = get warp.id
+  %stamp.warp64 = zext i32 %stamp.warp to i64
+  %stamp.head = sub i64 %flags.base, {MARKS_HEAD}
+  %stamp.head.at = add i64 %stamp.head, %stamp.warp64
+  %stamp.head.p = inttoptr i64 %stamp.head.at to ptr
+  %stamp.group = load i8, ptr %stamp.head.p
+  %stamp.first = mul i32 %stamp.warp, {MARKED_GROUPS}
+  %stamp.first8 = trunc i32 %stamp.first to i8
+  %stamp.sum = add i8 %stamp.first8, %stamp.group
+  %stamp.tag = add i8 %stamp.sum, 1
+  %stamp.lanes = call i32 @llvm.ctpop.i32(i32 %group)
+  %stamp.lanes64 = zext i32 %stamp.lanes to i64
+  %stamp.bytes = mul i64 %stamp.lanes64, %size
+  %stamp.before = load i64, ptr %marks
+  %stamp.total = add i64 %stamp.before, %stamp.bytes
+  store i64 %stamp.total, ptr %marks
+  br label %stamp.one
+stamp.one:
+  %stamp.left = phi i32 [ %group, %stamp ], [ %stamp.rest, %stamp.one ]
+  %stamp.lane = call i32 @llvm.cttz.i32(i32 %stamp.left, i1 true)
+  %stamp.distance = extractelement <32 x i64> %distance, i32 %stamp.lane
+  %stamp.at = add i64 %stamp.distance, %flags.base
+  %stamp.p = inttoptr i64 %stamp.at to ptr
+  call void @llvm.memset.p0.i64(ptr %stamp.p, i8 %stamp.tag, i64 %size, i1 false)
+  %stamp.less = sub i32 %stamp.left, 1
+  %stamp.rest = and i32 %stamp.left, %stamp.less
+  %stamp.done = icmp eq i32 %stamp.rest, 0
+  br i1 %stamp.done, label %passed, label %stamp.one
+"""
+
+SOURCES = f"""
+sources:                                          ; what copies read lies between the two stretches of writes
+  %of.global = icmp eq i32 %in, SPACE_GLOBAL
+  br i1 %of.global, label %widen, label %ask
+widen:
+  %low.own = select <32 x i1> %on, <32 x i64> %places, <32 x i64> splat (i64 -1)
+  %high.own = select <32 x i1> %on, <32 x i64> %places, <32 x i64> zeroinitializer
+  %lowest = call i64 @llvm.vector.reduce.umin.v32i64(<32 x i64> %low.own)
+  %highest = call i64 @llvm.vector.reduce.umax.v32i64(<32 x i64> %high.own)
+  %beyond = add i64 %highest, %size
+  %gap = getelementptr i8, ptr %bounds, i64 {BOUND.size * (2 * SPACE_GLOBAL + 1)}
+  %gap.rows = get bound.rows of %gap
+  %gap.low.p = addr row.after of %gap.rows
+  %gap.low = load i64, ptr %gap.low.p
+  %gap.low.now = call i64 @llvm.umin.i64(i64 %gap.low, i64 %lowest)
+  store i64 %gap.low.now, ptr %gap.low.p
+  %gap.second = getelementptr i8, ptr %gap.rows, i64 ROW_BYTES
+  %gap.high.p = addr row.first of %gap.second
+  %gap.high = load i64, ptr %gap.high.p
+  %gap.high.now = call i64 @llvm.umax.i64(i64 %gap.high, i64 %beyond)
+  store i64 %gap.high.now, ptr %gap.high.p
+  br label %lookup
+"""
