@@ -24,8 +24,10 @@ h1{font-size:1.4em} h2{font-size:1.2em;margin-top:2em;border-top:1px solid #ccc;
 table{border-collapse:collapse} td,th{padding:1px 8px;text-align:right;white-space:nowrap}
 td.l,th.l{text-align:left} th{border-bottom:1px solid #888;position:sticky;top:0;background:#fff}
 .sides{display:flex;gap:1em;align-items:flex-start} .side{overflow:auto;max-height:85vh;border:1px solid #ddd}
-.tables{display:flex;gap:3em;flex-wrap:wrap} code,td.c{font:12px ui-monospace,monospace;white-space:pre}
-td.c{text-align:left} .cold{color:#999} .bar{background:#f4a259;height:9px;display:inline-block}
+.tables{display:flex;gap:3em;flex-wrap:wrap;align-items:flex-start}
+code,td.c{font:12px ui-monospace,monospace;white-space:pre}
+td.c{text-align:left;tab-size:4} tr:target{background:#fff3b0} .cold{color:#999}
+.bar{background:#f4a259;height:9px;display:inline-block}
 .bad{background:#fbd5d0} .on{background:#fff3b0} .note{color:#a33}
 """
 _SCRIPT = """
@@ -46,14 +48,15 @@ def as_html(profile: Profile, read: ReadLines, estimate: Estimate | None = None)
         "<p>Counts are exact. DRAM traffic is that of a model: a direct-mapped L2, empty when a grid begins, and no L1."
         "</p>\n",
     ]
-    for kernel in profile.kernels:
+    for number, kernel in enumerate(profile.kernels):
         times = [] if estimate is None else [one for one in estimate.kernels if one.name == kernel.name]
-        parts += ["<section>\n", *_kernel(kernel, read), *map(_time, times), "</section>\n"]
+        parts += ["<section>\n", *_kernel(kernel, read, f"k{number}"), *map(_time, times), "</section>\n"]
     parts.append(f"<script>{_SCRIPT}</script>\n</html>\n")
     return "".join(parts)
 
 
-def _kernel(kernel: KernelProfile, read: ReadLines) -> Iterator[str]:
+def _kernel(kernel: KernelProfile, read: ReadLines, mark: str) -> Iterator[str]:
+    """mark: begins the marks of the kernel's lines in the page."""
     yield f"<h2>{escape(shown(kernel.name))}</h2><p>{shape(kernel)}, {escape(kernel.chip)}</p>\n"
     for note in kernel.notes:
         yield f'<p class="note">{escape(note)}</p>\n'
@@ -73,8 +76,9 @@ def _kernel(kernel: KernelProfile, read: ReadLines) -> Iterator[str]:
     yield "</div>\n"
     yield from _roofline(kernel)
     yield from _pressure(kernel)
+    yield from _hottest(kernel, mark)
     yield '<div class="sides">'
-    yield from _ptx(kernel)
+    yield from _ptx(kernel, mark)
     yield from _sources(kernel, read)
     yield "</div>\n"
 
@@ -123,10 +127,27 @@ def _pressure(kernel: KernelProfile) -> Iterator[str]:
     yield f'<polyline points="{points}" fill="none" stroke="#35c"/></svg>\n'
 
 
+def _hottest(kernel: KernelProfile, mark: str) -> Iterator[str]:
+    """The lines that most warps ran, each with a link to its place."""
+    lines = [(sum(row.warps for row in rows), at, line, rows) for at, (_, line, rows) in enumerate(kernel.lines())]
+    hottest = sorted((one for one in lines if one[0]), key=lambda one: -one[0])[:_HOTTEST]
+    if not hottest:
+        return
+    yield '<h3>Hottest lines</h3><table><tr><th>line</th><th>warps</th><th></th><th class="l">PTX</th></tr>\n'
+    for warps, at, line, rows in hottest:
+        text, bar = "; ".join(row.text for row in rows), _bar(warps, hottest[0][0], 60)
+        yield (
+            f'<tr><td><a href="#{mark}-{at}">{line}</a></td><td>{warps:,}</td><td class="l">{bar}</td>'
+            f'<td class="c">{escape(text)}</td></tr>\n'
+        )
+    yield "</table><h3>Line by line</h3>\n"
+
+
+_HOTTEST = 12
 _COLUMNS = ("line", "warps", "", "lanes", "live", "diverged", "sectors", "DRAM", "conflicts")
 
 
-def _ptx(kernel: KernelProfile) -> Iterator[str]:
+def _ptx(kernel: KernelProfile, mark: str) -> Iterator[str]:
     """The PTX with its counts; all lines of its functions, where the text is known."""
     yield (
         '<div class="side"><table><tr>'
@@ -134,6 +155,7 @@ def _ptx(kernel: KernelProfile) -> Iterator[str]:
         + '<th class="l">PTX</th></tr>\n'
     )
     by_line = {(file, line): rows for file, line, rows in kernel.lines()}
+    marks = {place: f"{mark}-{at}" for at, place in enumerate(by_line)}
     most = max((sum(row.warps for row in rows) for rows in by_line.values()), default=0)
     for file in dict.fromkeys(file for file, _ in by_line):
         numbers = [line for name, line in by_line if name == file]
@@ -142,14 +164,14 @@ def _ptx(kernel: KernelProfile) -> Iterator[str]:
             rows = by_line.get((file, line), [])
             text = texts[line - 1] if texts and line <= len(texts) else "; ".join(row.text for row in rows)
             yield (
-                _line(rows, line, text, most)
+                _line(rows, line, text, most, marks[file, line])
                 if rows
                 else (f'<tr class="cold"><td>{line}</td><td colspan="8"></td><td class="c">{escape(text)}</td></tr>\n')
             )
     yield "</table></div>\n"
 
 
-def _line(rows: list[Row], line: int, text: str, most: int) -> str:
+def _line(rows: list[Row], line: int, text: str, most: int, mark: str) -> str:
     warps, lanes = sum(row.warps for row in rows), sum(row.lanes for row in rows)
     diverged = sum(row.guard.some - row.guard.whole for row in rows if row.guard is not None)
     memory = [row.memory for row in rows if row.memory is not None and row.memory.warps]
@@ -160,7 +182,7 @@ def _line(rows: list[Row], line: int, text: str, most: int) -> str:
     source = next((row.source for row in rows if row.source is not None), None)
     tie = "" if source is None else f' data-s="{escape(f"{source[0]}:{source[1]}", quote=True)}"'
     cells = [
-        f"<td>{line}</td><td>{warps:,}</td><td>{_bar(warps, most, 60)}</td>",
+        f'<td>{line}</td><td>{warps:,}</td><td class="l">{_bar(warps, most, 60)}</td>',
         f"<td>{lanes / warps:.1f}</td>" if warps else "<td></td>",
         f"<td>{'' if rows[0].live is None else rows[0].live}</td>",
         f"<td>{diverged:,}</td>" if any(row.guard for row in rows) else "<td></td>",
@@ -168,7 +190,8 @@ def _line(rows: list[Row], line: int, text: str, most: int) -> str:
         f"<td>{sum(m.dram for m in memory):,}</td>" if memory else "<td></td>",
         f"<td{' class=bad' if conflicts else ''}>{conflicts:,}</td>" if shared else "<td></td>",
     ]
-    return f'<tr{tie}{"" if warps else " class=cold"}>{"".join(cells)}<td class="c">{escape(text)}</td></tr>\n'
+    cells.append(f'<td class="c">{escape(text)}</td>')
+    return f'<tr id="{mark}"{tie}{"" if warps else " class=cold"}>{"".join(cells)}</tr>\n'
 
 
 def _sources(kernel: KernelProfile, read: ReadLines) -> Iterator[str]:
@@ -190,6 +213,6 @@ def _sources(kernel: KernelProfile, read: ReadLines) -> Iterator[str]:
             tie = f' data-s="{escape(f"{name}:{line}", quote=True)}"' if line in lines else ' class="cold"'
             count = f"{lines[line]:,}" if line in lines else ""
             bar = _bar(lines.get(line, 0), most, 60)
-            yield f'<tr{tie}><td>{line}</td><td>{count}</td><td>{bar}</td><td class="c">{code}</td></tr>\n'
+            yield f'<tr{tie}><td>{line}</td><td>{count}</td><td class="l">{bar}</td><td class="c">{code}</td></tr>\n'
         yield "</table>\n"
     yield "</div>\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from html.parser import HTMLParser
 from math import gcd
@@ -251,7 +252,8 @@ class Tags(HTMLParser):
         self.ties: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.loads += [value or "" for name, value in attrs if name in ("src", "href")]
+        places = [value or "" for name, value in attrs if name in ("src", "href")]
+        self.loads += [place for place in places if not place.startswith("#")]  # a mark is in the page itself
         self.ties |= {value or "" for name, value in attrs if name == "data-s"}
         if tag not in ("meta", "polyline", "br"):
             self.open.append(tag)
@@ -275,6 +277,8 @@ def test_a_page_that_loads_nothing() -> None:
     tags.feed(page)
     assert tags.open == [] and tags.loads == [] and "http" not in page and "@import" not in page
     assert "src/lines.cu:2" in tags.ties and "a &lt; b" in page
+    links = re.findall(r'<a href="#([^"]+)">(\d+)</a>', page)  # of the hottest lines, to where they stand
+    assert links and all(re.search(f'<tr id="{mark}"[^>]*><td>{line}</td>', page) for mark, line in links)
     assert "ld.global.f32 \t%f1, [%rd5];" in page and "sums(float const*, float*, int)" in page
 
 

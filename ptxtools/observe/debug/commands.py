@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptxtools.program.program import LANES
 
-from . import looking, matrices
+from . import fragments, looking, matrices
 from .expressions import (
     SIZES,
     SPACES,
@@ -83,8 +83,9 @@ class Commands:
             (("registers",), self.registers, "[/FORMAT] [NAMES] [lanes 0-7]: registers as a table"),
             (("x",), self.examine, "[/COUNT FORMAT UNIT] [TYPE] [@SPACE] ADDRESS: memory. UNIT: b h w g; TYPE: f32, "
              "bf16, …; SPACE: global, shared, local, const, param"),
-            (("matrix",), self._shows(matrices.matrix_lines), "a|b|c|d ROWSxCOLUMNS TYPE REGISTERS [rows 0-7] [columns "
-             "0-7]: the matrix that fragments make up, such as matrix d 16x8 f32 %f1-%f4; 64 rows: of a warpgroup"),
+            (("matrix",), self._shows(fragments.matrix_lines), "a|b|c|d ROWSxCOLUMNS TYPE REGISTERS [quad 0-3 "
+             "[row|col]] [sparse REGISTER [selector 0-3]] [rows 0-7] [columns 0-7]: the matrix that fragments make up, "
+             "such as matrix d 16x8 f32 %f1-%f4; 64 rows: of a warpgroup; quad: of m8n8k4"),
             (("tmem",), self._shows(matrices.tensor_lines), "[ADDRESS [COLUMNS [TYPE]] [lanes 0-7]]: tensor memory, or "
              "what of it is allocated"),
             (("tensormap",), self._shows(matrices.tensormap_lines), "ADDRESS: a tensor map, decoded"),

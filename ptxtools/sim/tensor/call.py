@@ -9,14 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ptxtools.isa import descriptors
 from ptxtools.isa.chips import K96
+from ptxtools.isa.descriptors import DescriptorError, Shape, Variant, decode
 from ptxtools.machine.events import View
 from ptxtools.machine.residents import Cta
 from ptxtools.program.details import NamedOperands
 from ptxtools.semantics.accumulation import Rule, Sum, rule_of
 
 from . import layout, shared
-from .instruction import Shape, Variant, decode
 from .memory import partners, split
 from .operands import has, number, vector
 
@@ -95,11 +96,7 @@ def variant_of(view: View) -> Variant:
     if found is None:
         op = view.op.opcode
         assert op is not None
-        words = op.name.split(".")
-        found = named.known[wide] = Variant(
-            op.mods["kind"].removeprefix("kind::"), int(op.mods["cta_group"][-1]), "sp" in words, "ws" in words,
-            op.mods.get("scale_vectorsize", ""), wide,
-        )  # fmt: skip
+        found = named.known[wide] = descriptors.variant_of(op, wide=wide)
     return found
 
 
@@ -115,7 +112,7 @@ def _decoded(view: View, lane: int, variant: Variant, what: str) -> Said:
         else:
             a = number(view, "a_tmem", lane)
         b = _descriptor(view, "b", lane, shape.btype, variant, mn_major=shape.b_mn_major)
-    except shared.DescriptorError as problem:
+    except DescriptorError as problem:
         raise view.trap(f"{what}: {problem}", lane) from None
     said = Said(
         variant, shape,
@@ -138,14 +135,14 @@ def _descriptor(view: View, which: str, lane: int, t: str, variant: Variant, *, 
     """A matrix descriptor; the major must go with the type and the swizzle (table 52). Raises DescriptorError."""
     try:
         found = shared.tensor_descriptor(number(view, f"{which}_desc", lane), absolute_allowed=variant.wide)
-    except shared.DescriptorError as problem:
-        raise shared.DescriptorError(f"{which}-desc: {problem}") from None
+    except DescriptorError as problem:
+        raise DescriptorError(f"{which}-desc: {problem}") from None
     if mn_major:
         wide_atoms = found.swizzle is shared.SWIZZLE_128_32
         if t in NARROW:
-            raise shared.DescriptorError(f"{which}-desc: a transposed matrix of {t} is not supported")
+            raise DescriptorError(f"{which}-desc: a transposed matrix of {t} is not supported")
         if wide_atoms != (t == "tf32"):
-            raise shared.DescriptorError(
+            raise DescriptorError(
                 f"{which}-desc: matrix descriptor: swizzling mode (bits 61-63) {found.swizzle.name} is illegal for a "
                 f"transposed matrix of {t}"
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ptxtools.isa.descriptors import DescriptorError
 from ptxtools.machine.claims import Span, chunks, mask_of
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.products import Numbers
@@ -170,7 +171,7 @@ def _in_shared(call: Call, cta: Cta, which: str, d: shared.Descriptor, t: str, m
     memory = np.frombuffer(cta.shared, np.uint8)
     try:
         found = shared.matrix(memory, d, mn, k, BITS[t], mn_major=major)
-    except shared.DescriptorError as problem:
+    except DescriptorError as problem:
         raise call.view.trap(f"{which}-desc: {problem}", call.lane) from None
     if t in NARROW:
         return unpack_containers(NARROW[t], np.ascontiguousarray(found))

@@ -13,15 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ptxtools.isa.descriptors import TENSOR_SWIZZLES, TENSOR_ZEROS, WARPGROUP_ZEROS, DescriptorError
+
 from .numbers import Array
 
 CHUNK = 16
 #: Rows of K that one repetition of a layout has, or rows of mn: 8, but 4 where atoms are 32 bytes and mn leads.
 _ROWS = 8
-
-
-class DescriptorError(ValueError):
-    """A field of a descriptor has no meaning; the text names the field."""
 
 
 class Swizzle(NamedTuple):
@@ -40,7 +38,7 @@ SWIZZLE_128 = Swizzle("128-byte", 128, 3, 0x70)
 SWIZZLE_128_32 = Swizzle("128-byte (32-byte atoms)", 128, 2, 0x60)
 
 _WARPGROUP_MODES = {0: NONE, 1: SWIZZLE_128, 2: SWIZZLE_64, 3: SWIZZLE_32}
-_TENSOR_MODES = {0: NONE, 1: SWIZZLE_128_32, 2: SWIZZLE_128, 4: SWIZZLE_64, 6: SWIZZLE_32}
+_TENSOR_MODES = dict(zip(TENSOR_SWIZZLES, (NONE, SWIZZLE_128_32, SWIZZLE_128, SWIZZLE_64, SWIZZLE_32), strict=True))
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ def _bytes(value: int, low: int) -> int:
 @lru_cache(1024)
 def warpgroup_descriptor(value: int) -> Descriptor:
     """The descriptor of wgmma (9.7.15.5.1.2.2). Raises DescriptorError."""
-    _zero(value, ((14, 15), (30, 31), (46, 48), (52, 61)))
+    _zero(value, WARPGROUP_ZEROS)
     swizzle = _WARPGROUP_MODES[value >> 62 & 3]
     return _descriptor(value, swizzle, absolute=False)
 
@@ -70,7 +68,7 @@ def warpgroup_descriptor(value: int) -> Descriptor:
 @lru_cache(1024)
 def tensor_descriptor(value: int, *, absolute_allowed: bool = False) -> Descriptor:
     """The descriptor of tcgen05 (9.7.16.4.1). Raises DescriptorError."""
-    _zero(value, ((14, 15), (30, 31), (53, 60)))
+    _zero(value, TENSOR_ZEROS)
     if value >> 46 & 7 != 1:
         raise DescriptorError(f"matrix descriptor: bits 46-48 are {value >> 46 & 7:#05b}; they must be 0b001")
     swizzle = _TENSOR_MODES.get(value >> 61 & 7)

@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from ptxtools.isa import Opcode
+from ptxtools.isa.descriptors import DescriptorError
 from ptxtools.machine.claims import Span, chunks, mask_of
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.residents import Cta
@@ -188,7 +189,7 @@ def _issue_copy(view: View, lane: int) -> None:
         raise view.trap(f"tcgen05.cp to lane {first}: .{shape} extends past lane 127 of tensor memory", lane)
     try:
         descriptor = shared.tensor_descriptor(number(view, "s_desc", lane))
-    except shared.DescriptorError as problem:
+    except DescriptorError as problem:
         raise view.trap(f"s-desc: {problem}", lane) from None
     bits = _DECOMPRESSED.get(op.mods.get("src_fmt", ""), 0)
 
@@ -216,7 +217,7 @@ def _source(view: View, cta: Cta, descriptor: shared.Descriptor, rows: int, word
     memory = np.frombuffer(cta.shared, np.uint8)
     try:
         return shared.gather(memory, descriptor, rows, words // 4, mn_major=False)
-    except shared.DescriptorError as problem:
+    except DescriptorError as problem:
         raise view.trap(f"s-desc: {problem}", lane) from None
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ptxtools.isa.descriptors import DescriptorError
 from ptxtools.machine.claims import Claim, Span, announce, chunks, heard
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.issued import WARPS
@@ -257,5 +258,5 @@ def _matrix(view: View, code: int, which: str, plan: Plan, mn: int, some: slice 
         descriptor = shared.warpgroup_descriptor(code)
         memory = np.frombuffer(view.cta.shared, np.uint8)
         return shared.matrix(memory, descriptor, mn, k, BITS[t], mn_major=which in plan.transposed, some=some)
-    except shared.DescriptorError as problem:
+    except DescriptorError as problem:
         raise view.trap(f"{which}-desc: {problem}") from None

@@ -54,15 +54,15 @@ MAP = TensorMap(0x1000_0000, TYPES["f16"], (64, 32), (128,), (16, 8), swizzle="3
 class Front:
     """Runs commands at the barrier."""
 
-    def __init__(self, commands: list[str]) -> None:
-        self.commands, self.said = commands, dict[str, list[str]]()
+    def __init__(self, commands: list[str], stop: int = STOP) -> None:
+        self.commands, self.line, self.said = commands, stop, dict[str, list[str]]()
 
     def wants(self) -> bool:
         return False
 
     def stopped(self, debugger: Debugger, stop: Stop) -> tuple[Goal, bool]:
         if stop.kind == "entry":
-            debugger.add(Breakpoint(0, "break", str(STOP)))
+            debugger.add(Breakpoint(0, "break", str(self.line)))
         elif stop.kind == "breakpoint":
             for command in self.commands:
                 said = self.said.setdefault(command, [])
@@ -86,7 +86,15 @@ ANSWERS = {
     "matrix a 16x0 f16 %r10": "error: no instruction has a fragment of A of 16x0 f16",
     "matrix a 8x8 f16 %q9": "error: no register %q9 is known at this line",
     "matrix a 8x8 f16 %r5-%r2": "error: '%r5-%r2' is no range of registers, such as %f1-%f4",
-    "matrix": "error: matrix a|b|c|d ROWSxCOLUMNS TYPE REGISTERS, such as matrix d 16x8 f32 %f1-%f4",
+    "matrix": "error: matrix a|b|c|d ROWSxCOLUMNS TYPE REGISTERS [quad 0-3 [row|col]] [sparse REGISTER [selector "
+    "0-3]], such as matrix d 16x8 f32 %f1-%f4",
+    "matrix b 16x8 f16 %r11 %r12 sparse %r10": "error: B is never sparse: A is",
+    "matrix a 16x32 f16 %r10-%r13 sparse %r10 selector 2": "error: no instruction has a fragment of A of 16x32 f16 "
+    "that is sparse",
+    "matrix a 16x64 f16 %r10-%r13 sparse %r10": "error: no instruction has a fragment of A of 16x64 f16 that is sparse",
+    "matrix a 8x8 f16 %r10 quad 1": "error: no instruction has a fragment of A of 8x8 f16 of m8n8k4",
+    "matrix d 8x8 f64 %r10 quad 1": "error: no instruction has a fragment of D of 8x8 f64 of m8n8k4",
+    "matrix a 16x32 f16 %r10-%r13 sparse %q9": "error: no register %q9 is known at this line",
     "matrix d 16x8 f32 %f3-%f6 rows 16": "error: '16' is no list of numbers up to 15, such as 0-3,8",
     "tmem": "CTA (0,0,0): columns 0-31",
     "tmem 32 1": "error: lane 0, columns 32 to 32: not all of them are allocated",
@@ -148,6 +156,59 @@ def test_fragments_are_the_matrices_of_the_product(engine: str) -> None:
     ]
 
 
+PRODUCTS = """.version 8.5
+.target sm_80
+.address_size 64
+.entry k(.param .u64 p) {
+    .reg .b32 %r<24>; .reg .f32 %f<14>; .reg .b64 %d<2>;
+    ld.param.u64 %d0, [p]; mov.u32 %r0, %laneid; mad.wide.u32 %d1, %r0, 48, %d0;
+    ld.global.v4.b32 {%r1, %r2, %r3, %r4}, [%d1]; ld.global.v4.b32 {%r5, %r6, %r7, %r8}, [%d1+16];
+    ld.global.b32 %r9, [%d1+32]; mov.b32 %f12, 0f00000000; mov.b32 %r10, 0;
+    mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}, {%r1, %r2}, {%r3, %r4},
+        {%f12, %f12, %f12, %f12, %f12, %f12, %f12, %f12};
+    mma.sync.aligned.m8n8k4.col.row.f16.f16.f16.f16 {%r12, %r13, %r14, %r15}, {%r1, %r2}, {%r3, %r4},
+        {%r10, %r10, %r10, %r10};
+    mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%f8, %f9, %f10, %f11}, {%r1, %r2, %r3, %r4},
+        {%r5, %r6, %r7, %r8}, {%f12, %f12, %f12, %f12}, %r9, 1;
+    mma.sp.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r16, %r17, %r18, %r19}, {%r1, %r2}, {%r3, %r4},
+        {%r10, %r10, %r10, %r10}, %r9, 1;
+    bar.sync 0;
+    ret;
+}"""
+_QUADS = [
+    (f"matrix a 8x4 f16 %r1 %r2 quad {n}", f"matrix b 4x8 f16 %r3 %r4 quad {n}", f"matrix d 8x8 f32 %f0-%f7 quad {n}")
+    for n in range(4)
+] + [
+    (f"matrix a 8x4 f16 %r1 %r2 quad {n} col", f"matrix b 4x8 f16 %r3 %r4 quad {n} row",
+     f"matrix d 8x8 f16 %r12-%r15 quad {n}")
+    for n in range(4)
+]  # fmt: skip
+#: A, B and D of each product above.
+FACTORS = [
+    *_QUADS,
+    ("matrix a 16x32 f16 %r1-%r4 sparse %r9 selector 1", "matrix b 32x8 f16 %r5-%r8", "matrix d 16x8 f32 %f8-%f11"),
+    ("matrix a 16x32 s8 %r1,%r2 sparse %r9 selector 1", "matrix b 32x8 s8 %r3 %r4", "matrix d 16x8 s32 %r16-%r19"),
+]
+
+
+@ENGINES
+def test_quads_and_sparse_factors_are_those_of_the_product(engine: str) -> None:
+    chance = np.random.default_rng(5)
+    data = np.zeros((32, 12), np.uint32)
+    data[:, :8] = chance.integers(-8, 8, (32, 16)).astype(np.float16).view(np.uint32)
+    nibbles = chance.choice([0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110], (32, 8)).astype(np.uint32)
+    data[:, 8] = (nibbles << 4 * np.arange(8, dtype=np.uint32)).sum(1)
+    stop = 1 + PRODUCTS[: PRODUCTS.index("    bar.sync")].count("\n")
+    front = Front([command for three in FACTORS for command in three], stop)
+    device = ptxtools.Device(engine=engine, observers=[Debugger(front, None)])
+    device.launch(ptxtools.loads(PRODUCTS)["k"], 1, 32, [data])
+    for commands in FACTORS:
+        a, b, d = (numbers([line.replace(" .", " 0") for line in front.said[command]]) for command in commands)
+        assert (a @ b == d).all() and d.any(), commands
+    for command in (FACTORS[-2][0], FACTORS[-1][0]):  # half of each row is stored
+        assert all(line.split().count(".") == 16 for line in front.said[command][1:])
+
+
 @ENGINES
 def test_tensor_memory_maps_and_descriptors(engine: str) -> None:
     shown = said(engine)
@@ -181,6 +242,6 @@ def test_what_is_refused(engine: str) -> None:
     (int(np.array(1.5, ml_dtypes.float8_e4m3fn).view(np.uint8)), "e4m3", "1.5"),
 ])  # fmt: skip
 def test_elements(bits: int, type_: str, text: str) -> None:
-    from ptxtools.observe.debug.matrices import _element
+    from ptxtools.observe.debug.elements import element_text
 
-    assert _element(bits, type_) == text
+    assert element_text(bits, type_) == text

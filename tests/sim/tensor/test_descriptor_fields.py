@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from ptxtools.isa.descriptors import Variant, decode
 from ptxtools.sim.tensor import shared
-from ptxtools.sim.tensor.instruction import Variant, decode
 
 
 @dataclass(frozen=True)

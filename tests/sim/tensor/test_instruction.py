@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ptxtools.sim.tensor.instruction import Variant, decode
-from ptxtools.sim.tensor.shared import DescriptorError
+from ptxtools.isa.descriptors import DescriptorError, Variant, decode
 from tests.rows import rows
 
 F16, TF32, F8 = Variant("f16", 1, False, False), Variant("tf32", 1, False, False), Variant("f8f6f4", 1, False, False)

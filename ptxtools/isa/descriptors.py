@@ -1,11 +1,26 @@
-"""The instruction descriptor of tcgen05.mma: shapes and types of its matrices (9.7.16.4.2), checked field by field."""
+"""Descriptors: the one of tcgen05.mma, with shapes and types of its matrices (9.7.16.4.2), checked field by field; and
+which bits of a matrix descriptor have to be 0 (9.7.15.5.1.2.2, 9.7.16.4.1)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from .shared import DescriptorError
+if TYPE_CHECKING:
+    from .opcode import Opcode
+
+
+class DescriptorError(ValueError):
+    """A field of a descriptor has no meaning; the text names the field."""
+
+
+#: Bits of matrix descriptors that are 0, the last one included: of wgmma, of tcgen05.
+WARPGROUP_ZEROS = ((14, 15), (30, 31), (46, 48), (52, 61))
+TENSOR_ZEROS = ((14, 15), (30, 31), (53, 60))
+#: Bits of a tcgen05 descriptor that are always 0b001, and the codes of its swizzle in bits 61 to 63.
+TENSOR_MARK = (46, 48)
+TENSOR_SWIZZLES = (0, 1, 2, 4, 6)
 
 _FLOATS = {0: "e4m3", 1: "e5m2", 3: "e2m3", 4: "e3m2", 5: "e2m1"}
 #: Element types by kind and the code in the descriptor (tables 42 to 44).
@@ -59,6 +74,15 @@ class Shape:
     scale_b: int
     factors: int
     shift: int
+
+
+def variant_of(op: Opcode, *, wide: bool) -> Variant:
+    """What the opcode of a tcgen05.mma says; wide: whether the target has K = 96."""
+    words = op.name.split(".")
+    return Variant(
+        op.mods["kind"].removeprefix("kind::"), int(op.mods["cta_group"][-1]), "sp" in words, "ws" in words,
+        op.mods.get("scale_vectorsize", ""), wide,
+    )  # fmt: skip
 
 
 @lru_cache(512)
