@@ -215,7 +215,7 @@ def folds(document: Document) -> list[Span]:
         scope = waiting.pop()
         found.append(scope.span)
         waiting += [item for item in scope.items if isinstance(item, Scope)]
-    found += [t.span for t in document.tokens if t.kind == "comment" and "\n" in t.text]
+    found += document.remarks
     return sorted(span for span in found if "\n" in document.text[slice(*span)])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import accumulate
 
 from lsprotocol.types import Position, Range
 
@@ -19,7 +20,7 @@ class Positions:
         self.text = text
         self._width, self._codec = _UNITS[encoding]
         self._plain = text.isascii()
-        self._starts = [0, *(at + 1 for at, character in enumerate(text) if character == "\n")]
+        self._starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))][:-1]
 
     def position(self, offset: int) -> Position:
         offset = max(0, min(offset, len(self.text)))

@@ -1,11 +1,14 @@
 """A language server for PTX: `ptx-lint --lsp`.
 
-Findings are published when the text has not changed for a moment; everything else is answered from the newest state.
+A change is read at once, mostly only the statements that it touches; all is answered from that state. Findings are
+worked out beside the server when the text has not changed for a moment, errors first; a further change ends that.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
+from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import unquote, urlparse
 
@@ -19,11 +22,14 @@ from ptxtools.pages import describe
 from ptxtools.syntax.reformat import reformat
 
 from . import answers
-from .document import Document
+from .background import Result, Work
+from .document import Document, Token
 from .positions import Positions
 
 #: Seconds without a change before findings are worked out.
-_PAUSE = 0.15
+_PAUSE = 0.1
+#: Objects that are made between two runs of Python's collector: each walks the trees of all open texts.
+_COLLECT = 100_000
 _SEVERITIES = {
     Severity.ERROR: lsp.DiagnosticSeverity.Error,
     Severity.WARNING: lsp.DiagnosticSeverity.Warning,
@@ -54,13 +60,43 @@ _LEGEND = lsp.SemanticTokensLegend(token_types=list(dict.fromkeys(_WORDS.values(
 
 
 class _State:
-    """A text in its newest state."""
+    """A text in its newest state. before: the state of the text before, which is used up."""
 
-    def __init__(self, text: str, uri: str, encoding: str) -> None:
-        parts = urlparse(uri)
+    def __init__(self, text: str, uri: str, encoding: str, before: _State | None = None) -> None:
         self.text = text
-        self.document = Document(text, unquote(parts.path) if parts.scheme == "file" else uri)
+        if before is None:
+            parts = urlparse(uri)
+            self.document = Document(text, unquote(parts.path) if parts.scheme == "file" else uri)
+        else:
+            self.document = before.document.edited(text)
+            before.leave()
         self.places = Positions(text, encoding)
+        self.shown: list[lsp.Diagnostic] | None = None
+        self.begun = False
+        self._work = Work(self.document)
+        self._complete: asyncio.Future[Result] = asyncio.get_event_loop().create_future()
+
+    def leave(self) -> None:
+        """End the work at this state: there is a newer one."""
+        self._work.end()
+        self._complete.cancel()
+
+    async def results(self) -> AsyncIterator[Result]:
+        """What is found, bit by bit."""
+        try:
+            async for result in self._work.results():
+                if result.complete and not self._complete.done():
+                    self._complete.set_result(result)
+                yield result
+        finally:
+            self._complete.cancel()  # unless it is done
+
+    async def complete(self) -> Result:
+        """All that is found; nothing if the text changes before that."""
+        try:
+            return await asyncio.shield(self._complete)
+        except asyncio.CancelledError:
+            return Result([], [], True)
 
 
 class Server(LanguageServer):
@@ -74,15 +110,22 @@ class Server(LanguageServer):
         text = self.workspace.get_text_document(uri).source
         known = self._states.get(uri)
         if known is None or known.text != text:
-            known = self._states[uri] = _State(text, uri, str(getattr(self.workspace.position_encoding, "value", "")))
+            encoding = str(getattr(self.workspace.position_encoding, "value", ""))
+            known = self._states[uri] = _State(text, uri, encoding, known)
         return known
 
+    def is_newest(self, uri: str, state: _State) -> bool:
+        return self._states.get(uri) is state
+
     def forget(self, uri: str) -> None:
-        self._states.pop(uri, None)
+        known = self._states.pop(uri, None)
+        if known is not None:
+            known.leave()
 
 
 def serve(version: str) -> None:
     """Answer on standard input and output until the client ends it."""
+    gc.set_threshold(_COLLECT)
     make_server(version).start_io()
 
 
@@ -98,17 +141,21 @@ def make_server(version: str) -> Server:
 
 
 async def _changed(server: Server, params: Any) -> None:
-    """Publish findings once the text rests. They are worked out beside the loop, which answers meanwhile."""
+    """Publish findings once the text rests: errors as soon as they are known, then everything."""
     uri = params.text_document.uri
-    version = server.workspace.get_text_document(uri).version
-    await asyncio.sleep(_PAUSE)
-    if uri not in server.workspace.text_documents or server.workspace.get_text_document(uri).version != version:
-        return
     state = server.state(uri)
-    found = await asyncio.get_running_loop().run_in_executor(None, lambda: state.document.findings)
-    if uri in server.workspace.text_documents and server.workspace.get_text_document(uri).version == version:
-        shown = [_diagnostic(state, d) for d in found]
-        server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, shown, version))
+    await asyncio.sleep(_PAUSE)
+    if not server.is_newest(uri, state) or state.begun:
+        return
+    state.begun = True
+    async for result in state.results():
+        if not server.is_newest(uri, state):
+            return
+        shown = [_diagnostic(state, d) for d in result.findings]
+        if shown != state.shown:
+            state.shown = shown
+            version = server.workspace.get_text_document(uri).version
+            server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, shown, version))
 
 
 def _closed(server: Server, params: lsp.DidCloseTextDocumentParams) -> None:
@@ -121,12 +168,12 @@ def _diagnostic(state: _State, d: Diagnostic) -> lsp.Diagnostic:
     return lsp.Diagnostic(state.places.range(d.span), message, _SEVERITIES[d.severity], d.code, None, "ptx-lint")
 
 
-def _actions(server: Server, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+async def _actions(server: Server, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
     """The fixes of the findings in a range."""
     state = server.state(params.text_document.uri)
     start, end = state.places.span(params.range)
     found = []
-    for d in state.document.findings:
+    for d in (await state.complete()).findings:
         if d.fix is not None and d.span[0] <= end and start <= d.span[1] and d.fix.span != (0, 0):
             edit = lsp.TextEdit(state.places.range(d.fix.span), d.fix.text)
             changes = lsp.WorkspaceEdit(changes={params.text_document.uri: [edit]})
@@ -215,18 +262,28 @@ def _formatting(server: Server, params: lsp.DocumentFormattingParams) -> list[ls
     return [lsp.TextEdit(state.places.range((0, len(state.text))), made.text)]
 
 
-def _hints(server: Server, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
+async def _hints(server: Server, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
     state = server.state(params.text_document.uri)
-    found = answers.hints(state.document, state.places.span(params.range))
+    start, end = state.places.span(params.range)
+    found = [(at, needs) for at, needs in (await state.complete()).hints if start <= at <= end]
     return [lsp.InlayHint(state.places.position(at), f"needs {needs}", padding_left=True) for at, needs in found]
 
 
 def _semantic(server: Server, params: lsp.SemanticTokensParams) -> lsp.SemanticTokens:
-    """Words with their kinds, each as its distance from the one before. A word of several lines is one for each."""
     state = server.state(params.text_document.uri)
+    return _encoded(state, state.document.tokens)
+
+
+def _semantic_range(server: Server, params: lsp.SemanticTokensRangeParams) -> lsp.SemanticTokens:
+    state = server.state(params.text_document.uri)
+    return _encoded(state, state.document.tokens_within(state.places.span(params.range)))
+
+
+def _encoded(state: _State, tokens: list[Token]) -> lsp.SemanticTokens:
+    """Words with their kinds, each as its distance from the one before. A word of several lines is one for each."""
     data: list[int] = []
     line = column = 0
-    for token in state.document.tokens:
+    for token in tokens:
         kind = _LEGEND.token_types.index(_WORDS[token.kind])
         at = token.span[0]
         for text in token.text.split("\n"):
@@ -254,4 +311,5 @@ _FEATURES: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
     (lsp.TEXT_DOCUMENT_FORMATTING, _formatting, ()),
     (lsp.TEXT_DOCUMENT_INLAY_HINT, _hints, ()),
     (lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, _semantic, (_LEGEND,)),
+    (lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE, _semantic_range, (_LEGEND,)),
 )

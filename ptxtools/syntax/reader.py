@@ -128,6 +128,23 @@ class Reader:
         if (binary := _binary(text)) is not None:
             self._report(Fault("PTX120", "this is not text", (binary, binary + 1)))
             return
+        self._finish(self._read_from(at, len(text)))
+
+    def read_body(self, name: str, text: str, begin: int, end: int) -> list[Any] | None:
+        """Read the statements from `begin` to `end` of a function's body; None if they do not end there.
+
+        text: the source's, which may end early; name: of the function, whose `}` is known to follow.
+        """
+        body = Scope()
+        self._function = self._closed = Function("func", name, body=body)
+        self._scopes, self.text = [body], text
+        at = self._read_from(begin, end)
+        ended = at == end and self._function is self._closed and self._scopes == [body] and not self._extra_scopes
+        return body.items if ended and not self.module.items and len(self.diagnostics) < MOST_FAULTS else None
+
+    def _read_from(self, at: int, end: int) -> int:
+        """Read units up to `end`, or to where there are too many faults; returns where."""
+        text = self.text
         while True:
             if self._section is not None:
                 at = self.units.data_lines(text, at, self._section.lines)
@@ -135,13 +152,12 @@ class Reader:
                 at = self.units.statements(text, at, self._scopes[-1].items)
             match = _TRIVIA.match(text, at)
             at = match.end() if match else at
-            if at >= len(text) or len(self.diagnostics) >= MOST_FAULTS:
-                break
+            if at >= end or len(self.diagnostics) >= MOST_FAULTS:
+                return at
             try:
                 at = self._step(at)
             except Fault as fault:
                 at = self._recover(at, fault)
-        self._finish(at)
 
     def _recover(self, at: int, fault: Fault) -> int:
         """Report why the unit at `at` cannot be parsed; returns where to resume."""
@@ -171,7 +187,8 @@ class Reader:
         resumed = self._resume(at, fault.span[0])
         self._note_header(at, resumed)
         names = set(_NAMES.findall(text, at, resumed))
-        self.module.unread |= names | {name.lstrip("0123456789") for name in names}
+        names |= {name.lstrip("0123456789") for name in names}
+        self.module.unread.setdefault(at, set()).update(names)
         return resumed
 
     def _lone_word(self, at: int, fault: Fault, end: int) -> LoneWord | None:
@@ -238,7 +255,7 @@ class Reader:
             node, _ = self.units.parse(self.text[:end] + mark, at)
             self._place(node, at)
             if isinstance(node, Function):
-                self.module.unread.add(node.name)
+                self.module.unread.setdefault(at, set()).add(node.name)
         except Fault:
             return False
         return True
