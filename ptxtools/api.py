@@ -283,7 +283,8 @@ def lint(
     except PtxError as error:
         return error.diagnostics
     module, syntax = parse(text, name)
-    return findings_of(module, syntax, targets=() if target is None else (target,), version=version, **chosen)
+    return findings_of(module, syntax, targets=() if target is None else (target,), version=version,
+                       select=chosen["select"], ignore=chosen["ignore"])  # fmt: skip
 
 
 def _known_codes(codes: Sequence[str], what: str) -> tuple[str, ...]:

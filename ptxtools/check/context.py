@@ -60,6 +60,8 @@ class Context:
         self.module = module
         self.source = module.source or Source("", "<module>")
         self.text = self.source.text
+        #: Names in statements that could not be read: whether they are declared is not known.
+        self.unread = set().union(*module.unread.values())
         wanted = version or module.version
         name = target or module.target
         self.forced_target, self.forced_version = target, version
@@ -134,14 +136,14 @@ class Context:
     def report_label(self, name: str, span: Span) -> None:
         """Report a word alone on its line, before an instruction: a label without its colon. Its uses are valid."""
         self.diagnostics[:] = [d for d in self.diagnostics if (d.code, d.subject) != (codes.UNDECLARED, name)]
-        self.module.unread.add(name)
+        self.unread.add(name)
         fix = Fix((span[1], span[1]), ":", "make it a label")
         message = f"missing ':' after the label {name}"
         self.diagnostics.append(Diagnostic(codes.MISSING_MARK, message, span, self.source, fix=fix, section="4.3.1"))
 
     def _known(self, code: str, name: str, past_range: bool) -> bool:
         base = name.rstrip("0123456789")
-        if name in self.module.unread or base in self.module.unread:
+        if name in self.unread or base in self.unread:
             return True
         if code != codes.UNDECLARED:
             return False

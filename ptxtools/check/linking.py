@@ -34,7 +34,7 @@ def check_undefined(context: Context) -> None:
     A definition with syntax errors counts.
     """
     module = context.module
-    known = {item.name for item in module.items if isinstance(item, Alias)} | context.inconsistent | module.unread
+    known = {item.name for item in module.items if isinstance(item, Alias)} | context.inconsistent | context.unread
     for symbol in _undefined(module):
         if symbol.name in known or symbol.name in RUNTIME or symbol.linkage == "extern":
             continue

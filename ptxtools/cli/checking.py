@@ -15,6 +15,9 @@ from .settings import Settings
 
 #: The number of files from which worker processes pay off.
 _PARALLEL_FROM = 16
+#: The bytes of a file from which several processes pay off for it alone, and how many at most do.
+_LARGE = 200_000
+_MOST_FOR_ONE = 4
 
 
 class Unreadable(NamedTuple):
@@ -37,10 +40,9 @@ class Report(NamedTuple):
 
 def lint_all(files: Sequence[tuple[str, Settings]], options: dict[str, Any]) -> list[Report]:
     jobs = options["jobs"] or (os.cpu_count() or 1 if len(files) >= _PARALLEL_FROM else 1)
-    jobs = min(jobs, len(files))
     reports: list[Report] = []
     with progress("checking", len(files), options["quiet"]) as step:
-        for report in _reports(files, jobs):
+        for report in _reports(files, min(jobs, len(files)), options["jobs"]):
             reports.append(report)
             step()
             if options["verbose"]:
@@ -48,10 +50,19 @@ def lint_all(files: Sequence[tuple[str, Settings]], options: dict[str, Any]) -> 
     return reports
 
 
-def _reports(files: Sequence[tuple[str, Settings]], jobs: int) -> Iterable[Report]:
+def _reports(files: Sequence[tuple[str, Settings]], jobs: int, for_one: int | None) -> Iterable[Report]:
     if jobs < 2 or any(name == STDIN for name, _ in files):
-        return map(_report, files)
+        return (_report(file, for_one) for file in files)
     return _parallel(files, jobs)
+
+
+def _processes(data: bytes, wanted: int | None) -> int:
+    """How many processes work at one file."""
+    if wanted == 1 or len(data) < _LARGE:
+        return 1
+    from ptxtools.linter.processes import available
+
+    return min(wanted or _MOST_FOR_ONE, available())
 
 
 def _parallel(files: Sequence[tuple[str, Settings]], jobs: int) -> Iterable[Report]:
@@ -61,20 +72,20 @@ def _parallel(files: Sequence[tuple[str, Settings]], jobs: int) -> Iterable[Repo
         yield from pool.map(_report, files, chunksize=max(1, len(files) // (4 * jobs)))
 
 
-def _report(file: tuple[str, Settings]) -> Report:
-    """Lint one file, possibly in a worker process."""
+def _report(file: tuple[str, Settings], processes: int | None = 1) -> Report:
+    """Lint one file, possibly in a worker process. processes: how many may work at it; None: as many as pay off."""
     name, settings = file
     started = time.perf_counter()
     try:
         data = read_input(name)
     except Failure as error:
         return Report(shown(name, settings), [], failure=error.message)
-    return report_of(data, name, settings, started)
+    return report_of(data, name, settings, started, processes)
 
 
-def report_of(data: bytes, name: str, settings: Settings, started: float = 0.0) -> Report:
+def report_of(data: bytes, name: str, settings: Settings, started: float = 0.0, processes: int | None = 1) -> Report:
     label = shown(name, settings)
-    findings = lint_data(data, label, settings)
+    findings = lint_data(data, label, settings, processes)
     return Report(label, findings, fails(findings, settings), "", time.perf_counter() - started)
 
 
@@ -88,8 +99,8 @@ def shown(name: str, settings: Settings) -> str:
     return settings.stdin_name if name == STDIN else name
 
 
-def lint_data(data: bytes, name: str, settings: Settings) -> list[Diagnostic]:
-    """The findings in the bytes of one file."""
+def lint_data(data: bytes, name: str, settings: Settings, processes: int | None = 1) -> list[Diagnostic]:
+    """The findings in the bytes of one file. processes: as for `_report`."""
     from ptxtools.api import is_nvvm, parsed
     from ptxtools.inputs import detect
     from ptxtools.linter import findings_of
@@ -104,7 +115,7 @@ def lint_data(data: bytes, name: str, settings: Settings) -> list[Diagnostic]:
         for module, syntax in parsed(data, name):
             findings += findings_of(
                 module, syntax, targets=settings.targets, version=settings.version,
-                select=settings.select, ignore=settings.ignore,
+                select=settings.select, ignore=settings.ignore, processes=_processes(data, processes),
             )  # fmt: skip
     except PtxError as error:
         findings += error.diagnostics

@@ -71,7 +71,13 @@ _ONLY_PTX = ("reformat", "check_format", "requirements")
 )
 @click.option("--lsp", is_flag=True, help="Be a language server on standard input and output (needs pygls).")
 @click.option("--config", metavar="FILE", help="Settings file; default: [tool.ptx-lint] in the nearest pyproject.toml.")
-@click.option("-j", "--jobs", metavar="N", type=click.IntRange(1), help="Number of files to check in parallel.")
+@click.option(
+    "-j",
+    "--jobs",
+    metavar="N",
+    type=click.IntRange(1),
+    help="Number of processes, for files and for the functions of a large one.",
+)
 @common_options
 def command(**options: Any) -> int:
     """Find what is wrong, hazardous, not portable or slow in PTX.

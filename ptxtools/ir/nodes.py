@@ -407,8 +407,8 @@ class Module(Node):
 
     items: list[Item] = field(default_factory=list)
     source: Source | None = field(default=None, compare=False, repr=False)
-    #: Names in statements that could not be read: whether they are declared is not known.
-    unread: set[str] = field(default_factory=set, compare=False, repr=False)
+    #: Names in statements that could not be read, by where these begin: whether they are declared is not known.
+    unread: dict[int, set[str]] = field(default_factory=dict, compare=False, repr=False)
     #: Declarations that name no variable, which ptxas ignores, each with whether it stands inside a function.
     unnamed: list[tuple[Variable, bool]] = field(default_factory=list, compare=False, repr=False)
 

@@ -6,7 +6,19 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TypeAlias
 
-from .nodes import Alias, BranchTargets, CallPrototype, CallTargets, Function, Label, Module, Scope, Statement, Variable
+from .nodes import (
+    Alias,
+    BranchTargets,
+    CallPrototype,
+    CallTargets,
+    Function,
+    Instruction,
+    Label,
+    Module,
+    Scope,
+    Statement,
+    Variable,
+)
 
 #: What a name can mean.
 Symbol: TypeAlias = "Variable | Function | Alias | Label | BranchTargets | CallTargets | CallPrototype"
@@ -146,6 +158,8 @@ def _walk(scope: Scope, outer: Names) -> Iterator[tuple[Statement, Names]]:
 def declare(scope: Scope, names: Names) -> None:
     """Add the scope's own declarations and labels."""
     for item in scope.items:
+        if type(item) is Instruction:
+            continue
         if isinstance(item, (Variable, Label)):
             names.add(item.name, item)
         elif isinstance(item, _LABELLED):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ptxtools.ir.nodes import Immediate
+from ptxtools.ir.nodes import Immediate, Name, Operand
 from ptxtools.isa.types import TYPES
 
-from .facts import Line
+from .facts import FunctionFacts, Line
+from .lanes import only_write
 
 
 def constant_divisor(line: Line) -> int | None:
@@ -15,3 +16,14 @@ def constant_divisor(line: Line) -> int | None:
         return None
     divisor = operands[2]
     return divisor.value if isinstance(divisor, Immediate) else None
+
+
+def constant(facts: FunctionFacts, line: Line, operand: Operand) -> int | None:
+    """The number that an operand certainly is: as it is written, or as the only `mov` into its register has it."""
+    if isinstance(operand, Immediate):
+        return operand.value
+    made = only_write(facts, line, operand.name) if isinstance(operand, Name) else None
+    if made is None or made.plan.family != "mov" or len(made.item.operands) != 2:
+        return None
+    source = made.item.operands[1]
+    return source.value if isinstance(source, Immediate) and made.item.guard is None else None

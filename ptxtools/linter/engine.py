@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import chain
 
 from ptxtools.check import check
-from ptxtools.check.context import Context
+from ptxtools.check.context import MOST_FINDINGS, Context
 from ptxtools.diagnostics import Diagnostic, Severity, Span
 from ptxtools.ir.collector import CollectorOff
-from ptxtools.ir.nodes import Module
+from ptxtools.ir.nodes import Function, Module
 from ptxtools.isa.targets import check_target, check_version
 
 from .context import LintContext
-from .registry import LineCheck, checks
+from .registry import BodyCheck, LineCheck, checks
 from .suppress import chosen, suppressed, without_echoes
 
 
@@ -41,13 +43,48 @@ def findings_of(
     version: tuple[int, int] | None = None,
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
+    processes: int = 1,
 ) -> list[Diagnostic]:
     """All findings of a module, in order: its `syntax` errors, and the findings of the rules.
 
-    targets, version: as if the module declared these, each target in turn. select, ignore: as for `lint`.
+    targets, version: as if the module declared these, each target in turn. select, ignore: as for `lint`. processes:
+    how many work at it; more than one only where a process may be forked.
     """
-    found = without_echoes(lint_targets(module, targets, version), syntax)
-    if not targets and version is None and any(d.code.startswith("PTX30") for d in found):
+    found = lint_targets(module, targets, version, processes)
+    return _finished(module, syntax, found, select, ignore, declared=not targets and version is None)
+
+
+def findings_in_turn(
+    module: Module, syntax: Sequence[Diagnostic] = ()
+) -> tuple[Callable[[], list[Diagnostic]], Callable[[], list[Diagnostic]]]:
+    """As `findings_of`, in two steps, to be taken in this order: what the warning rules do not find; everything."""
+    found: list[Diagnostic] = []
+
+    def errors() -> list[Diagnostic]:
+        with CollectorOff():
+            found.extend(check(module))
+        return _finished(module, syntax, found)
+
+    def everything() -> list[Diagnostic]:
+        with CollectorOff():
+            found.extend(warnings(module))
+        return _finished(module, syntax, found)
+
+    return errors, everything
+
+
+def _finished(
+    module: Module,
+    syntax: Sequence[Diagnostic],
+    found: Sequence[Diagnostic],
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    *,
+    declared: bool = True,
+) -> list[Diagnostic]:
+    """Findings as they are shown. declared: they are for the version and target that the module declares."""
+    found = without_echoes(found, syntax)
+    if declared and any(d.code.startswith("PTX30") for d in found):
         from .headers import offer_raised_headers
 
         offer_raised_headers(module, [d for d in found if d.severity is Severity.ERROR])
@@ -59,7 +96,9 @@ def findings_of(
     return sorted(found, key=lambda d: (d.span, d.code, d.target or ""))
 
 
-def lint_targets(module: Module, targets: Sequence[str], version: tuple[int, int] | None = None) -> list[Diagnostic]:
+def lint_targets(
+    module: Module, targets: Sequence[str], version: tuple[int, int] | None = None, processes: int = 1
+) -> list[Diagnostic]:
     """Errors and warnings as if the module declared each of `targets` in turn; if empty, as it is declared.
 
     A finding that does not apply to all targets names its target.
@@ -72,7 +111,10 @@ def lint_targets(module: Module, targets: Sequence[str], version: tuple[int, int
     seen: dict[tuple[str, Span, str], list[Diagnostic]] = {}
     for target in targets or (None,):
         with CollectorOff():
-            each = check(module, target=target, version=version) + warnings(module, target=target, version=version)
+            if processes > 1:
+                each = _in_processes(module, target, version, processes)
+            else:
+                each = check(module, target=target, version=version) + warnings(module, target=target, version=version)
         if len(targets) < 2:
             return each
         for finding in each:
@@ -89,10 +131,19 @@ def lint_targets(module: Module, targets: Sequence[str], version: tuple[int, int
 
 def warnings(module: Module, *, target: str | None = None, version: tuple[int, int] | None = None) -> list[Diagnostic]:
     """What the warning rules find, in no particular order."""
+    context = LintContext(module, Context(module, target, version).declared)
+    _warn_of_bodies(context, context.facts.bodies)
+    _warn_of_module(context)
+    return context.diagnostics
+
+
+def _warn_of_bodies(context: LintContext, bodies: Sequence[Function]) -> None:
+    """Run the rules that look at one body or instruction."""
     rules = checks()
     by_family: dict[str, list[LineCheck]] = {}
-    context = LintContext(module, Context(module, target, version).declared)
-    for facts in context.facts.functions:
+    by_families: dict[frozenset[str], list[BodyCheck]] = {}
+    for body in bodies:
+        facts = context.facts.of(body)
         for family, lines in facts.by_family.items():
             line_checks = by_family.get(family)
             if line_checks is None:
@@ -100,12 +151,42 @@ def warnings(module: Module, *, target: str | None = None, version: tuple[int, i
             for check_line in line_checks:
                 for line in lines:
                     check_line(context, facts, line)
-        for check_body in rules.bodies:
+        body_checks = by_families.get(facts.families)
+        if body_checks is None:
+            body_checks = by_families[facts.families] = [*rules.bodies, *rules.bodies_with(facts.by_family)]
+        for check_body in body_checks:
             check_body(context, facts)
-    for function in module.functions:
+
+
+def _warn_of_module(context: LintContext) -> None:
+    """Run the rules that look at the module, or at the directives of its functions."""
+    rules = checks()
+    for function in context.module.functions:
         if function.directives:
             for check_directives in rules.directives:
                 check_directives(context, function)
-    for check_module in (*rules.modules, *rules.modules_with(by_family)):
+    families = dict.fromkeys(family for facts in context.facts.functions for family in facts.by_family)
+    for check_module in (*rules.modules, *rules.modules_with(families)):
         check_module(context)
-    return context.diagnostics
+
+
+def _in_processes(
+    module: Module, target: str | None, version: tuple[int, int] | None, processes: int
+) -> list[Diagnostic]:
+    """Errors and warnings as `check` and `warnings` find them."""
+    from .processes import CHECKING, MODULE_RULES, shares, together
+
+    context = LintContext(module, Context(module, target, version).declared)
+    before = [CHECKING, *(0.0,) * (processes - 2), MODULE_RULES]
+
+    def work(number: int, bodies: Sequence[Function]) -> tuple[list[Diagnostic], list[Diagnostic]]:
+        context.diagnostics = []
+        errors = check(module, target=target, version=version) if number == 0 else []
+        _warn_of_bodies(context, bodies)
+        if number == processes - 1:
+            _warn_of_module(context)
+        return errors, context.diagnostics
+
+    works = [partial(work, number, bodies) for number, bodies in enumerate(shares(context.facts.bodies, before))]
+    errors, found = zip(*together(works, module.source), strict=True)
+    return [*errors[0], *chain.from_iterable(found)][: len(errors[0]) + MOST_FINDINGS]

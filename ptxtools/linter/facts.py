@@ -32,6 +32,7 @@ from ptxtools.isa import Opcode, OpcodeError, OperandSpec, resolve
 from ptxtools.isa.types import TYPES
 
 if TYPE_CHECKING:
+    from .loops import Loop
     from .memory import Step
     from .values import Value
 
@@ -139,6 +140,13 @@ class FunctionFacts:
     def accesses(self) -> list[Step]:
         """The steps that access memory in one place, of all runs."""
         return [step for steps in self.steps for step in steps if step.access is not None]
+
+    @cached_property
+    def loops(self) -> list[Loop]:
+        """The loops, inner and outer ones."""
+        from .loops import loops_of
+
+        return loops_of(self)
 
     def _walk(self, body: Scope, outer: Names) -> None:
         names = Names(outer)
@@ -308,7 +316,20 @@ class ModuleFacts:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.names = module_names(module)
-        self.functions = [FunctionFacts(f, self.names) for f in module.functions if f.body is not None]
+        self.bodies = [function for function in module.functions if function.body is not None]
+        self._known: dict[int, FunctionFacts] = {}
+
+    def of(self, function: Function) -> FunctionFacts:
+        """The facts of one function of the module."""
+        found = self._known.get(id(function))
+        if found is None:
+            found = self._known[id(function)] = FunctionFacts(function, self.names)
+        return found
+
+    @cached_property
+    def functions(self) -> list[FunctionFacts]:
+        """The facts of every function that has a body."""
+        return [self.of(function) for function in self.bodies]
 
     @cached_property
     def opcodes(self) -> dict[str, Line]:

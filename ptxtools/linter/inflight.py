@@ -93,6 +93,11 @@ def _flights(step: Step) -> Iterator[Flight]:
             yield Flight(step, Reach(place, spaces[place], address, size), place == 0)
 
 
+def copied(step: Step) -> list[Reach]:
+    """What an asynchronous copy reads, as far as it is known."""
+    return [flight.reach for flight in _flights(step) if not flight.destination]
+
+
 def _size(step: Step) -> int:
     size = step.line.item.operands[2] if len(step.line.item.operands) > 2 else None
     return size.value if isinstance(size, Immediate) else 0

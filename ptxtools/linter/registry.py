@@ -63,6 +63,17 @@ def bodies(check: _Body) -> _Body:
     return check
 
 
+def bodies_with(*families: str) -> Callable[[_Body], _Body]:
+    """The rule sees each function whose body has an instruction whose opcode begins with one of these words."""
+
+    def add(check: _Body) -> _Body:
+        for family in families:
+            registered.setdefault(f"@bodies_with {family}", []).append(check)
+        return check
+
+    return add
+
+
 def directives(check: _Function) -> _Function:
     """The rule sees each function that has directives (11.4), those without a body included."""
     registered.setdefault("@directives", []).append(check)
@@ -106,6 +117,11 @@ class Checks:
     def lines(self, family: str) -> list[LineCheck]:
         """Checks of instructions whose opcode begins with a word."""
         return [self._accesses, *self._of(family)] if family in ACCESSING else self._of(family)
+
+    def bodies_with(self, families: Iterable[str]) -> list[BodyCheck]:
+        """Checks of bodies that have instructions of these families, each once."""
+        found = [check for family in families for check in self._of(f"@bodies_with {family}")]
+        return list(dict.fromkeys(found))
 
     def modules_with(self, families: Iterable[str]) -> list[ModuleCheck]:
         """Checks of modules that have instructions of these families, each once."""

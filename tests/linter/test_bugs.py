@@ -10,8 +10,8 @@ from tests.observe import bugs
 
 FILES = sorted(bugs.FOLDER.glob("*.bugs"))
 #: By file, how many bugs the rules see.
-SEEN = {"barriers": 16, "bounds": 20, "clusters": 5, "copies": 20, "global_races": 6, "heap_and_uninitialised": 8,
-        "maps_and_proxies": 3, "masks": 26, "registers": 7, "shared_races": 12, "tcgen05": 10, "wgmma": 10}  # fmt: skip
+SEEN = {"barriers": 20, "bounds": 21, "clusters": 5, "copies": 20, "global_races": 11, "heap_and_uninitialised": 10,
+        "maps_and_proxies": 6, "masks": 26, "registers": 9, "shared_races": 12, "tcgen05": 13, "wgmma": 11}  # fmt: skip
 
 
 def hazards(pair: bugs.Pair, sign: str) -> list[str]:

@@ -4,6 +4,7 @@ import pytest
 
 from ptxtools.linter import lint
 from ptxtools.syntax import parse
+from tests.rows import rows
 
 S90 = ".version 9.0\n.target sm_90a\n.address_size 64\n"
 REGISTERS = """.reg .pred %p<4>; .reg .b32 %r<9>; .reg .b64 %d<5>; .reg .f32 %f<9>;
@@ -140,3 +141,167 @@ FREE = "{{ .param .b64 p; st.param.b64 [p], {0}; call free, (p); }}\n"
 def test_heap(body, wrong):
     codes = found(body.replace("%r1", "%r5"), extra=HEAP)
     assert codes.count("PTX598") == wrong and set(codes) <= {"PTX598", "PTX597", "PTX521"}, codes
+
+
+S100 = S90.replace("9.0", "8.6").replace("sm_90a", "sm_100a")
+PRODUCT = "tcgen05.mma.cta_group::1.kind::{} [%r1], %d2, %d3, %r8, %p1;\n"
+DESCRIBED = "mov.b32 %r8, {}; or.b64 %d2, %d1, {}; mov.b64 %d3, 0x400000000000;\n"
+
+
+@rows(("kind", "described", "matrix", "codes"), [  # M = 128, N = 128
+    ("f16", 0x8200010, 0x4000400000010000, []),
+    ("f16", 0x8210010, 0x4000400000010000, []),  # B transposed
+    ("i8", 0x8210020, 0x4000400000010000, []),
+    ("i8", 0x8200010, 0x4000400000010000, ["PTX577"]),  # f32 of integers
+    ("f16", 0x8200050, 0x4000400000010000, ["PTX577"]),  # bit 6
+    ("f16", 0x8200010, 0x4000800000010000, ["PTX577"]),  # bit 47
+    ("f16", 0x8200010, 0x6000400000010000, ["PTX577"]),  # the swizzle 3
+    ("f16", 0x8200010, 0x2000400000010000, []),
+    ("f16", 0x8200010, 0x4020400000010000, ["PTX577"]),  # bit 53
+    ("f16", "%r4", 0x4000400000010000, []),
+])  # fmt: skip
+def test_descriptors(kind, described, matrix, codes):
+    body = DESCRIBED.format(described, matrix) + PRODUCT.format(kind)
+    body += "tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [%d1];"
+    assert found(body, head=S100) == codes
+
+
+ROUND = """mov.b32 %r5, 0; mov.b32 %r6, 0;
+L: mbarrier.arrive.shared.b64 _, [%r2];
+W: mbarrier.try_wait.parity.shared.b64 %p1, [{}], {}; @!%p1 bra W;
+{} add.u32 %r5, %r5, 1; setp.lt.u32 %p3, %r5, %r4; @%p3 bra L;
+"""
+
+
+@rows(("barrier", "parity", "more", "codes"), [
+    ("%r2", "0", "", ["PTX569"]),
+    ("%r2", "%r6", "", ["PTX569"]),
+    ("%r2", "%r6", "xor.b32 %r6, %r6, 1;", []),
+    ("%r2", "%r5", "", []),  # the number of the round
+    ("%r3", "0", "", []),  # whoever arrives at it
+    ("%r2+8", "0", "", []),
+    ("%r2", "0", "mbarrier.arrive.shared.b64 _, [%r2];", []),  # two phases in a round
+    ("%r2", "0", "V: mbarrier.test_wait.parity.shared.b64 %p1, [%r2], 1; @!%p1 bra V;", []),
+    ("%r2", "0", "mbarrier.inval.shared.b64 [%r2]; mbarrier.init.shared.b64 [%r2], 1;", []),
+    ("%r2", "0", "add.u32 %r2, %r2, 8;", []),
+])  # fmt: skip
+def test_parities(barrier, parity, more, codes):
+    assert [code for code in found(ROUND.format(barrier, parity, more)) if code == "PTX569"] == codes
+
+
+def test_a_wait_behind_the_loop_is_not_in_it():
+    assert "PTX569" not in found("W: mbarrier.try_wait.parity.shared.b64 %p1, [%r2], 0; @!%p1 bra W;")
+
+
+@rows(("body", "codes"), [
+    ("fma.rn.f32 %f1, %f2, %f2, %f1;", ["PTX521"]),
+    ("add.u32 %r5, %r5, 1;", ["PTX521"]),
+    ("prmt.b32 %r5, %r5, %r1, 0x3214;", []),  # moves bytes
+    ("@%p1 add.u32 %r5, %r5, 1; mov.b32 %r5, 0;", []),  # a guard may keep it from being read
+    ("mov.b32 %r5, 0; L: add.u32 %r5, %r5, 1; bra L;", []),
+    ("L: add.u32 %r5, %r5, 1; bra L;", ["PTX521"]),
+])  # fmt: skip
+def test_registers_that_only_their_reader_writes(body, codes):
+    assert found(body) == codes
+
+
+def kernel(body, directives=".reqntid 32"):
+    """Codes of what is found in a kernel without the registers above."""
+    text = f"{S90}.entry k(.param .b64 x) {directives} {{ .reg .b64 %d<4>; .reg .b32 %r<9>; .reg .pred %p<4>;\n"
+    text += f".shared .align 8 .b64 bar; ld.param.b64 %d1, [x]; mov.u32 %r1, %tid.x;\n{body}\nret;\n}}\n"
+    result = parse(text, "a.ptx")
+    return [d.code for d in [*result.diagnostics, *lint(result.module)] if d.code[:4] in ("PTX1", "PTX2", "PTX5")]
+
+
+INIT, ARRIVE = "mbarrier.init.shared.b64 [bar], {}; bar.warp.sync -1;\n", "mbarrier.arrive.shared.b64 _, [bar];\n"
+WAIT = "W: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra W;\n"
+
+
+@rows(("body", "codes"), [
+    (INIT.format(33) + ARRIVE + WAIT, ["PTX506"]),
+    (INIT.format(32) + ARRIVE + WAIT, []),
+    (INIT.format(64) + ARRIVE + ARRIVE + WAIT, []),
+    (INIT.format(65) + ARRIVE + ARRIVE + WAIT, ["PTX506"]),
+    (INIT.format(64) + "mbarrier.arrive.shared.b64 _, [bar], 2;\n" + WAIT, []),
+    (INIT.format(64) + "mbarrier.arrive.shared.b64 _, [bar], %r1;\n" + WAIT, []),
+    (INIT.format(64) + "L: " + ARRIVE + "add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 2; @%p2 bra L;\n" + WAIT, []),
+    (INIT.format(33) + WAIT, ["PTX578"]),  # no arrival at all
+])  # fmt: skip
+def test_arrivals(body, codes):
+    assert [code for code in kernel(body) if code != "PTX570"] == codes
+
+
+HALF = "setp.lt.u32 %p2, %r1, 32; @%p2 "
+
+
+@rows(("body", "directives", "codes"), [
+    (HALF + "bar.sync 3, 64;", ".reqntid 64", ["PTX507"]),
+    (HALF + "bar.sync 3, 32;", ".reqntid 64", []),
+    (HALF + "bar.sync 3, 64; @!%p2 bar.arrive 3, 64;", ".reqntid 64", []),
+    (HALF + "bar.sync 3, 64; L: bar.arrive 3, 64;", ".reqntid 64", []),  # whoever comes to L
+    (HALF + "bar.sync 3, 64; bar.sync %r1, 64;", ".reqntid 64", []),
+    (HALF + "bar.sync 3, 64;", ".maxntid 64", []),
+])  # fmt: skip
+def test_threads_that_come_to_a_barrier(body, directives, codes):
+    assert [code for code in kernel(body, directives) if code in ("PTX507", "PTX201")] == codes
+
+
+LOCK = "L: atom.acquire.gpu.global.cas.b32 %r2, [%d1], 0, 1; setp.ne.u32 %p1, %r2, 0; @%p1 bra L;\n"
+FLAG = "setp.eq.u32 %p1, %r1, 0; @%p1 bra R; st.global.b32 [%d1+4], 7; {} ret;\n"
+READ = "R: ld.acquire.gpu.global.b32 %r2, [%d1]; setp.eq.u32 %p2, %r2, 0; @%p2 bra R;"
+
+
+@rows(("body", "codes"), [
+    (LOCK + "st.global.b32 [%d1], 0;", ["PTX526"]),
+    (LOCK + "st.global.b32 [%d1+4], 0; st.release.gpu.global.b32 [%d1], 0;", []),
+    (LOCK + "membar.gl; st.global.b32 [%d1], 0;", []),
+    (LOCK + "membar.gl; st.global.b32 [%d1+4], 7; st.global.b32 [%d1], 0;", ["PTX526"]),
+    (LOCK.replace("gpu", "cta") + "st.release.gpu.global.b32 [%d1], 0;", ["PTX518"]),
+    ("mul.wide.u32 %d2, %r1, 4; add.u64 %d2, %d1, %d2; ld.acquire.cta.global.b32 %r2, [%d2];", []),
+    (FLAG.format("st.relaxed.gpu.global.b32 [%d1], 1;") + READ, ["PTX519"]),
+    (FLAG.format("st.release.gpu.global.b32 [%d1], 1;") + READ, []),
+    (FLAG.format("membar.gl; st.relaxed.gpu.global.b32 [%d1], 1;") + READ, []),
+    (FLAG.format("") + READ, []),  # somebody else writes it
+])  # fmt: skip
+def test_flags_and_locks(body, codes):
+    assert [code for code in kernel(body) if code not in ("PTX513", "PTX516")] == codes
+
+
+ROUNDS = """mov.u32 %r7, s; mad.lo.u32 %r2, %r1, 4, %r7; xor.b32 %r3, %r2, 128; mov.b32 %r4, 0;
+{} L: st.shared.b32 [%r2], %r4; bar.sync 0; ld.shared.b32 %r5, [%r3]; {}
+add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, {}; @%p1 bra L; st.shared.b32 [%r2], %r5;
+"""
+
+
+@rows(("before", "behind", "limit", "codes"), [
+    ("", "", "8", ["PTX525"]),
+    ("", "", "%r8", ["PTX525"]),  # a parameter
+    ("", "bar.sync 0;", "8", []),
+    ("", "", "%r1", []),  # threads leave the loop at different times
+    ("setp.lt.u32 %p2, %r1, 7; @%p2 bra L;", "", "8", []),  # threads come to it at different times
+    ("", "add.u32 %r3, %r3, 4;", "8", []),  # the address changes
+    ("", "call f;", "8", []),
+])  # fmt: skip
+def test_exchange_across_rounds(before, behind, limit, codes):
+    text = f"{S90}.extern .func f();\n.shared .align 1024 .b32 s[64];\n.entry k(.param .b32 n) .reqntid 64 {{\n"
+    text += ".reg .b32 %r<9>; .reg .pred %p<4>; mov.u32 %r1, %tid.x; ld.param.b32 %r8, [n];\n"
+    result = parse(text + ROUNDS.format(before, behind, limit) + "ret;\n}\n", "a.ptx")
+    found = [d.code for d in [*result.diagnostics, *lint(result.module)]]
+    assert [code for code in found if code in ("PTX525", "PTX201")] == codes
+
+
+@rows(("kind", "body", "codes"), [
+    (".b64", "cvt.u32.u64 %r2, %d1; st.shared.b32 [%r2], %r1;", ["PTX544"]),
+    (".b64", "st.local.b32 [%d1+4], %r1;", ["PTX544"]),
+    (".b64", "cvta.to.shared.u64 %d2, %d1; st.shared.b32 [%d2], %r1;", []),  # it was a generic address
+    (".b64", "mov.u64 %d2, s; add.u64 %d2, %d2, %d1; st.shared.b32 [%d2], %r1;", []),  # a distance
+    (".b64 .ptr .shared", "st.shared.b32 [%d1], %r1;", []),
+    (".b64 .ptr .global", "cvt.u32.u64 %r2, %d1; st.shared.b32 [%r2], %r1;", ["PTX544"]),
+    (".b64", "st.global.b32 [%d1], %r1;", []),
+])  # fmt: skip
+def test_pointers_of_kernels(kind, body, codes):
+    text = f"{S90}.shared .align 8 .b8 s[64];\n.entry k(.param {kind} x) {{ .reg .b64 %d<4>; .reg .b32 %r<4>;\n"
+    text += f"ld.param.b64 %d1, [x]; mov.u32 %r1, %tid.x;\n{body}\nst.shared.b32 [s], %r1;\nret;\n}}\n"
+    result = parse(text, "a.ptx")
+    found = [d.code for d in [*result.diagnostics, *lint(result.module)]]
+    assert [code for code in found if code in ("PTX544", "PTX201")] == codes

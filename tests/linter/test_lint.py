@@ -21,7 +21,12 @@ FOUND = {
     "cu_simd_sm75": {"PTX709": 1},  # mul24, as its CUDA source says
     "tri_mm_fp8e4_sm90": {"PTX711": 64},  # stores of single bytes
     "cu_mma_mix_sm80": {"PTX712": 1},
-    "gluon_tmem_32x32b_16x64b_m128n64_sm100": {"PTX712": 64},  # each thread writes a row
+    "cu_calls_sm75": {"PTX714": 2},  # arrays whose indices are data
+    "cu_localarr_sm75": {"PTX714": 1, "PTX716": 3},
+    "cu_sha256_sm75": {"PTX714": 1},
+    "cu_vm_sm75": {"PTX714": 1},
+    "cu_dynshared_sm75": {"PTX715": 2, "PTX716": 3},
+    "tri_td_persist_sm100": {"PTX716": 1},
     "leakcheck_heap_leak": {"PTX597": 1},  # a bug on purpose
 }
 

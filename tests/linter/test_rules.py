@@ -135,11 +135,11 @@ def test_rules_are_loaded_when_a_module_has_what_they_look_at():
     assert not any(name.startswith(registry.RULES) for name in loaded("import ptxtools.linter"))
     assert rules_loaded(KERNEL) == looking_at(*EVERYWHERE, "mov", "ret")
     divides = KERNEL.replace("mov.b32 %r1, 1;", "div.u32 %r1, 1, 3;")
-    assert rules_loaded(divides) == looking_at(*EVERYWHERE, "mov", "ret", "div")
+    assert rules_loaded(divides) == looking_at(*EVERYWHERE, "mov", "ret", "div", "@bodies_with div")
     assert looking_at("div") and looking_at("@directives") - looking_at(*EVERYWHERE)
     assert rules_loaded(KERNEL.replace("k()", "k() .maxntid 32")) == looking_at(*EVERYWHERE, "mov", "@directives")
     loads = KERNEL.replace("mov.b32 %r1, 1;", "ld.global.b32 %r1, [%r2];")
-    assert rules_loaded(loads) == looking_at(*EVERYWHERE, "mov", "ld", "@modules_with ld")
+    assert rules_loaded(loads) == looking_at(*EVERYWHERE, "mov", "ld", "@bodies_with ld", "@modules_with ld")
 
 
 def test_only_rules_about_modules_are_loaded_where_there_is_no_body():

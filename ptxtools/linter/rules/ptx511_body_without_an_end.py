@@ -15,14 +15,13 @@ from ptxtools.ir.nodes import (
     CallPrototype,
     CallTargets,
     Directive,
-    Function,
     Label,
     Loc,
-    Name,
     Pragma,
     Variable,
 )
 
+from ..calls import callee_of
 from ..context import LintContext
 from ..facts import ENDING, FunctionFacts, Line
 from ..registry import bodies
@@ -55,8 +54,5 @@ def _never_returns(line: Line) -> bool:
     """A call of a `.noreturn` function may stand last."""
     if line.plan.family != "call":
         return False
-    callee = next((o for o in line.item.operands if isinstance(o, Name)), None)
-    symbol = line.names.lookup(callee.name) if callee is not None else None
-    if not isinstance(symbol, Function):
-        return False
-    return any(isinstance(d, Directive) and d.name == ".noreturn" for d in symbol.directives)
+    callee = callee_of(line)
+    return callee is not None and any(isinstance(d, Directive) and d.name == ".noreturn" for d in callee.directives)

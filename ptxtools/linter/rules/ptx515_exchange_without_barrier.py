@@ -21,8 +21,9 @@ from __future__ import annotations
 from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
+from ..facts import FunctionFacts
 from ..memory import WARP, Step, meeting_threads
-from ..registry import modules_with
+from ..registry import bodies_with
 
 CODE = "PTX515"
 
@@ -31,11 +32,10 @@ CODE = "PTX515"
 _MOST = 16
 
 
-@modules_with("st")
-def check(context: LintContext) -> None:
-    for facts in context.facts.functions:
-        for steps in facts.steps:
-            _check(context, steps)
+@bodies_with("st")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    for steps in facts.steps:
+        _check(context, steps)
 
 
 def _check(context: LintContext, steps: list[Step]) -> None:

@@ -20,18 +20,18 @@ from __future__ import annotations
 from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
+from ..facts import FunctionFacts
 from ..memory import Step, variable_of
-from ..registry import modules_with
+from ..registry import bodies_with
 from ..values import Value
 
 CODE = "PTX517"
 
 
-@modules_with("atom", "red")
-def check(context: LintContext) -> None:
-    for facts in context.facts.functions:
-        for steps in facts.steps:
-            _check(context, steps)
+@bodies_with("atom", "red")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    for steps in facts.steps:
+        _check(context, steps)
 
 
 def _check(context: LintContext, steps: list[Step]) -> None:

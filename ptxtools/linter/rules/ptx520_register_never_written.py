@@ -1,8 +1,8 @@
 """PTX520 | register is never written | 5.1.1
 
 What: an instruction computes with a register that the function never writes.
-Why: the value is undefined. Compilers leave such reads where the value does not matter, so copies (mov, prmt) are not
-reported.
+Why: the value is undefined. Compilers leave such reads where the value does not matter, so what only moves bytes (mov,
+prmt, the value of shfl) is not reported.
 Example:
     .reg .b32 %never;
     mov.b32 %r1, 1;
@@ -15,6 +15,7 @@ Better:
 
 from __future__ import annotations
 
+from ptxtools.ir.nodes import Instruction, Name
 from ptxtools.ir.positions import name_span
 
 from ..context import LintContext
@@ -23,6 +24,9 @@ from ..registry import bodies
 
 CODE = "PTX520"
 
+#: What moves bytes without a look at them; a shfl also has a lane and a mask, which matter.
+_MOVES = ("mov.", "prmt.")
+
 
 @bodies
 def check(context: LintContext, facts: FunctionFacts) -> None:
@@ -30,6 +34,13 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
     parameters = {id(v) for v in (*facts.function.params, *facts.function.returns)}
     for key in facts.reads.keys() - facts.writes.keys():
         (declaration, name), item = key, facts.reads[key]
-        if declaration not in parameters and not item.opcode.startswith(("mov.", "prmt.")):
+        if declaration not in parameters and not item.opcode.startswith(_MOVES) and not _shuffled(item, name):
             message = f"register '{name}' is read here but never written"
             context.warn(CODE, message, name_span(item, name), section="5.1.1")
+
+
+def _shuffled(item: Instruction, name: str) -> bool:
+    """Whether a register is only the value that a shfl hands on, the padding of a structure perhaps."""
+    if not item.opcode.startswith("shfl.") or (item.guard is not None and item.guard.name == name):
+        return False
+    return [place for place, operand in enumerate(item.operands) if operand == Name(name)] == [1]

@@ -1,7 +1,8 @@
 """PTX521 | register is read before it is written | 5.1.1
 
-What: an instruction computes with a register that only later instructions write: on no path to it has anything
-written the register. Copies (mov, prmt) are not reported, as compilers leave such ones where the value does not matter.
+What: an instruction computes with a register that only later instructions write, or only this one: on no path to it has
+anything written the register. Copies (mov, prmt) are not reported, as compilers leave such ones where the value does
+not matter.
 Why: the value is undefined.
 Example:
     .reg .b32 %late;
@@ -34,3 +35,9 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
         if declaration not in parameters and not line.item.opcode.startswith(("mov.", "prmt.")):
             message = f"register '{name}' is read here, and only later written"
             context.warn(CODE, message, name_span(line.item, name), section="5.1.1")
+    for key, line in facts.writes.items():
+        # Only this instruction writes the register, and it is the first that reads it.
+        own = key not in facts.rewritten and facts.reads.get(key) is line.item and key[0] not in parameters
+        if own and line.plan.op is not None and not line.item.opcode.startswith(("mov.", "prmt.")):
+            message = f"register '{key[1]}' is read here, and nothing but this instruction writes it"
+            context.warn(CODE, message, name_span(line.item, key[1]), section="5.1.1")

@@ -15,23 +15,23 @@ from __future__ import annotations
 from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
+from ..facts import FunctionFacts
 from ..lanes import places
-from ..registry import modules_with
+from ..registry import bodies_with
 
 _BARRIERS = frozenset({"bar", "barrier"})
 
 CODE = "PTX530"
 
 
-@modules_with("bar", "barrier")
-def check(context: LintContext) -> None:
-    for facts in context.facts.functions:
-        for line, lanes in places(facts, _BARRIERS):
-            op, item = line.plan.op, line.item
-            if op is None or op.has("warp") or op.has("cluster"):
-                continue
-            if (op.family == "bar" or op.has("aligned")) and lanes.some and not lanes.exited:
-                message = f"only some threads of a warp reach this '{op.text}'"
-                help = ("all threads of a warp must execute an aligned barrier together",)
-                where = parts_of(item)
-                context.warn(CODE, message, where.guard or where.opcode, help=help, section=op.section)
+@bodies_with("bar", "barrier")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    for line, lanes in places(facts, _BARRIERS):
+        op, item = line.plan.op, line.item
+        if op is None or op.has("warp") or op.has("cluster"):
+            continue
+        if (op.family == "bar" or op.has("aligned")) and lanes.some and not lanes.exited:
+            message = f"only some threads of a warp reach this '{op.text}'"
+            help = ("all threads of a warp must execute an aligned barrier together",)
+            where = parts_of(item)
+            context.warn(CODE, message, where.guard or where.opcode, help=help, section=op.section)

@@ -17,25 +17,25 @@ from ptxtools.ir.nodes import Immediate
 from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
-from ..registry import modules_with
+from ..facts import FunctionFacts
+from ..registry import bodies_with
 
 CODE = "PTX532"
 
 
-@modules_with("bar", "barrier")
-def check(context: LintContext) -> None:
-    for facts in context.facts.functions:
-        counts: dict[int, int] = {}
-        for line in facts.of("bar", "barrier"):
-            op, operands = line.plan.op, line.item.operands
-            if op is None or op.has("warp") or op.has("cluster"):
-                continue
-            start = 1 if op.has("red") else 0  # behind the result
-            name, count = (*operands[start : start + 2], None, None)[:2]
-            if not isinstance(name, Immediate) or not isinstance(count, Immediate):
-                continue
-            known = counts.setdefault(name.value, count.value)
-            if known != count.value:
-                message = f"barrier {name.value} is for {count.value} threads here, and for {known} elsewhere"
-                context.warn(CODE, message, part_span(line.item, start + 1), section="9.7.13.1")
-                counts[name.value] = count.value
+@bodies_with("bar", "barrier")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    counts: dict[int, int] = {}
+    for line in facts.of("bar", "barrier"):
+        op, operands = line.plan.op, line.item.operands
+        if op is None or op.has("warp") or op.has("cluster"):
+            continue
+        start = 1 if op.has("red") else 0  # behind the result
+        name, count = (*operands[start : start + 2], None, None)[:2]
+        if not isinstance(name, Immediate) or not isinstance(count, Immediate):
+            continue
+        known = counts.setdefault(name.value, count.value)
+        if known != count.value:
+            message = f"barrier {name.value} is for {count.value} threads here, and for {known} elsewhere"
+            context.warn(CODE, message, part_span(line.item, start + 1), section="9.7.13.1")
+            counts[name.value] = count.value

@@ -18,22 +18,22 @@ from ptxtools.ir.nodes import Immediate
 from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
+from ..facts import FunctionFacts
 from ..lanes import ALL, places
 from ..masks import MASKED, mask_operand
-from ..registry import modules_with
+from ..registry import bodies_with
 
 CODE = "PTX535"
 
 
-@modules_with("shfl", "vote", "match", "redux", "elect", "bar", "barrier")
-def check(context: LintContext) -> None:
-    for facts in context.facts.functions:
-        for line, lanes in places(facts, MASKED):
-            place = mask_operand(line) if lanes.some else None
-            mask = None if place is None else line.item.operands[place]
-            if place is None or not isinstance(mask, Immediate):
-                continue
-            named = mask.value & ALL
-            if named & ~lanes.most or (lanes.split and named == ALL):
-                message = f"this mask names lanes that do not come to '{line.item.opcode}'"
-                context.warn(CODE, message, part_span(line.item, place), section="9.7.9.6")
+@bodies_with("shfl", "vote", "match", "redux", "elect", "bar", "barrier")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    for line, lanes in places(facts, MASKED):
+        place = mask_operand(line) if lanes.some else None
+        mask = None if place is None else line.item.operands[place]
+        if place is None or not isinstance(mask, Immediate):
+            continue
+        named = mask.value & ALL
+        if named & ~lanes.most or (lanes.split and named == ALL):
+            message = f"this mask names lanes that do not come to '{line.item.opcode}'"
+            context.warn(CODE, message, part_span(line.item, place), section="9.7.9.6")

@@ -30,23 +30,23 @@ from ptxtools.ir.nodes import Immediate
 from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
+from ..facts import FunctionFacts
 from ..lanes import ALL, places
 from ..masks import MASKED, mask_operand
-from ..registry import modules_with
+from ..registry import bodies_with
 
 CODE = "PTX537"
 
 
-@modules_with("shfl", "vote", "match", "redux", "elect", "bar", "barrier")
-def check(context: LintContext) -> None:
-    for facts in context.facts.functions:
-        for line, lanes in places(facts, MASKED):
-            place = mask_operand(line) if lanes.exact else None
-            mask = None if place is None else line.item.operands[place]
-            if place is None or not isinstance(mask, Immediate) or not mask.value & ALL:
-                continue
-            missing = lanes.most & ~mask.value
-            if missing:
-                lane = (missing & -missing).bit_length() - 1
-                message = f"lane {lane} executes '{line.item.opcode}', and is not in its mask"
-                context.warn(CODE, message, part_span(line.item, place), section="9.7.9.6")
+@bodies_with("shfl", "vote", "match", "redux", "elect", "bar", "barrier")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    for line, lanes in places(facts, MASKED):
+        place = mask_operand(line) if lanes.exact else None
+        mask = None if place is None else line.item.operands[place]
+        if place is None or not isinstance(mask, Immediate) or not mask.value & ALL:
+            continue
+        missing = lanes.most & ~mask.value
+        if missing:
+            lane = (missing & -missing).bit_length() - 1
+            message = f"lane {lane} executes '{line.item.opcode}', and is not in its mask"
+            context.warn(CODE, message, part_span(line.item, place), section="9.7.9.6")

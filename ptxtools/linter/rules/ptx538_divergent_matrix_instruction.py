@@ -16,20 +16,20 @@ from __future__ import annotations
 from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
+from ..facts import FunctionFacts
 from ..lanes import places
-from ..registry import modules_with
+from ..registry import bodies_with
 
 _FAMILIES = frozenset({"ldmatrix", "stmatrix", "movmatrix", "mma", "wmma", "wgmma", "tcgen05", "setmaxnreg"})
 
 CODE = "PTX538"
 
 
-@modules_with("ldmatrix", "stmatrix", "movmatrix", "mma", "wmma", "wgmma", "tcgen05", "setmaxnreg")
-def check(context: LintContext) -> None:
-    for facts in context.facts.functions:
-        for line, lanes in places(facts, _FAMILIES):
-            op = line.plan.op
-            if lanes.some and op is not None and op.has("aligned"):
-                where = parts_of(line.item)
-                message = f"only some threads of a warp reach this '{op.text}'"
-                context.warn(CODE, message, where.guard or where.opcode, section=op.section)
+@bodies_with("ldmatrix", "stmatrix", "movmatrix", "mma", "wmma", "wgmma", "tcgen05", "setmaxnreg")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    for line, lanes in places(facts, _FAMILIES):
+        op = line.plan.op
+        if lanes.some and op is not None and op.has("aligned"):
+            where = parts_of(line.item)
+            message = f"only some threads of a warp reach this '{op.text}'"
+            context.warn(CODE, message, where.guard or where.opcode, section=op.section)

@@ -24,20 +24,20 @@ from ptxtools.isa.types import TYPES
 
 from ..accesses import ACCESSING, accesses_of
 from ..context import LintContext
-from ..registry import modules_with
+from ..facts import FunctionFacts
+from ..registry import bodies_with
 
 CODE = "PTX542"
 
 _WIDE = (None, "global")
 
 
-@modules_with("ld", "ldu", "st", "atom", "red")
-def check(context: LintContext) -> None:
+@bodies_with("ld", "ldu", "st", "atom", "red")
+def check(context: LintContext, facts: FunctionFacts) -> None:
     if context.module.address_size != 64 or is_gone(NO_NARROW, *context.declared[:2]):
         return
-    for facts in context.facts.functions:
-        for line in facts.of(*ACCESSING):
-            for access in accesses_of(line) if line.plan.op is not None and line.plan.op.space in _WIDE else ():
-                if access.symbol.space == "reg" and TYPES[access.symbol.type].bits == 32:
-                    message = f"'{access.name}' has 32 bits: it is zero-extended to a 64-bit address"
-                    context.warn(CODE, message, part_span(line.item, access.operand), section="6.4.1")
+    for line in facts.of(*ACCESSING):
+        for access in accesses_of(line) if line.plan.op is not None and line.plan.op.space in _WIDE else ():
+            if access.symbol.space == "reg" and TYPES[access.symbol.type].bits == 32:
+                message = f"'{access.name}' has 32 bits: it is zero-extended to a 64-bit address"
+                context.warn(CODE, message, part_span(line.item, access.operand), section="6.4.1")

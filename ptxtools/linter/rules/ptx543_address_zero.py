@@ -16,7 +16,8 @@ from __future__ import annotations
 from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
-from ..registry import modules_with
+from ..facts import FunctionFacts
+from ..registry import bodies_with
 
 CODE = "PTX543"
 
@@ -24,12 +25,11 @@ CODE = "PTX543"
 _PAGE = 4096
 
 
-@modules_with("ld", "st", "atom", "red")
-def check(context: LintContext) -> None:
-    for facts in context.facts.functions:
-        for step in facts.accesses:
-            access = step.access if step.active is None or any(step.active) else None
-            at = access.address.constant if access is not None and access.space in ("", "global") else None
-            if access is not None and at is not None and 0 <= at < _PAGE and step.indirect:
-                message = f"address {at} is that of no memory"
-                context.warn(CODE, message, part_span(step.line.item, access.operand), section="6.4.1")
+@bodies_with("ld", "st", "atom", "red")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    for step in facts.accesses:
+        access = step.access if step.active is None or any(step.active) else None
+        at = access.address.constant if access is not None and access.space in ("", "global") else None
+        if access is not None and at is not None and 0 <= at < _PAGE and step.indirect:
+            message = f"address {at} is that of no memory"
+            context.warn(CODE, message, part_span(step.line.item, access.operand), section="6.4.1")

@@ -1,7 +1,8 @@
 """PTX544 | address of another state space | 5.1, 9.7.9.20
 
 What: the address is that of a variable in one space, the instruction accesses another one; or it is a generic address
-where one inside of .shared, .local or .const belongs, or the reverse.
+where one inside of .shared, .local or .const belongs, or the reverse; or an access of .shared or .local is at a
+kernel's parameter of 64 bits, which is a pointer in all likelihood.
 Why: the numbers mean other memory there, or none.
 Example:
     .shared .align 4 .b32 s[4];
@@ -20,8 +21,9 @@ from ptxtools.ir.positions import part_span
 
 from ..accesses import in_register
 from ..context import LintContext
+from ..facts import FunctionFacts
 from ..memory import Reach, Step
-from ..registry import modules_with
+from ..registry import bodies_with
 
 CODE = "PTX544"
 
@@ -29,16 +31,29 @@ CODE = "PTX544"
 _WINDOWS = ("shared", "local", "const")
 
 
-@modules_with("ld", "st", "atom", "red")
-def check(context: LintContext) -> None:
-    for facts in context.facts.functions:
-        for step in facts.accesses:
-            access = step.access
-            if access is None or not access.address.terms:
-                continue
-            reason = _mismatch(step, access)
-            if reason:
-                context.warn(CODE, reason, part_span(step.line.item, access.operand), section="5.1")
+@bodies_with("ld", "st", "atom", "red")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    for step in facts.accesses:
+        access = step.access
+        if access is None or not access.address.terms:
+            continue
+        reason = _mismatch(step, access) or _pointer(facts, access)
+        if reason:
+            context.warn(CODE, reason, part_span(step.line.item, access.operand), section="5.1")
+
+
+def _pointer(facts: FunctionFacts, access: Reach) -> str:
+    """Why a kernel's parameter of 64 bits is no address in a window, if it is used as one as it is."""
+    if access.space not in ("shared", "local") or len(access.address.terms) != 1 or facts.function.kind != "entry":
+        return ""
+    (term, count), *_ = access.address.terms
+    name, _, offset = term.rpartition("+")
+    for parameter in facts.function.params:
+        wide = parameter.type in ("u64", "b64", "s64") and not parameter.dims
+        elsewhere = parameter.ptr is None or parameter.ptr[0] in ("", "global")
+        if parameter.name == name and offset == "0" and count == 1 and wide and elsewhere:
+            return f"'{name}' is a kernel's pointer, and no address in .{access.space}: launches cannot know those"
+    return ""
 
 
 def _mismatch(step: Step, access: Reach) -> str:

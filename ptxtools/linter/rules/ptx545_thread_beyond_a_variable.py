@@ -19,31 +19,31 @@ from ptxtools.ir.positions import part_span
 
 from ..accesses import variable_bytes
 from ..context import LintContext
+from ..facts import FunctionFacts
 from ..memory import variable_of
-from ..registry import modules_with
+from ..registry import bodies_with
 
 CODE = "PTX545"
 
 
-@modules_with("ld", "st", "atom", "red")
-def check(context: LintContext) -> None:
-    for facts in context.facts.functions:
-        for step in facts.accesses:
-            access = step.access
-            symbol = variable_of(step.line, access.address) if access is not None else None
-            total = variable_bytes(symbol) if symbol is not None else None
-            if access is None or symbol is None or total is None or not step.indirect:
-                continue
-            numbers = access.address.numbers
-            if isinstance(access.address.each, int):  # each thread that comes here
-                active: tuple[bool, ...] = (True,) * len(numbers)
-            elif step.active is None:
-                continue
-            else:
-                active = step.active
-            for thread, number in enumerate(numbers):
-                if active[thread] and not 0 <= number <= total - access.size:
-                    what = f"byte {number} of '{symbol.name}', which has {total} bytes"
-                    who = "this accesses" if isinstance(access.address.each, int) else f"thread {thread} accesses"
-                    context.warn(CODE, f"{who} {what}", part_span(step.line.item, access.operand), section="6.4.1")
-                    break
+@bodies_with("ld", "st", "atom", "red")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    for step in facts.accesses:
+        access = step.access
+        symbol = variable_of(step.line, access.address) if access is not None else None
+        total = variable_bytes(symbol) if symbol is not None else None
+        if access is None or symbol is None or total is None or not step.indirect:
+            continue
+        numbers = access.address.numbers
+        if isinstance(access.address.each, int):  # each thread that comes here
+            active: tuple[bool, ...] = (True,) * len(numbers)
+        elif step.active is None:
+            continue
+        else:
+            active = step.active
+        for thread, number in enumerate(numbers):
+            if active[thread] and not 0 <= number <= total - access.size:
+                what = f"byte {number} of '{symbol.name}', which has {total} bytes"
+                who = "this accesses" if isinstance(access.address.each, int) else f"thread {thread} accesses"
+                context.warn(CODE, f"{who} {what}", part_span(step.line.item, access.operand), section="6.4.1")
+                break

@@ -17,35 +17,35 @@ from ptxtools.ir.positions import part_span
 
 from ..accesses import element_bytes
 from ..context import LintContext
+from ..facts import FunctionFacts
 from ..memory import variable_of
-from ..registry import modules_with
+from ..registry import bodies_with
 
 CODE = "PTX546"
 
 
-@modules_with("ld", "st", "atom", "red")
-def check(context: LintContext) -> None:
-    for facts in context.facts.functions:
-        for steps in facts.steps:
-            seen: dict[tuple[object, int], tuple[int, int]] = {}
-            for step in steps:
-                access = step.access
-                if access is None or not isinstance(access.address.each, int) or access.size & (access.size - 1):
-                    continue
-                bound = 1 << 4
-                size, offset = min(access.size, bound), access.address.each
-                symbol = variable_of(step.line, access.address)
-                if symbol is not None:
-                    aligned = min(size, symbol.align or element_bytes(symbol))
-                    wrong = step.indirect and offset % aligned != 0
-                else:
-                    wrong = any(
-                        (offset - other) % min(size, least) != 0
-                        for (terms, least), (other, _) in seen.items()
-                        if terms == access.address.terms
-                    )
-                    seen.setdefault((access.address.terms, size), (offset, size))
-                if wrong:
-                    message = f"the address cannot be a multiple of {size} here, too"
-                    context.warn(CODE, message, part_span(step.line.item, access.operand), section="6.4.1")
-                    break
+@bodies_with("ld", "st", "atom", "red")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    for steps in facts.steps:
+        seen: dict[tuple[object, int], tuple[int, int]] = {}
+        for step in steps:
+            access = step.access
+            if access is None or not isinstance(access.address.each, int) or access.size & (access.size - 1):
+                continue
+            bound = 1 << 4
+            size, offset = min(access.size, bound), access.address.each
+            symbol = variable_of(step.line, access.address)
+            if symbol is not None:
+                aligned = min(size, symbol.align or element_bytes(symbol))
+                wrong = step.indirect and offset % aligned != 0
+            else:
+                wrong = any(
+                    (offset - other) % min(size, least) != 0
+                    for (terms, least), (other, _) in seen.items()
+                    if terms == access.address.terms
+                )
+                seen.setdefault((access.address.terms, size), (offset, size))
+            if wrong:
+                message = f"the address cannot be a multiple of {size} here, too"
+                context.warn(CODE, message, part_span(step.line.item, access.operand), section="6.4.1")
+                break

@@ -15,23 +15,23 @@ from __future__ import annotations
 from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
-from ..registry import modules_with
+from ..facts import FunctionFacts
+from ..registry import bodies_with
 
 CODE = "PTX547"
 
 
-@modules_with("ld")
-def check(context: LintContext) -> None:
-    for facts in context.facts.functions:
-        for steps in facts.steps:
-            loads = [step for step in steps if step.family == "ld" and step.has("nc")]
-            for load in loads:
-                reach = load.access
-                for other in steps if reach is not None else ():
-                    access = other.access if other.writes else None
-                    if reach is None or access is None or access.space not in ("global", ""):
-                        continue
-                    if reach.meets(access):
-                        message = "the kernel writes what this .nc load reads"
-                        context.warn(CODE, message, parts_of(load.line.item).opcode, section="9.7.9.9")
-                        break
+@bodies_with("ld")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    for steps in facts.steps:
+        loads = [step for step in steps if step.family == "ld" and step.has("nc")]
+        for load in loads:
+            reach = load.access
+            for other in steps if reach is not None else ():
+                access = other.access if other.writes else None
+                if reach is None or access is None or access.space not in ("global", ""):
+                    continue
+                if reach.meets(access):
+                    message = "the kernel writes what this .nc load reads"
+                    context.warn(CODE, message, parts_of(load.line.item).opcode, section="9.7.9.9")
+                    break

@@ -31,16 +31,16 @@ from __future__ import annotations
 from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
-from ..registry import modules_with
+from ..facts import FunctionFacts
+from ..registry import bodies_with
 
 CODE = "PTX548"
 
 
-@modules_with("st", "atom", "red")
-def check(context: LintContext) -> None:
-    for facts in context.facts.functions:
-        for step in facts.accesses:
-            access = step.access if step.writes else None
-            if access is not None and access.space == "" and ("cvta.const", 1) in access.address.terms:
-                message = "this address lies in constant memory, which is read-only"
-                context.warn(CODE, message, part_span(step.line.item, access.operand), section="5.1.3")
+@bodies_with("st", "atom", "red")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    for step in facts.accesses:
+        access = step.access if step.writes else None
+        if access is not None and access.space == "" and ("cvta.const", 1) in access.address.terms:
+            message = "this address lies in constant memory, which is read-only"
+            context.warn(CODE, message, part_span(step.line.item, access.operand), section="5.1.3")

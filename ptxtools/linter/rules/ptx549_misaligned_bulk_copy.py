@@ -19,8 +19,9 @@ from __future__ import annotations
 from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
+from ..facts import FunctionFacts
 from ..memory import variable_of
-from ..registry import modules_with
+from ..registry import bodies_with
 
 CODE = "PTX549"
 
@@ -28,20 +29,19 @@ CODE = "PTX549"
 _BULK, _TENSOR = 16, 128
 
 
-@modules_with("cp")
-def check(context: LintContext) -> None:
-    for facts in context.facts.functions:
-        for steps in facts.steps:
-            for step in steps:
-                opcode = step.line.item.opcode
-                if not opcode.startswith(("cp.async.bulk.", "cp.reduce.async.bulk.")):
+@bodies_with("cp")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    for steps in facts.steps:
+        for step in steps:
+            opcode = step.line.item.opcode
+            if not opcode.startswith(("cp.async.bulk.", "cp.reduce.async.bulk.")):
+                continue
+            need = _TENSOR if ".tensor." in opcode else _BULK
+            for place, address in enumerate(step.addresses[:2]):
+                symbol = variable_of(step.line, address) if address is not None else None
+                if address is None or symbol is None or symbol.space != "shared":
                     continue
-                need = _TENSOR if ".tensor." in opcode else _BULK
-                for place, address in enumerate(step.addresses[:2]):
-                    symbol = variable_of(step.line, address) if address is not None else None
-                    if address is None or symbol is None or symbol.space != "shared":
-                        continue
-                    known = min(need, symbol.align or 1)
-                    if isinstance(address.each, int) and address.each % known:
-                        message = f"'{symbol.name}{address.each:+d}' is not aligned to {need} bytes"
-                        context.warn(CODE, message, part_span(step.line.item, place), section="9.7.9.25.4")
+                known = min(need, symbol.align or 1)
+                if isinstance(address.each, int) and address.each % known:
+                    message = f"'{symbol.name}{address.each:+d}' is not aligned to {need} bytes"
+                    context.warn(CODE, message, part_span(step.line.item, place), section="9.7.9.25.4")

@@ -25,8 +25,8 @@ from ptxtools.ir.nodes import Immediate, Label, Name
 from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
-from ..facts import ENDING, Line
-from ..registry import modules_with
+from ..facts import ENDING, FunctionFacts, Line
+from ..registry import bodies_with
 
 CODE = "PTX557"
 
@@ -35,33 +35,32 @@ _ORDERING = frozenset({"fence", "membar", "bar", "barrier", "call", "griddepcont
 _STRONG = ("volatile", "relaxed", "acquire", "mmio")
 
 
-@modules_with("ld", "atom")
-def check(context: LintContext) -> None:
-    if not any(_polls(opcode) for opcode in context.facts.opcodes):
+@bodies_with("ld", "atom")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    if not any(_polls(opcode) for opcode in {line.item.opcode for line in facts.of("ld", "atom")}):
         return
-    for facts in context.facts.functions:
-        polled: Line | None = None
-        label = ""
-        inside: list[Line] = []
-        for item in facts.items:
-            if isinstance(item, Label):
-                polled = polled if polled is not None and not inside else None
-                label, inside = item.name, []
-            if not isinstance(item, Line):
-                continue
-            family, opcode = item.plan.family, item.item.opcode
-            if polled is not None:
-                if family in _ORDERING or ".acq" in opcode or item.item.guard is not None or family in ENDING:
-                    polled = None
-                elif family == "ld" and not any(f".{word}" in opcode for word in ("param", "const", *_STRONG)):
-                    _report(context, item, polled)
-                    polled = None
-            inside.append(item)
-            if family == "bra" and item.item.guard is not None:
-                target = item.item.operands[0] if item.item.operands else None
-                if label and isinstance(target, Name) and target.name == label:
-                    polled = _poll(inside)
-                label, inside = "", []
+    polled: Line | None = None
+    label = ""
+    inside: list[Line] = []
+    for item in facts.items:
+        if isinstance(item, Label):
+            polled = polled if polled is not None and not inside else None
+            label, inside = item.name, []
+        if not isinstance(item, Line):
+            continue
+        family, opcode = item.plan.family, item.item.opcode
+        if polled is not None:
+            if family in _ORDERING or ".acq" in opcode or item.item.guard is not None or family in ENDING:
+                polled = None
+            elif family == "ld" and not any(f".{word}" in opcode for word in ("param", "const", *_STRONG)):
+                _report(context, item, polled)
+                polled = None
+        inside.append(item)
+        if family == "bra" and item.item.guard is not None:
+            target = item.item.operands[0] if item.item.operands else None
+            if label and isinstance(target, Name) and target.name == label:
+                polled = _poll(inside)
+            label, inside = "", []
 
 
 def _poll(lines: list[Line]) -> Line | None:

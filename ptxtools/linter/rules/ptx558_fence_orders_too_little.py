@@ -24,7 +24,7 @@ from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
-from ..registry import modules_with
+from ..registry import bodies_with
 
 CODE = "PTX558"
 
@@ -39,22 +39,19 @@ _OTHERS = frozenset({
 _WRITES, _READS = ("st", "atom", "red"), ("ld", "atom")
 
 
-@modules_with("fence")
-def check(context: LintContext) -> None:
-    for facts in context.facts.functions:
-        if "fence" not in facts.families:
-            continue
-        if facts.function.kind == "entry" and not facts.families & _OTHERS and not any(map(_is_strong, facts.lines)):
-            _report_without_purpose(context, facts)
-            continue
-        for run in facts.runs:
-            for at, line in enumerate(run):
-                scope = _fence_scope(line)
-                if scope is not None:
-                    released = ".acquire" not in line.item.opcode and _wider(run[at + 1 :], _WRITES, scope)
-                    acquired = ".release" not in line.item.opcode and _wider(reversed(run[:at]), _READS, scope)
-                    if beside := released or acquired:
-                        _report_scope(context, line, scope, *beside)
+@bodies_with("fence")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    if facts.function.kind == "entry" and not facts.families & _OTHERS and not any(map(_is_strong, facts.lines)):
+        _report_without_purpose(context, facts)
+        return
+    for run in facts.runs:
+        for at, line in enumerate(run):
+            scope = _fence_scope(line)
+            if scope is not None:
+                released = ".acquire" not in line.item.opcode and _wider(run[at + 1 :], _WRITES, scope)
+                acquired = ".release" not in line.item.opcode and _wider(reversed(run[:at]), _READS, scope)
+                if beside := released or acquired:
+                    _report_scope(context, line, scope, *beside)
 
 
 def _words(line: Line) -> list[str]:

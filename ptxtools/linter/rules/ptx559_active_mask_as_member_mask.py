@@ -16,22 +16,20 @@ from ptxtools.ir.nodes import Name
 from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
+from ..facts import FunctionFacts
 from ..lanes import only_write
 from ..masks import mask_operand
-from ..registry import modules_with
+from ..registry import bodies_with
 
 CODE = "PTX559"
 
 
-@modules_with("activemask")
-def check(context: LintContext) -> None:
-    for facts in context.facts.functions:
-        if "activemask" not in facts.families:
-            continue
-        for line in facts.lines:
-            place = mask_operand(line)
-            mask = line.item.operands[place] if place is not None else None
-            written = only_write(facts, line, mask.name) if isinstance(mask, Name) else None
-            if place is not None and written is not None and written.plan.family == "activemask":
-                message = f"the mask of '{line.item.opcode}' is what activemask happens to find"
-                context.warn(CODE, message, part_span(line.item, place), section="9.7.9.7")
+@bodies_with("activemask")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    for line in facts.lines:
+        place = mask_operand(line)
+        mask = line.item.operands[place] if place is not None else None
+        written = only_write(facts, line, mask.name) if isinstance(mask, Name) else None
+        if place is not None and written is not None and written.plan.family == "activemask":
+            message = f"the mask of '{line.item.opcode}' is what activemask happens to find"
+            context.warn(CODE, message, part_span(line.item, place), section="9.7.9.7")

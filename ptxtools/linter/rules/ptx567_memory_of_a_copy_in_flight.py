@@ -20,29 +20,29 @@ from __future__ import annotations
 from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
+from ..facts import FunctionFacts
 from ..inflight import Flight, Flights
 from ..memory import Reach, Step
-from ..registry import modules_with
+from ..registry import bodies_with
 
 CODE = "PTX567"
 
 
-@modules_with("cp")
-def check(context: LintContext) -> None:
-    for facts in context.facts.functions:
-        for steps in facts.steps:
-            flights = Flights()
-            for step in steps:
-                access = step.access
-                for flight in flights.of(step) if access is not None and not step.atomic else ():
-                    if access is not None and _disturbs(step, access, flight):
-                        what = "the destination" if flight.destination else "the source"
-                        line = context.source.line_of(flight.step.line.item.span[0])
-                        message = f"this is {what} of the copy in line {line}, which nothing has waited for"
-                        context.warn(CODE, message, part_span(step.line.item, access.operand), section="9.7.9.25")
-                        flights = Flights()
-                        break
-                flights.note(step)
+@bodies_with("cp")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    for steps in facts.steps:
+        flights = Flights()
+        for step in steps:
+            access = step.access
+            for flight in flights.of(step) if access is not None and not step.atomic else ():
+                if access is not None and _disturbs(step, access, flight):
+                    what = "the destination" if flight.destination else "the source"
+                    line = context.source.line_of(flight.step.line.item.span[0])
+                    message = f"this is {what} of the copy in line {line}, which nothing has waited for"
+                    context.warn(CODE, message, part_span(step.line.item, access.operand), section="9.7.9.25")
+                    flights = Flights()
+                    break
+            flights.note(step)
 
 
 def _disturbs(step: Step, access: Reach, flight: Flight) -> bool:

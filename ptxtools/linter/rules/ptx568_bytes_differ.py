@@ -35,7 +35,7 @@ from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
-from ..registry import modules_with
+from ..registry import bodies_with
 
 #: What a transaction names: the mbarrier's register and offset, and the guard of the instruction.
 _Key = tuple[str, int, str]
@@ -43,17 +43,16 @@ _Key = tuple[str, int, str]
 CODE = "PTX568"
 
 
-@modules_with("cp")
-def check(context: LintContext) -> None:
-    for facts in context.facts.functions:
-        stretches = list(facts.runs)
-        homes: dict[tuple[str, int], set[int]] = {}
-        for number, run in enumerate(stretches):
-            for key, _, _ in _transactions(facts, run):
-                homes.setdefault(key[:2], set()).add(number)
-        alone = {key for key, numbers in homes.items() if len(numbers) == 1}
-        for run in stretches:
-            _check(context, facts, run, alone)
+@bodies_with("cp")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    stretches = list(facts.runs)
+    homes: dict[tuple[str, int], set[int]] = {}
+    for number, run in enumerate(stretches):
+        for key, _, _ in _transactions(facts, run):
+            homes.setdefault(key[:2], set()).add(number)
+    alone = {key for key, numbers in homes.items() if len(numbers) == 1}
+    for run in stretches:
+        _check(context, facts, run, alone)
 
 
 def _check(context: LintContext, facts: FunctionFacts, run: list[Line], alone: set[tuple[str, int]]) -> None:

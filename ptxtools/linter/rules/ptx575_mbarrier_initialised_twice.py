@@ -18,16 +18,16 @@ from __future__ import annotations
 from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
+from ..facts import FunctionFacts
 from ..mbarriers import life
-from ..registry import modules_with
+from ..registry import bodies_with
 
 CODE = "PTX575"
 
 
-@modules_with("mbarrier")
-def check(context: LintContext) -> None:
-    for facts in context.facts.functions:
-        for step, state in life(facts):
-            if state == "again":
-                message = "an mbarrier is initialised here already"
-                context.warn(CODE, message, part_span(step.line.item, 0), section="9.7.13.15.9")
+@bodies_with("mbarrier")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    for step, state in life(facts):
+        if state == "again":
+            message = "an mbarrier is initialised here already"
+            context.warn(CODE, message, part_span(step.line.item, 0), section="9.7.13.15.9")

@@ -19,16 +19,16 @@ from __future__ import annotations
 from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
+from ..facts import FunctionFacts
 from ..mbarriers import life
-from ..registry import modules_with
+from ..registry import bodies_with
 
 CODE = "PTX576"
 
 
-@modules_with("mbarrier")
-def check(context: LintContext) -> None:
-    for facts in context.facts.functions:
-        for step, state in life(facts):
-            if state == "over":
-                message = "this mbarrier was invalidated above"
-                context.warn(CODE, message, parts_of(step.line.item).opcode, section="9.7.13.15.10")
+@bodies_with("mbarrier")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    for step, state in life(facts):
+        if state == "over":
+            message = "this mbarrier was invalidated above"
+            context.warn(CODE, message, parts_of(step.line.item).opcode, section="9.7.13.15.10")

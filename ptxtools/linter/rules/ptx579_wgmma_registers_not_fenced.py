@@ -37,30 +37,27 @@ from ptxtools.ir.nodes import Vector
 from ptxtools.ir.positions import name_span
 
 from ..context import LintContext
-from ..facts import operand_names
+from ..facts import FunctionFacts, operand_names
 from ..inflight import accessed
-from ..registry import modules_with
+from ..registry import bodies_with
 
 CODE = "PTX579"
 
 
-@modules_with("wgmma")
-def check(context: LintContext) -> None:
-    for facts in context.facts.functions:
-        if "wgmma" not in facts.families:
-            continue
-        for run in facts.runs:
-            changed: set[str] = set()
-            for line in run:
-                item = line.item
-                if item.opcode.startswith("wgmma.fence"):
-                    changed = set()
-                elif not item.opcode.startswith("wgmma.mma_async"):
-                    changed.update(name for name, write in accessed(line) if write)
-                else:
-                    vectors = [operand for operand in item.operands[:2] if isinstance(operand, Vector)]
-                    names = [name for operand in vectors for name, _ in operand_names(operand) if name in changed]
-                    if names:
-                        message = f"'{names[0]}' was changed behind the last wgmma.fence"
-                        context.warn(CODE, message, name_span(item, names[0]), section="9.7.15.7.1")
-                        return
+@bodies_with("wgmma")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    for run in facts.runs:
+        changed: set[str] = set()
+        for line in run:
+            item = line.item
+            if item.opcode.startswith("wgmma.fence"):
+                changed = set()
+            elif not item.opcode.startswith("wgmma.mma_async"):
+                changed.update(name for name, write in accessed(line) if write)
+            else:
+                vectors = [operand for operand in item.operands[:2] if isinstance(operand, Vector)]
+                names = [name for operand in vectors for name, _ in operand_names(operand) if name in changed]
+                if names:
+                    message = f"'{names[0]}' was changed behind the last wgmma.fence"
+                    context.warn(CODE, message, name_span(item, names[0]), section="9.7.15.7.1")
+                    return

@@ -1,6 +1,7 @@
 """PTX586 | tensor memory that is never freed | 9.7.16.7.1
 
-What: the module has tcgen05.alloc, and no tcgen05.dealloc.
+What: the module has tcgen05.alloc, and no tcgen05.dealloc; or a kernel has more tcgen05.alloc one behind the other than
+it has tcgen05.dealloc, all outside of loops.
 Why: all tensor memory must be freed before a kernel ends; a later kernel may wait for it for ever.
 Example:
     .version 9.0
@@ -30,6 +31,8 @@ from __future__ import annotations
 from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
+from ..facts import FunctionFacts
+from ..loops import innermost_loop_of
 from ..presence import unmet
 from ..registry import modules_with
 
@@ -38,7 +41,23 @@ CODE = "PTX586"
 
 @modules_with("tcgen05")
 def check(context: LintContext) -> None:
+    for facts in context.facts.functions if context.facts.whole else ():
+        _count(context, facts)
     line = unmet(context, r"tcgen05\.alloc", r"tcgen05\.dealloc")
     if line is not None:
         message = f"the module never frees what '{line.item.opcode}' allocates"
         context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.16.7.1")
+
+
+def _count(context: LintContext, facts: FunctionFacts) -> None:
+    """Report an allocation if a kernel has more of them than of what frees one, all outside of loops and calls."""
+    made = [line for line in facts.of("tcgen05") if line.item.opcode.startswith("tcgen05.alloc")]
+    freed = [line for line in facts.of("tcgen05") if line.item.opcode.startswith("tcgen05.dealloc")]
+    if facts.function.kind != "entry" or "call" in facts.families or not 0 < len(freed) < len(made):
+        return
+    if not any(all(line in run for line in made) for run in facts.runs):
+        return
+    loops = innermost_loop_of(facts)
+    if not any(id(line.item) in loops for line in (*made, *freed)):
+        message = f"the kernel allocates {len(made)} times and frees {len(freed)} times"
+        context.warn(CODE, message, parts_of(made[-1].item).opcode, section="9.7.16.7.1")

@@ -28,20 +28,19 @@ from __future__ import annotations
 from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
-from ..facts import Line
-from ..registry import modules_with
+from ..facts import FunctionFacts, Line
+from ..registry import bodies_with
 
 CODE = "PTX587"
 
 
-@modules_with("tcgen05")
-def check(context: LintContext) -> None:
-    for facts in context.facts.functions:
-        found: dict[str, Line] = {}
-        for line in facts.of("tcgen05"):
-            if "cta_group::" in line.item.opcode:
-                found.setdefault(line.item.opcode.partition("cta_group::")[2][:1], line)
-        if len(found) > 1:
-            first, second = found.values()
-            message = f"this kernel has '{first.item.opcode}', too: all must name one .cta_group"
-            context.warn(CODE, message, parts_of(second.item).opcode, section="9.7.16.5")
+@bodies_with("tcgen05")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    found: dict[str, Line] = {}
+    for line in facts.of("tcgen05"):
+        if "cta_group::" in line.item.opcode:
+            found.setdefault(line.item.opcode.partition("cta_group::")[2][:1], line)
+    if len(found) > 1:
+        first, second = found.values()
+        message = f"this kernel has '{first.item.opcode}', too: all must name one .cta_group"
+        context.warn(CODE, message, parts_of(second.item).opcode, section="9.7.16.5")

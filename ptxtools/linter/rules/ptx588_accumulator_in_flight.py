@@ -37,18 +37,17 @@ from ptxtools.ir.nodes import Immediate, Vector
 from ptxtools.ir.positions import name_span
 
 from ..context import LintContext
-from ..facts import Line, operand_names
+from ..facts import FunctionFacts, Line, operand_names
 from ..inflight import accessed
-from ..registry import modules_with
+from ..registry import bodies_with
 
 CODE = "PTX588"
 
 
-@modules_with("wgmma")
-def check(context: LintContext) -> None:
-    for facts in context.facts.functions:
-        for run in facts.runs:
-            _check(context, run)
+@bodies_with("wgmma")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    for run in facts.runs:
+        _check(context, run)
 
 
 def _check(context: LintContext, run: list[Line]) -> None:

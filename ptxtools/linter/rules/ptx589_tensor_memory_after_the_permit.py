@@ -36,20 +36,18 @@ from __future__ import annotations
 from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
-from ..registry import modules_with
+from ..facts import FunctionFacts
+from ..registry import bodies_with
 
 CODE = "PTX589"
 
 
-@modules_with("tcgen05")
-def check(context: LintContext) -> None:
-    for facts in context.facts.functions:
-        if "tcgen05" not in facts.families:
-            continue
-        for run in facts.runs:
-            given_up = False
-            for line in run:
-                given_up = given_up or line.item.opcode.startswith("tcgen05.relinquish")
-                if given_up and line.item.opcode.startswith("tcgen05.alloc"):
-                    message = "the permit to allocate was given up above"
-                    context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.16.7.1")
+@bodies_with("tcgen05")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    for run in facts.runs:
+        given_up = False
+        for line in run:
+            given_up = given_up or line.item.opcode.startswith("tcgen05.relinquish")
+            if given_up and line.item.opcode.startswith("tcgen05.alloc"):
+                message = "the permit to allocate was given up above"
+                context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.16.7.1")

@@ -16,24 +16,22 @@ from __future__ import annotations
 from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
-from ..registry import modules_with
+from ..facts import FunctionFacts
+from ..registry import bodies_with
 
 CODE = "PTX593"
 
 
-@modules_with("barrier")
-def check(context: LintContext) -> None:
-    for facts in context.facts.functions:
-        if "barrier" not in facts.families:
-            continue
-        for run in facts.runs:
-            arrived = False
-            for line in run:
-                opcode = line.item.opcode
-                if opcode.startswith("barrier.cluster.wait") or line.plan.family == "call":
-                    arrived = False
-                elif opcode.startswith("barrier.cluster.arrive") and line.item.guard is None:
-                    if arrived:
-                        message = "this thread has arrived already, and not waited"
-                        context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.13.3")
-                    arrived = True
+@bodies_with("barrier")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    for run in facts.runs:
+        arrived = False
+        for line in run:
+            opcode = line.item.opcode
+            if opcode.startswith("barrier.cluster.wait") or line.plan.family == "call":
+                arrived = False
+            elif opcode.startswith("barrier.cluster.arrive") and line.item.guard is None:
+                if arrived:
+                    message = "this thread has arrived already, and not waited"
+                    context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.13.3")
+                arrived = True

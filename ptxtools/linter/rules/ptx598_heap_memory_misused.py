@@ -36,24 +36,22 @@ from __future__ import annotations
 from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
+from ..facts import FunctionFacts
 from ..heap import Use, uses_of
-from ..registry import modules_with
+from ..registry import bodies_with
 
 CODE = "PTX598"
 
 
-@modules_with("call")
-def check(context: LintContext) -> None:
+@bodies_with("call")
+def check(context: LintContext, facts: FunctionFacts) -> None:
     functions = {f.name for f in context.module.functions if f.body is None and f.name in ("malloc", "free")}
     if not functions:
         return
-    for facts in context.facts.functions:
-        if "call" in facts.families:
-            for use in (use for run in facts.runs for use in uses_of(run, functions)):
-                message = _wrong(use, context)
-                if message:
-                    span = part_span(use.line.item, use.operand)
-                    context.warn(CODE, message, span, section="10.1")
+    for use in (use for run in facts.runs for use in uses_of(run, functions)):
+        message = _wrong(use, context)
+        if message:
+            context.warn(CODE, message, part_span(use.line.item, use.operand), section="10.1")
 
 
 def _wrong(use: Use, context: LintContext) -> str:

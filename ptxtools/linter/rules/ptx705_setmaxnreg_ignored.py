@@ -1,7 +1,9 @@
 """PTX705 | setmaxnreg that ptxas ignores | 9.7.20.5
 
-What: a kernel with setmaxnreg has neither .maxnreg nor .minnctapersm.
-Why: ptxas cannot tell how many registers a thread begins with, and ignores setmaxnreg (C7508).
+What: a kernel with setmaxnreg has neither .maxnreg nor .minnctapersm beside .maxntid or .reqntid; or its module has to
+be linked with another, because it calls functions without a body.
+Why: ptxas cannot tell how many registers a thread begins with (C7508), or has to keep to what other modules expect
+(C7504), and ignores setmaxnreg.
 Example:
     .version 9.0
     .target sm_90a
@@ -17,8 +19,11 @@ Better:
 from __future__ import annotations
 
 from ptxtools.ir.positions import parts_of
+from ptxtools.ir.references import is_runtime_function
 
+from ..calls import callee_of
 from ..context import LintContext
+from ..facts import FunctionFacts
 from ..registry import modules_with
 
 CODE = "PTX705"
@@ -26,10 +31,30 @@ CODE = "PTX705"
 
 @modules_with("setmaxnreg")
 def check(context: LintContext) -> None:
+    outside = next(filter(None, map(_outside, context.facts.functions)), None)
     for facts in context.facts.functions:
-        names = {getattr(item, "name", "") for item in facts.function.directives}
-        if facts.function.kind == "entry" and not names & {".maxnreg", ".minnctapersm"}:
-            line = next((line for line in facts.lines if line.plan.family == "setmaxnreg"), None)
-            if line is not None:
-                message = "ptxas ignores setmaxnreg: it cannot tell how many registers the kernel begins with"
-                context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.20.5")
+        line = next(iter(facts.of("setmaxnreg")), None)
+        if line is None or facts.function.kind != "entry":
+            continue
+        if not _begins_with(facts):
+            why = "it cannot tell how many registers the kernel begins with"
+        elif outside is not None:
+            why = f"the module is to be linked with the one that has '{outside}'"
+        else:
+            continue
+        context.warn(CODE, f"ptxas ignores setmaxnreg: {why}", parts_of(line.item).opcode, section="9.7.20.5")
+
+
+def _begins_with(facts: FunctionFacts) -> bool:
+    """Whether directives say how many registers a thread begins with; .minnctapersm alone is ignored (11.4.4)."""
+    names = {getattr(item, "name", "") for item in facts.function.directives}
+    return ".maxnreg" in names or (".minnctapersm" in names and bool(names & {".maxntid", ".reqntid"}))
+
+
+def _outside(facts: FunctionFacts) -> str | None:
+    """A function of another module that this one calls."""
+    for line in facts.of("call"):
+        callee = callee_of(line)
+        if callee is not None and callee.body is None and not is_runtime_function(callee.name):
+            return callee.name
+    return None

@@ -21,8 +21,9 @@ from typing import TypeAlias
 from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
+from ..facts import FunctionFacts
 from ..memory import WARP
-from ..registry import modules_with
+from ..registry import bodies_with
 
 CODE = "PTX711"
 Addresses: TypeAlias = range | tuple[int, ...]
@@ -30,23 +31,22 @@ Addresses: TypeAlias = range | tuple[int, ...]
 _BANKS, _WORD, _LEAST = 32, 4, 8
 
 
-@modules_with("ld", "st")
-def check(context: LintContext) -> None:
-    for facts in context.facts.functions:
-        for step in facts.accesses:
-            access = step.access
-            if access is None or step.atomic or access.space != "shared" or isinstance(access.address.each, int):
-                continue
-            if step.line.item.guard is not None and (step.active is None or not all(step.active[:WARP])):
-                continue
-            at_once = max(1, _BANKS * _WORD // access.size)  # lanes that are served together
-            worst = max(
-                _conflicts_known(_near(access.address.numbers[start : start + at_once]), access.size)
-                for start in range(0, WARP, at_once)
-            )
-            if worst >= _LEAST:
-                message = f"{worst} lanes of a warp reach different words of one bank"
-                context.warn(CODE, message, part_span(step.line.item, access.operand), section="5.1.7")
+@bodies_with("ld", "st")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    for step in facts.accesses:
+        access = step.access
+        if access is None or step.atomic or access.space != "shared" or isinstance(access.address.each, int):
+            continue
+        if step.line.item.guard is not None and (step.active is None or not all(step.active[:WARP])):
+            continue
+        at_once = max(1, _BANKS * _WORD // access.size)  # lanes that are served together
+        worst = max(
+            _conflicts_known(_near(access.address.numbers[start : start + at_once]), access.size)
+            for start in range(0, WARP, at_once)
+        )
+        if worst >= _LEAST:
+            message = f"{worst} lanes of a warp reach different words of one bank"
+            context.warn(CODE, message, part_span(step.line.item, access.operand), section="5.1.7")
 
 
 def _near(addresses: Addresses) -> Addresses:

@@ -1,7 +1,7 @@
 """PTX712 | each lane accesses a sector of its own | 5.1.4
 
 What: a load or store of global memory at which the addresses of neighbouring threads are 64 bytes or more apart; they
-follow from %tid.x.
+follow from %tid.x. A thread that goes on to use most of the bytes up to its neighbour's is not reported.
 Why: each lane moves a whole sector of 32 bytes: a warp takes up to 32 times the traffic.
 Example:
     mov.u32 %r4, %tid.x;
@@ -20,8 +20,9 @@ from itertools import pairwise
 from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
-from ..memory import WARP
-from ..registry import modules_with
+from ..facts import FunctionFacts
+from ..memory import WARP, Reach, Step
+from ..registry import bodies_with
 
 CODE = "PTX712"
 
@@ -29,17 +30,34 @@ CODE = "PTX712"
 _APART = 64
 
 
-@modules_with("ld", "st")
-def check(context: LintContext) -> None:
-    for facts in context.facts.functions:
-        for step in facts.accesses:
-            access = step.access
-            if access is None or step.atomic or access.space != "global" or isinstance(access.address.each, int):
-                continue
-            if step.line.item.guard is not None and (step.active is None or not all(step.active[:WARP])):
-                continue
-            numbers = access.address.numbers[:WARP]
-            apart = min(abs(b - a) for a, b in pairwise(numbers))
-            if apart >= _APART and access.size * 2 <= apart:
-                message = f"neighbouring threads are {apart} bytes apart, and each accesses {access.size}"
-                context.warn(CODE, message, part_span(step.line.item, access.operand), section="5.1.4")
+@bodies_with("ld", "st")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    found: list[tuple[Step, Reach, int]] = []
+    used: dict[object, set[int]] = {}  # the bytes that one thread uses, those of all others being as far away
+    for step in facts.accesses:
+        access = step.access
+        if access is None or step.atomic or access.space != "global" or isinstance(access.address.each, int):
+            continue
+        if step.line.item.guard is not None and (step.active is None or not all(step.active[:WARP])):
+            continue
+        apart = _apart(access)
+        if apart >= _APART and access.size * 2 <= apart:
+            found.append((step, access, apart))
+            first = access.address.numbers[0]
+            used.setdefault(_place(access), set()).update(byte % apart for byte in range(first, first + access.size))
+    for step, access, apart in found:
+        # Sectors that the thread itself uses up come from the L1 cache after the first access.
+        if len(used[_place(access)]) * 2 <= apart:
+            message = f"neighbouring threads are {apart} bytes apart, and each accesses {access.size}"
+            context.warn(CODE, message, part_span(step.line.item, access.operand), section="5.1.4")
+
+
+def _apart(access: Reach) -> int:
+    """Bytes between the addresses of two neighbouring threads of the first warp, at least."""
+    return min(abs(b - a) for a, b in pairwise(access.address.numbers[:WARP]))
+
+
+def _place(access: Reach) -> object:
+    """What is the same for accesses whose addresses differ by the same in all threads."""
+    numbers = access.address.numbers[:WARP]
+    return access.address.terms, tuple(number - numbers[0] for number in numbers)

@@ -1,0 +1,52 @@
+"""PTX518 | scope of the CTA for what all CTAs reach | 8.5
+
+What: an acquire or release of the scope .cta at an address of global memory that is the same in all CTAs. Possible: the
+kernel may be meant for a single CTA.
+Why: it orders threads of one CTA only. Threads of others that come to the same flag or lock race with it.
+Example:
+    .version 8.0
+    .target sm_80
+    .address_size 64
+    .entry k(.param .b64 flag) {
+        .reg .b64 %d<2>;
+        ld.param.b64 %d1, [flag];
+        st.release.cta.global.b32 [%d1], 1;
+        ret;
+    }
+Better:
+    .version 8.0
+    .target sm_80
+    .address_size 64
+    .entry k(.param .b64 flag) {
+        .reg .b64 %d<2>;
+        ld.param.b64 %d1, [flag];
+        st.release.gpu.global.b32 [%d1], 1;
+        ret;
+    }
+"""
+
+from __future__ import annotations
+
+from ptxtools.ir.positions import parts_of
+
+from ..context import LintContext
+from ..facts import FunctionFacts
+from ..registry import bodies_with
+
+CODE = "PTX518"
+
+
+@bodies_with("ld", "st", "atom", "red")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    if not any(".cta" in line.item.opcode for family in ("ld", "st", "atom", "red") for line in facts.of(family)):
+        return
+    for step in facts.accesses:
+        access = step.access
+        if access is None or access.space != "global" or not step.has("cta"):
+            continue
+        if not (step.has("acquire") or step.has("release") or step.has("acq_rel")):
+            continue
+        if isinstance(access.address.each, int) and all(term[0] not in "%#" for term, _ in access.address.terms):
+            message = f"'{step.line.item.opcode}' orders nothing for other CTAs, which reach the same address"
+            context.warn(CODE, message, parts_of(step.line.item).opcode, help=("use .gpu",), section="8.5")
+            return

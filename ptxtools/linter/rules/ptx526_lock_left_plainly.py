@@ -1,0 +1,59 @@
+"""PTX526 | lock that a plain store gives back | 8.8
+
+What: an address that atom.cas takes as a lock, the same for all threads, gets a plain store, and no fence stands
+directly before that.
+Why: a plain store orders nothing: what was stored under the lock may be seen after the lock is free. Beside the atomic
+operations of others it is a race, too.
+Example:
+    .version 8.0
+    .target sm_80
+    .address_size 64
+    .entry k(.param .b64 a) {
+        .reg .b64 %d<2>; .reg .b32 %r<3>; .reg .pred %p<3>;
+        ld.param.b64 %d1, [a];
+        L: atom.acquire.gpu.global.cas.b32 %r1, [%d1], 0, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra L;
+        st.global.b32 [%d1+4], 7;
+        st.global.b32 [%d1], 0;
+        ret;
+    }
+Better:
+    .version 8.0
+    .target sm_80
+    .address_size 64
+    .entry k(.param .b64 a) {
+        .reg .b64 %d<2>; .reg .b32 %r<3>; .reg .pred %p<3>;
+        ld.param.b64 %d1, [a];
+        L: atom.acquire.gpu.global.cas.b32 %r1, [%d1], 0, 1; setp.ne.u32 %p1, %r1, 0; @%p1 bra L;
+        st.global.b32 [%d1+4], 7;
+        st.release.gpu.global.b32 [%d1], 0;
+        ret;
+    }
+"""
+
+from __future__ import annotations
+
+from ptxtools.ir.positions import parts_of
+
+from ..context import LintContext
+from ..facts import FunctionFacts
+from ..registry import bodies_with
+from ..values import Value
+
+CODE = "PTX526"
+
+
+@bodies_with("atom")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    locks: set[Value] = set()
+    for steps in facts.steps:
+        fenced = False
+        for step in steps:
+            access = step.access
+            if access is not None and access.address.uniform and access.address.terms:
+                if step.family == "atom" and step.has("cas"):
+                    locks.add(access.address)
+                elif step.family == "st" and not step.strong and not fenced and access.address in locks:
+                    message = "a plain store gives back a lock that atom.cas takes: it orders nothing"
+                    help = ("use st.release or atom.exch with .release",)
+                    context.warn(CODE, message, parts_of(step.line.item).opcode, help=help, section="8.8")
+            fenced = step.family in ("fence", "membar", "bar", "barrier") or (fenced and not step.writes)

@@ -1,0 +1,73 @@
+"""PTX528 | tensor map that is used without a fence behind its change | 9.7.13.4, 9.7.9.25.4
+
+What: tensormap.replace or tensormap.cp_fenceproxy writes a tensor map, and a tensor copy uses it with no fence of the
+tensormap proxy in between. Certain: no label stands between the two.
+Why: tensor copies read maps through a proxy of their own, which may still have the old map.
+Example:
+    .version 8.6
+    .target sm_90a
+    .address_size 64
+    .entry k(.param .b64 m) {
+        .reg .b64 %d<3>; .reg .b32 %r<3>; .shared .align 128 .b8 s[256];
+        ld.param.b64 %d1, [m]; mov.b64 %d2, 0; mov.b32 %r1, s; mov.b32 %r2, 0;
+        fence.proxy.tensormap::generic.acquire.gpu [%d1], 128;
+        tensormap.replace.tile.global_address.global.b1024.b64 [%d1], %d2;
+        cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%d1, {%r2, %r2}], [%r1];
+        cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+        ret;
+    }
+Better:
+    .version 8.6
+    .target sm_90a
+    .address_size 64
+    .entry k(.param .b64 m) {
+        .reg .b64 %d<3>; .reg .b32 %r<3>; .shared .align 128 .b8 s[256];
+        ld.param.b64 %d1, [m]; mov.b64 %d2, 0; mov.b32 %r1, s; mov.b32 %r2, 0;
+        tensormap.replace.tile.global_address.global.b1024.b64 [%d1], %d2;
+        fence.proxy.tensormap::generic.release.gpu;
+        fence.proxy.tensormap::generic.acquire.gpu [%d1], 128;
+        cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%d1, {%r2, %r2}], [%r1];
+        cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+        ret;
+    }
+"""
+
+from __future__ import annotations
+
+from ptxtools.ir.nodes import Address, Name
+from ptxtools.ir.positions import parts_of
+from ptxtools.ir.symbols import RegisterKey
+
+from ..context import LintContext
+from ..facts import FunctionFacts, Line
+from ..registry import bodies_with
+
+CODE = "PTX528"
+
+
+@bodies_with("tensormap")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    for run in facts.runs:
+        changed: dict[RegisterKey, Line] = {}
+        for line in run:
+            opcode = line.item.opcode
+            if line.plan.family == "tensormap":
+                for key in _bases(line)[:1]:
+                    changed[key] = line
+            elif opcode.startswith("fence.proxy.tensormap::generic.acquire") or line.plan.family == "call":
+                changed.clear()
+            elif opcode.startswith("cp.") and ".tensor" in opcode and changed:
+                for key in _bases(line):
+                    if key in changed:
+                        number = context.source.line_of(changed[key].item.span[0])
+                        message = (
+                            f"the tensor map was changed in line {number}, and no fence of its proxy is in between"
+                        )
+                        context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.13.4")
+                        return
+
+
+def _bases(line: Line) -> list[RegisterKey]:
+    """The registers that addresses begin with."""
+    names = [o.base.name for o in line.item.operands if isinstance(o, Address) and isinstance(o.base, Name)]
+    return [key for key in (line.registers[name] for name in names) if key is not None]

@@ -1,0 +1,47 @@
+"""PTX606 | setmaxnreg.dec to more registers than there are | 9.7.20.5
+
+What: setmaxnreg.dec names more registers than .maxnreg gives to a thread, and than any setmaxnreg.inc of the kernel.
+Why: there is nothing to release, so the behaviour is undefined; ptxas 13.0 refuses the module (C7406).
+Example:
+    .version 9.0
+    .target sm_90a
+    .address_size 64
+    .entry k() .maxntid 384 .maxnreg 64 { setmaxnreg.dec.sync.aligned.u32 72; ret; }
+Better:
+    .version 9.0
+    .target sm_90a
+    .address_size 64
+    .entry k() .maxntid 384 .maxnreg 64 { setmaxnreg.dec.sync.aligned.u32 24; ret; }
+"""
+
+from __future__ import annotations
+
+from ptxtools.ir.nodes import Directive, Immediate
+from ptxtools.ir.positions import part_span
+
+from ..context import LintContext
+from ..facts import FunctionFacts, Line
+from ..registry import bodies_with
+
+CODE = "PTX606"
+
+
+@bodies_with("setmaxnreg")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    most = next(
+        (item.args[0] for item in facts.function.directives if isinstance(item, Directive) and item.name == ".maxnreg"),
+        None,
+    )
+    if not isinstance(most, int):
+        return
+    lines = facts.of("setmaxnreg")
+    most = max([most, *(_count(line) for line in lines if ".inc" in line.item.opcode)])
+    for line in lines:
+        if ".dec" in line.item.opcode and _count(line) > most:
+            message = f"a thread never has more than {most} registers, so it cannot go down to {_count(line)}"
+            context.warn(CODE, message, part_span(line.item, 0), section="9.7.20.5")
+
+
+def _count(line: Line) -> int:
+    operand = line.item.operands[0] if line.item.operands else None
+    return operand.value if isinstance(operand, Immediate) else 0

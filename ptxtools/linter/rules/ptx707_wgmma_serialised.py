@@ -1,0 +1,88 @@
+"""PTX707 | wgmma that ptxas runs one by one | 9.7.15.7
+
+What: a function with wgmma has a call that ptxas cannot replace by the function's body; a function with wgmma is
+called; or two wgmma have some accumulator registers in common, but in other places.
+Why: ptxas waits after each wgmma then (C7509, C7510, C7511), so that none runs beside another one or beside other
+work. A pipeline cannot cross a call, and accumulators have fixed, neighbouring registers.
+Example:
+    .version 9.0
+    .target sm_90a
+    .address_size 64
+    .extern .func log();
+    .entry k() {
+        .reg .f32 %f<5>; .reg .b64 %d<3>;
+        call log;
+        mov.b64 %d1, 0; mov.b64 %d2, 0;
+        wgmma.fence.sync.aligned;
+        wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %d1, %d2, 0, 1, 1, 0, 0;
+        wgmma.commit_group.sync.aligned;
+        wgmma.wait_group.sync.aligned 0;
+        ret;
+    }
+Better:
+    .version 9.0
+    .target sm_90a
+    .address_size 64
+    .entry k() {
+        .reg .f32 %f<5>; .reg .b64 %d<3>;
+        mov.b64 %d1, 0; mov.b64 %d2, 0;
+        wgmma.fence.sync.aligned;
+        wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, %d1, %d2, 0, 1, 1, 0, 0;
+        wgmma.commit_group.sync.aligned;
+        wgmma.wait_group.sync.aligned 0;
+        ret;
+    }
+"""
+
+from __future__ import annotations
+
+from ptxtools.ir.positions import part_span, parts_of
+from ptxtools.ir.symbols import RegisterKey
+
+from ..calls import callee_of, stays_a_call
+from ..context import LintContext
+from ..facts import FunctionFacts, Line, operand_names
+from ..registry import modules_with
+
+CODE = "PTX707"
+
+
+@modules_with("wgmma")
+def check(context: LintContext) -> None:
+    pipelines = {id(facts.function) for facts in context.facts.functions if "wgmma" in facts.families}
+    for facts in context.facts.functions:
+        for line in facts.of("call"):
+            callee = callee_of(line)
+            if id(facts.function) in pipelines and stays_a_call(line):
+                name = f"'{callee.name}'" if callee is not None else "a function that is known only when it runs"
+                _warn(context, line, f"it calls {name}")
+                break
+            if callee is not None and id(callee) in pipelines:
+                _warn(context, line, f"'{callee.name}' is called")
+                break
+        if id(facts.function) in pipelines:
+            _accumulators(context, facts)
+
+
+def _warn(context: LintContext, line: Line, why: str) -> None:
+    message = f"ptxas runs each wgmma of the function alone, because {why}"
+    context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.15.7")
+
+
+def _accumulators(context: LintContext, facts: FunctionFacts) -> None:
+    homes: dict[RegisterKey, tuple[int, tuple[RegisterKey | None, ...]]] = {}
+    for line in facts.of("wgmma"):
+        if not line.item.opcode.startswith("wgmma.mma_async") or not line.item.operands:
+            continue
+        keys = tuple(line.registers[name] for name, _ in operand_names(line.item.operands[0]))
+        for place, key in enumerate(keys):
+            if key is None:
+                continue
+            home = homes.setdefault(key, (place, keys))
+            if home[0] != place or (home[1] is not keys and home[1] != keys):
+                message = (
+                    f"ptxas runs each wgmma of the function alone, because '{key[1]}' is in another place of an "
+                    "earlier accumulator"
+                )
+                context.warn(CODE, message, part_span(line.item, 0), section="9.7.15.7")
+                return

@@ -1,0 +1,54 @@
+"""PTX718 | barrier of a CTA with one warp | 9.7.14.1, 9.7.14.2
+
+What: bar.sync without a number of threads in a kernel whose CTAs have at most 32.
+Why: bar.warp.sync orders the same threads and their memory, and is faster: it needs no barrier of the SM.
+Example:
+    .version 8.0
+    .target sm_80
+    .address_size 64
+    .entry k() .reqntid 32 { bar.sync 0; ret; }
+Better:
+    .version 8.0
+    .target sm_80
+    .address_size 64
+    .entry k() .reqntid 32 { bar.warp.sync 0xffffffff; ret; }
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from ptxtools.ir.nodes import Directive, Function
+from ptxtools.ir.positions import parts_of
+from ptxtools.isa.targets import chip_of
+
+from ..context import LintContext
+from ..facts import FunctionFacts
+from ..memory import WARP
+from ..registry import bodies_with
+
+CODE = "PTX718"
+
+#: bar.warp.sync needs it.
+_FIRST = 70
+
+
+@bodies_with("bar", "barrier")
+def check(context: LintContext, facts: FunctionFacts) -> None:
+    target = context.declared.target
+    if most_threads(facts.function) > WARP or not target or chip_of(target).number < _FIRST:
+        return
+    for line in facts.of("bar", "barrier"):
+        op = line.plan.op
+        if op is not None and op.has("sync") and not op.has("warp") and len(line.item.operands) == 1:
+            message = f"'{op.text}' orders the threads of one warp, since a CTA has no more"
+            help = ("use bar.warp.sync",)
+            context.warn(CODE, message, parts_of(line.item).opcode, help=help, section=op.section)
+
+
+def most_threads(function: Function) -> int:
+    """How many threads a CTA of a kernel has at most, as far as it is declared."""
+    for item in function.directives:
+        if isinstance(item, Directive) and item.name in (".reqntid", ".maxntid"):
+            return prod(number for number in item.args if isinstance(number, int))
+    return 1024

@@ -1,0 +1,169 @@
+"""Rules about what is slow, and about what ptxas does with it, beyond the examples of their pages."""
+
+from ptxtools.linter import lint
+from ptxtools.syntax import parse
+from tests.rows import rows
+
+REGISTERS = """.reg .pred %p<4>; .reg .b32 %r<20>; .reg .b64 %rd<9>; .reg .f32 %f<9>; .reg .f64 %d<4>;
+ld.param.b64 %rd1, [x]; ld.param.b32 %r1, [n]; ld.param.b32 %r2, [n]; ld.param.f64 %d1, [x]; mov.b32 %r3, 0;
+setp.eq.u32 %p1, %r1, 0;
+"""
+LOOP = "L: {} add.u32 %r3, %r3, 1; setp.lt.u32 %p2, %r3, %r1; @%p2 bra L;"
+
+
+def found(body, target="sm_80", directives="", extra="", version="9.0"):
+    """Codes of what is found in a kernel, but for values that nobody uses."""
+    text = f".version {version}\n.target {target}\n.address_size 64\n{extra}\n"
+    text += f".entry k(.param .b64 x, .param .b32 n) {directives}\n{{\n{REGISTERS}{body}\nret;\n}}\n"
+    result = parse(text, "a.ptx")
+    return [d.code for d in [*result.diagnostics, *lint(result.module)] if d.code not in ("PTX520", "PTX512")]
+
+
+@rows(("body", "codes"), [
+    (LOOP.format("div.u32 %r4, %r3, %r2;"), ["PTX716"]),
+    (LOOP.format("rem.s64 %rd2, %rd3, %rd1;"), ["PTX716"]),
+    (LOOP.format("div.u32 %r4, %r2, %r3;"), []),  # by the number of the round
+    (LOOP.format("add.u32 %r2, %r2, 1; div.u32 %r4, %r3, %r2;"), []),
+    (LOOP.format("div.u32 %r4, %r3, 10;"), []),  # ptxas multiplies
+    ("div.u32 %r4, %r1, %r2;", []),
+    (LOOP.format("div.full.f32 %f1, %f2, %f3;"), []),
+    ("@%p1 bra M; L: add.u32 %r3, %r3, 1; M: div.u32 %r4, %r3, %r2; bra L;", []),  # with two ways in
+    ("O: mov.b32 %r2, %r3; " + LOOP.format("div.u32 %r4, %r3, %r2;") + " @%p1 bra O;", ["PTX716"]),
+])  # fmt: skip
+def test_division_by_an_invariant(body, codes):
+    assert found(body) == codes
+
+
+@rows(("body", "codes"), [
+    ("cvt.u64.u32 %rd2, %r1; cvt.u64.u32 %rd3, %r2; div.u64 %rd4, %rd2, %rd3;", ["PTX708"]),
+    ("cvt.u64.u32 %rd2, %r1; rem.u64 %rd4, %rd2, 10;", ["PTX708"]),
+    ("cvt.u64.u32 %rd2, %r1; rem.u64 %rd4, %rd2, 16;", ["PTX702"]),
+    ("cvt.u64.u32 %rd2, %r1; div.u64 %rd4, %rd1, %rd2;", []),
+    ("cvt.s64.s32 %rd2, %r1; cvt.s64.s32 %rd3, %r2; div.s64 %rd4, %rd2, %rd3;", []),  # -2^31 / -1
+    ("cvt.u64.u32 %rd2, %r1; add.u64 %rd2, %rd2, 1; cvt.u64.u32 %rd3, %r2; div.u64 %rd4, %rd2, %rd3;", []),
+])  # fmt: skip
+def test_wide_division(body, codes):
+    assert found(body) == codes
+
+
+TABLE = ".local .align 4 .b32 t[8]; mov.u32 %r5, t; "
+SUM = LOOP.format("ld.local.b32 %r4, [%r5]; st.local.b32 [%r5+4], %r4;")
+
+
+@rows(("body", "target", "codes"), [
+    (TABLE + SUM, "sm_80", ["PTX714"]),
+    (TABLE + SUM, "sm_80, debug", ["PTX413"]),  # a module without its DWARF sections
+    (TABLE + LOOP.format("st.local.b32 [%r5], %r3;"), "sm_80", []),
+    (TABLE + SUM.replace("%r3, %r1;", "%r3, 8;"), "sm_80", []),
+    (TABLE + SUM.replace("%r3, %r1;", "%r3, 9;"), "sm_80", ["PTX714"]),
+    (TABLE + "ld.local.b32 %r4, [%r5];" + LOOP.format(""), "sm_80", []),
+    (TABLE + "O: ld.local.b32 %r4, [%r5]; " + LOOP.format("") + " @%p1 bra O;", "sm_80", []),  # in the outer loop only
+])  # fmt: skip
+def test_local_memory(body, target, codes):
+    assert found(body, target) == codes
+
+
+@rows(("body", "target", "codes"), [
+    (LOOP.format("add.rn.f64 %d1, %d1, %d1;"), "sm_86", ["PTX715"]),
+    (LOOP.format("add.rn.f64 %d1, %d1, %d1;"), "sm_80", []),
+    (LOOP.format("ld.global.f64 %d2, [%rd1];"), "sm_86", []),
+    ("add.rn.f64 %d1, %d1, %d1;", "sm_86", []),
+])  # fmt: skip
+def test_double_precision(body, target, codes):
+    assert found(body, target) == codes
+
+
+@rows(("body", "directives", "codes"), [
+    ("bar.sync 0;", ".reqntid 32", ["PTX718"]),
+    ("barrier.sync.aligned 1;", ".maxntid 8, 4", ["PTX718"]),
+    ("bar.sync 0;", ".reqntid 32, 2", []),
+    ("bar.sync 0;", "", []),
+    ("bar.warp.sync -1;", ".reqntid 32", []),
+    ("bar.red.popc.u32 %r4, 0, %p1;", ".reqntid 32", []),
+])  # fmt: skip
+def test_barriers_of_one_warp(body, directives, codes):
+    assert found(body, directives=directives) == codes
+
+
+ROUND = "shr.u32 %r4, %r1, 16; and.b32 %r5, %r4, {}; add.u32 %r6, %r5, {}; add.s32 %r7, %r6, %r1; shr.u32 %r8, %r7, 16;"
+
+
+@rows(("body", "target", "codes"), [
+    (ROUND.format(1, 0x7fff), "sm_80", ["PTX719"]),
+    (ROUND.format(1, 0x7fff), "sm_75", []),  # no such cvt
+    (ROUND.format(1, 0x8000), "sm_80", []),
+    (ROUND.format(3, 0x7fff), "sm_80", []),
+    ("add.s32 %r6, %r1, 0x7fff; shr.u32 %r4, %r1, 16; and.b32 %r5, %r4, 1; add.u32 %r7, %r5, %r6; "
+     "shr.b32 %r8, %r7, 16;", "sm_90", ["PTX719"]),
+    ("shl.b32 %r4, %r1, 16; shr.s32 %r5, %r4, 16;", "sm_80", ["PTX719"]),
+    ("shl.b32 %r4, %r1, 24; shr.s32 %r5, %r4, 16;", "sm_80", []),
+    ("shl.b32 %r4, %r1, 16; shr.u32 %r5, %r4, 16;", "sm_80", []),
+    ("shr.s32 %r4, %r1, 31; xor.b32 %r5, %r1, %r4; sub.s32 %r6, %r5, %r4;", "sm_80", ["PTX719"]),
+    ("shr.s32 %r4, %r1, 31; xor.b32 %r5, %r2, %r4; sub.s32 %r6, %r5, %r4;", "sm_80", []),
+])  # fmt: skip
+def test_conversions_by_hand(body, target, codes):
+    assert found(body, target) == codes
+
+
+STEP = (
+    ".shared .align 256 .b32 s[64]; mov.u32 %r4, %tid.x; shl.b32 %r4, %r4, 2; mov.u32 %r5, s; add.u32 %r5, %r5, %r4; "
+)
+
+
+@rows(("body", "codes"), [
+    (STEP + "@%p1 bra M; st.volatile.shared.b32 [%r5], %r1; ld.volatile.shared.b32 %r6, [%r5+4]; M:", ["PTX605"]),
+    (STEP + "st.volatile.shared.b32 [%r5], %r1; bar.warp.sync -1; ld.volatile.shared.b32 %r6, [%r5+4];", []),
+    (STEP + "st.volatile.shared.b32 [%r5], %r1; ld.volatile.shared.b32 %r6, [%r5];", []),  # its own
+    (STEP + "st.volatile.shared.b32 [%r5], %r1; ld.volatile.shared.b32 %r6, [%r5+128];", []),  # another warp's
+])  # fmt: skip
+def test_lanes_in_step(body, codes):
+    assert found(body) == codes
+
+
+FENCE = "wgmma.fence.sync.aligned;\n"
+COMMIT = "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n"
+MMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{{}}}, %rd1, %rd1, 1, 1, 1, 0, 0;\n"
+FIRST, SECOND = MMA.format("%f1, %f2, %f3, %f4"), MMA.format("%f5, %f6, %f7, %f8")
+CALLED = ".func f() { ret; }"
+INDIRECT = "P: .callprototype _ (); mov.b64 %rd5, f; call %rd5, (), P; "
+
+
+@rows(("body", "extra", "codes"), [  # as ptxas 13.0 reports C7509 to C7511
+    (FENCE + FIRST + SECOND + COMMIT, "", []),
+    (FENCE + FIRST + COMMIT + FENCE + FIRST + COMMIT, "", []),
+    (FENCE + FIRST + COMMIT + FENCE + MMA.format("%f2, %f1, %f3, %f4") + COMMIT, "", ["PTX707"]),
+    (FENCE + FIRST + COMMIT + FENCE + MMA.format("%f3, %f4, %f5, %f6") + COMMIT, "", ["PTX707"]),
+    (FENCE + FIRST + COMMIT + "call f;", CALLED, []),
+    (FENCE + FIRST + COMMIT + "call f;", ".extern .func f();", ["PTX707"]),
+    (INDIRECT + FENCE + FIRST + COMMIT, CALLED, ["PTX707"]),
+    (INDIRECT, CALLED, []),
+])  # fmt: skip
+def test_serialised_wgmma(body, extra, codes):
+    assert found(body, "sm_90a", extra=extra) == codes
+
+
+LOADS = (
+    "ld.global.b32 %r4, [{0}]; ld.global.b32 %r5, [{0}+4]; ld.global.b32 %r6, [{0}+8]; {1} ld.global.b32 %r7, [{0}+12];"
+)
+ROW = "mul.wide.u32 %rd2, %r1, {}; mov.u64 %rd3, t; add.u64 %rd3, %rd3, %rd2;"
+WIDE = ".global .align 16 .b32 t[64];"
+
+
+@rows(("body", "extra", "codes"), [
+    (LOADS.format("t", ""), WIDE, ["PTX713"]),
+    (LOADS.format("t+4", ""), WIDE, []),
+    (LOADS.format("t", "").replace("global", "shared"), WIDE.replace("global", "shared"), ["PTX523"]),  # ptxas does it
+    (LOADS.format("t", ""), WIDE.replace("16", "8"), []),
+    (LOADS.format("t", "st.global.b32 [%rd1], %r3;"), WIDE, []),
+    (LOADS.format("t", "bar.sync 0;"), WIDE, []),
+    (LOADS.format("t", "add.u32 %r3, %r3, 1;"), WIDE, ["PTX713"]),
+    (LOADS.format("t", "@%p1"), WIDE, []),
+    (LOADS.format("%rd1", ""), "", []),  # of unknown alignment
+    (ROW.format(16) + LOADS.format("%rd3", ""), WIDE, ["PTX713"]),
+    (ROW.format(4) + LOADS.format("%rd3", ""), WIDE, []),
+    (LOADS.format("t", "").replace("ld.global", "ld.volatile.global"), WIDE, []),
+    ("ld.global.f64 %d2, [t+8]; ld.global.f64 %d3, [t];", WIDE, ["PTX713"]),
+    ("ld.global.f64 %d2, [t+8]; ld.global.b64 %rd3, [t];", WIDE, []),
+])  # fmt: skip
+def test_loads_that_could_be_one(body, extra, codes):
+    assert found(body, extra=extra) == codes
