@@ -189,10 +189,7 @@ class Buffer:
 
     def download(self) -> Array:
         """A new array with the buffer's content."""
-        import numpy as np
-
-        data = bytearray(self._device.arena.view(self.address, self.size))
-        return np.frombuffer(data, dtype=self.dtype).reshape(self.shape)
+        return self._device.array_at(self.address, self.dtype, self.shape).copy()
 
     def upload(self, array: Array) -> None:
         """Replace the content; the array must have as many bytes as the buffer."""
@@ -352,6 +349,7 @@ class Device(sim.Device):
         count = 1
         for extent in shape:
             count *= extent
+        self.runtime.grid_before = None  # the host has waited for it
         return np.frombuffer(self.arena.view(address, count * dtype.itemsize), dtype=dtype).reshape(shape)
 
     def tensormap(self, buffer: Buffer | Pointer, **fields: Any) -> bytes:

@@ -124,7 +124,7 @@ class Observer:
         mask."""
 
     def fence(self, at: View, lanes: Array) -> None:
-        """Lanes are about to execute a fence or membar (at.op.opcode)."""
+        """Lanes are about to execute a fence, a membar or griddepcontrol (at.op.opcode)."""
 
     def together(self, at: View, lanes: Array) -> None:
         """Lanes of a warp that have met are about to execute a warp-wide instruction (shfl.sync, vote.sync, mma,

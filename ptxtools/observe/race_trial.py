@@ -18,6 +18,7 @@ from ptxtools.program.details import Action, Look, Meeting
 from ptxtools.program.operations import ADDRESSED, EVENT, LATE_COPIES, OPERATIONS, strength
 
 from .race_accesses import commuting
+from .race_grids import action_of, lets_begin
 from .race_shadow import WORD
 from .race_verdict import useful_atomics
 from .racecheck import RaceCheck
@@ -66,6 +67,8 @@ def _plain(op: Op) -> bool:
     served = row.runs == EVENT and not op.kind.startswith("observe.") and op.kind not in LATE_COPIES
     if served or row.seen == "cluster" or "mbarrier" in row.seen:
         return False
+    if action_of(op.opcode) == "launch_dependents":
+        return False
     if op.kind == "bar":
         return op.of(Action).name != "arrive" and op.src[1] is None
     if row.seen != "access":
@@ -78,6 +81,8 @@ class RaceTrial(RaceCheck):
 
     def __init__(self, session: Session, grid: Grid) -> None:
         super().__init__(session, grid)
+        if lets_begin(grid.program):
+            raise Doubt  # the next grid has to know all accesses
         looks = [(op.space, op.of(Look).size) for op in grid.program.operations() if op.kind in ADDRESSED]
         self._global_piece = _piece(looks, "global")
         self.owners = _piece(looks, "shared")

@@ -32,6 +32,7 @@ from .race_accesses import (
     words_of,
 )
 from .race_barriers import Barriers
+from .race_grids import Begun, action_of
 from .race_pages import Pages
 from .race_phases import Mbarriers
 from .race_shadow import WORD, Shadow, tensor_places
@@ -70,6 +71,8 @@ class RaceCheck:
         self._mbarriers = Mbarriers(self._deciders.decide)
         self._barriers = Barriers(self._deciders)
         self._told: dict[int, tuple[Claim, Known]] = {}  # what was known when work was issued, by view
+        self._before = session.before  # the grid before, if it has let this one begin
+        self._begun = Begun(grid.context.places)
 
     def grid_begun(self, launch: Launch) -> None:
         """Its shape is known: make the clocks of its warps."""
@@ -144,9 +147,11 @@ class RaceCheck:
             self._clocks.fence(warp, CLUSTER if what.startswith("cluster") else CTA, lanes)
 
     def fence(self, at: View, lanes: Array) -> None:
-        opcode = at.op.opcode
-        if opcode is not None and not opcode.has("proxy"):
-            warp = self._warp(at)
+        opcode, warp = at.op.opcode, self._warp(at)
+        action = action_of(opcode)
+        if action:
+            self._begun.controlled(action, at, warp, lanes)
+        elif opcode is not None and not opcode.has("proxy"):
             scope = CLUSTER if opcode.has("mbarrier_init") else scope_named(at, SYS)
             self._clocks.fence(
                 warp, scope, lanes, acquires=not opcode.has("release"), releases=not opcode.has("acquire")
@@ -195,6 +200,8 @@ class RaceCheck:
         if access.action == "atomic" and at.op.opcode is not None and at.op.opcode.has("cas"):
             self._pages.swaps.add(at.op.where)
         pieces = shadow.pieces(places, access.size)
+        if owner is None and self._before is not None:
+            self._before.look(self._session, at, access, warp, lanes, places, rows, scope)
         if scope:
             self._look_ahead(at, access, warp, pieces, lanes)
             self._deciders.together(at, access, places)
@@ -269,6 +276,9 @@ class RaceCheck:
             return
         access = Access(space, np.array([lane]), starts, size, action, "")
         scope = scope_of(view, access)
+        if space == "global" and self._before is not None:
+            who, places = np.full(len(starts), lane), starts.astype(np.int64)
+            self._before.look(self._session, view, access, warp, who, places, None, scope)
         for number, page, inside, _ in shadow.pieces(starts.astype(np.int64), size):
             lanes = np.full(len(inside), lane)
             self._pages.look(view, access, warp, span.owner, (number, page), inside, lanes, None, scope)
@@ -286,3 +296,5 @@ class RaceCheck:
 
     def grid_ended(self, launch: Launch) -> None:
         self._pages.end()
+        if self._session.is_launched:
+            self._begun.leave(self._session.device, launch, self._clocks, self._global)

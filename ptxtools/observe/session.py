@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import Trap, TrapKind
 from ptxtools.diagnostics.findings import Finding, Site, Verdict
+from ptxtools.machine.observers import Doubt
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics.origin import Origin
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from ptxtools.sim.allocations import Allocations
     from ptxtools.sim.device import Device, Grid
     from ptxtools.sim.program_lines import ProgramLines
+
+    from .race_grids import Before
 
 #: Reports of one grid; what comes after is counted.
 _MOST = 100
@@ -28,6 +31,9 @@ class Session:
     def __init__(self, device: Device, names: frozenset[str]) -> None:
         self.device, self._names = device, names
         self._places: ProgramLines | None = None
+        self._first: object = None  # the request of the grid that the host launches, and no other grid
+        self.is_launched = True  # whether the grid that runs is that one
+        self._before = _grid_before(device) if TrapKind.RACECHECK in names else None
         self.findings: list[Finding] = []
         self.left_out = 0
         self._room = _MOST
@@ -39,7 +45,16 @@ class Session:
         """New checkers for a grid. memcheck comes first: it says which accesses are made at all."""
         self._places, self._room = grid.context.places, _MOST
         self._layout = grid.image, grid.request.kernel, grid.request.params
+        self._first = self._first or grid.request
+        self.is_launched = self._first is grid.request
+        if grid.trial and self.before is not None:
+            raise Doubt  # which of its accesses race with those is no matter of a first look
         return [class_of(name, trial=grid.trial)(self, grid) for name in _CHECKERS if name in self._names]
+
+    @property
+    def before(self) -> Before | None:
+        """The grid before the one that begins, if that may run beside it."""
+        return self._before if self.is_launched else None
 
     def saved(self) -> Callable[[], None]:
         """What puts back all that is known now."""
@@ -150,6 +165,12 @@ class Session:
         trap = view.trap(message, lane)
         trap.kind, trap.details = TrapKind(checker), details
         return trap
+
+
+def _grid_before(device: Device) -> Before | None:
+    from .race_grids import taken
+
+    return taken(device)
 
 
 def _memcheck() -> type:

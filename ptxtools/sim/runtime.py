@@ -46,6 +46,7 @@ class Runtime:
         self._texts: dict[str, int] = {}
         self.textures = Textures()
         self.state: dict[str, Any] = {}  # what observers keep from launch to launch, under names of their own
+        self.grid_before: Any = None  # what they know of the grid beside which the next one may run
         self._multicasts: Multicasts | None = None
         self._lock = threading.Lock()
 

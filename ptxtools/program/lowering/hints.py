@@ -1,7 +1,4 @@
-"""Instructions that change no value: prefetches, cache policies and priorities, performance events.
-
-`griddepcontrol` is one of them: grids run one after the other, so that all a grid may wait for has happened (9.7.13).
-"""
+"""Instructions that change no value: prefetches, cache policies and priorities, performance events."""
 
 from __future__ import annotations
 
@@ -9,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ptxtools.ir import Instruction
 from ptxtools.isa import Opcode
+from ptxtools.program.program import Op
 
 from .registry import lowers
 
@@ -16,9 +14,16 @@ if TYPE_CHECKING:
     from .function import FunctionLowering
 
 
-@lowers("prefetch", "prefetchu", "applypriority", "discard", "griddepcontrol", "pmevent")
+@lowers("prefetch", "prefetchu", "applypriority", "discard", "pmevent")
 def nothing(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     """No operation. `discard` leaves memory undefined, so leaving it alone is right as well (9.7.9.18)."""
+
+
+@lowers("griddepcontrol")
+def dependency(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
+    """Grids run one after the other, so that all a grid may wait for has happened (9.7.13.13); shown to observers."""
+    if f.linker.variant.fences:
+        f.emit(Op("fence", op))
 
 
 @lowers("createpolicy")

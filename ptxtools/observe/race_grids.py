@@ -1,0 +1,180 @@
+"""racecheck between a grid and the one before it, which has let it begin early (griddepcontrol, 9.7.13.13).
+
+Once all CTAs of a grid have executed griddepcontrol.launch_dependents, or have ended, the next grid may run beside it.
+Then only griddepcontrol.wait orders the two. What threads do before they wait, or learn from one that has waited, comes
+in no order with
+
+- any write of the grid before,
+- the reads that follow griddepcontrol.launch_dependents in a warp of it.
+
+Launches run one after the other here, each to its end, so a race changes no value.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ptxtools.diagnostics.findings import Site
+from ptxtools.machine.exploring import RACING
+from ptxtools.program.program import LANES
+
+from .clocks import GPU, NAMES, Known, Warp
+from .race_accesses import granules
+from .race_shadow import PAGE
+
+if TYPE_CHECKING:
+    from ptxtools.isa.opcode import Opcode
+    from ptxtools.machine.events import View
+    from ptxtools.machine.launch import Launch
+    from ptxtools.machine.observers import Access
+    from ptxtools.program.program import Program
+    from ptxtools.sim.device import Device
+    from ptxtools.sim.program_lines import ProgramLines
+
+    from .clocks import Array, Clocks
+    from .race_shadow import Page, Shadow
+    from .session import Session
+
+#: Who has waited knows this: as of a cluster that no grid has.
+WAITED: Known = {-1: np.ones(1, np.int64)}
+_DONE = {"read": "read", "write": "written", "atomic": "changed by an atomic"}
+
+
+def action_of(opcode: Opcode | None) -> str:
+    """ "wait" or "launch_dependents" of griddepcontrol; "" of others."""
+    return "" if opcode is None or opcode.family != "griddepcontrol" else opcode.mods["action"]
+
+
+def lets_begin(program: Program) -> bool:
+    """Whether a kernel has griddepcontrol.launch_dependents."""
+    return any(op.kind == "fence" and action_of(op.opcode) == "launch_dependents" for op in program.operations())
+
+
+class Before:
+    """The accesses to global memory of a grid that has let the next one begin. began: of each warp the time at which it
+    did, where: the line of it."""
+
+    def __init__(
+        self, program: Program, places: ProgramLines, block: tuple[int, int, int], clocks: Clocks, shadow: Shadow,
+        began: dict[int, int], where: int,
+    ) -> None:  # fmt: skip
+        self._program, self._places, self._clocks, self._shadow = program, places, clocks, shadow
+        self._block, self._began, self._where = block, began, where
+
+    def look(
+        self, session: Session, at: View, access: Access, warp: Warp, lanes: Array, places: Array,
+        rows: Array | None, scope: int,
+    ) -> None:  # fmt: skip
+        """A warp accesses global memory; it may run beside that grid unless it has waited."""
+        if warp.known.keys() & WAITED.keys():
+            return
+        size = access.size
+        if access.action != "write" and scope >= GPU and self._told(places, size):
+            warp.take(WAITED, lanes)
+            return
+        for number, page, inside, bytes_ in self._shadow.pieces(places, size):
+            racing = self._writes(page, inside, granules(rows, bytes_, page.grain), scope)
+            found = self._of_write(page, int(inside[racing.argmax()])) if racing.any() else None
+            if found is None and access.writes:
+                racing, row = self._reads(page, inside, scope)
+                found = self._of_read(page, int(inside[racing.argmax()]), row) if racing.any() else None
+            if found is not None:
+                one = int(racing.argmax())
+                lane = int(lanes[bytes_[one] // size])
+                self._report(session, at, access, number * PAGE + int(inside[one]) * page.grain, lane, *found)
+                return
+
+    def _told(self, places: Array, size: int) -> bool:
+        """Whether a strong read finds what that grid has released there."""
+        messages = self._shadow.messages
+        words = np.unique(places // 4).tolist() if messages else ()
+        return any(one.told is not None and one.scope >= GPU for word in words for one in messages.get(word, ()))
+
+    @staticmethod
+    def _writes(page: Page, inside: Array, values: Array | None, scope: int) -> Array:
+        writes = page.writes
+        racing = (writes["written"][inside] > 0) & (np.minimum(writes["scope"][inside], scope) < GPU)
+        if values is not None:  # to write the same value again harms nobody
+            racing &= writes["value"][inside] != values
+        return np.asarray(racing)
+
+    def _reads(self, page: Page, inside: Array, scope: int) -> tuple[Array, int]:
+        for row, agent in enumerate(page.readers):
+            behind = page.reads["time"][row, inside] > self._began.get(agent, 1 << 62)
+            racing = behind & (np.minimum(page.reads["scope"][row, inside], scope) < GPU)
+            if racing.any():
+                return np.asarray(racing), row
+        return np.zeros(len(inside), np.bool_), -1
+
+    @staticmethod
+    def _of_write(page: Page, granule: int) -> tuple[str, int, int, int]:
+        writes = page.writes
+        action = "atomic" if writes["sort"][granule] else "write"
+        return action, int(writes["writer"][granule]), int(writes["lane"][granule]), int(writes["where"][granule])
+
+    @staticmethod
+    def _of_read(page: Page, granule: int, row: int) -> tuple[str, int, int, int]:
+        readers = int(page.reads["lanes"][row, granule])
+        lane = (readers & -readers).bit_length() - 1
+        return "read", page.readers[row], lane, int(page.reads["where"][row, granule])
+
+    def _site(self, where: int, thread: tuple[int, int, int] | None) -> Site:
+        file, line = self._places.line_of(self._program, where)
+        text = self._program.lines[where][2] if 0 <= where < len(self._program.lines) else ""
+        return Site(file, line, text, None, thread, self._places.source_of(self._program, where))
+
+    def _report(
+        self, session: Session, at: View, access: Access, place: int, lane: int, action: str, agent: int, other: int,
+        where: int,
+    ) -> None:  # fmt: skip
+        x, y, _ = self._block
+        linear = LANES * (agent % self._clocks.per_cta) + max(0, other)
+        thread = linear % x, linear // x % y, linear // (x * y)
+        site, began = self._site(where, thread), self._site(self._where, None)
+        line = f" at {site.file}:{site.line}" if site.line is not None else ""
+        whose = f"thread ({','.join(map(str, thread))}) of the grid before, of kernel {self._program.kernel}"
+        session.report_at(
+            at.launch.program, at.op.where, at.cta.place, at.thread(at.leader if lane < 0 else lane), "racecheck",
+            f"race on global byte {place:#x}: {access.action} here, {_DONE[action]} by {whose}{line}, with no "
+            "griddepcontrol.wait between",
+            ("grids", at.op.where, where, access.action, action), kind="grids", others=(site,), address=place,
+            space="global", allocation=session.allocations.around(place),
+            help=f"griddepcontrol.wait before this: line {began.line} of the grid before lets this one begin early; "
+            f"or a release and an acquire with scope .{NAMES[GPU]} or wider",
+        )  # fmt: skip
+
+
+def taken(device: Device) -> Before | None:
+    """What a launch finds of the one before it. In further schedules of a launch (`explore`) it is not looked at."""
+    runtime = device.runtime
+    if runtime.state.get(RACING) is not None:
+        return None
+    found, runtime.grid_before = runtime.grid_before, None
+    assert found is None or isinstance(found, Before)
+    return found
+
+
+class Begun:
+    """What a grid does with griddepcontrol."""
+
+    def __init__(self, places: ProgramLines) -> None:
+        self._places = places
+        self._warps: dict[int, int] = {}
+        self._where = -1
+
+    def controlled(self, action: str, at: View, warp: Warp, lanes: Array) -> None:
+        """Lanes execute it."""
+        if action == "wait":
+            warp.take(WAITED, lanes)
+            return
+        self._where = at.op.where
+        self._warps.setdefault(warp.agent, warp.time)
+        warp.tick()
+
+    def leave(self, device: Device, launch: Launch, clocks: Clocks, shadow: Shadow) -> None:
+        """The grid has ended: if it has let the next one begin, leave what that one has to know."""
+        if self._warps and device.runtime.state.get(RACING) is None:
+            found = Before(launch.program, self._places, launch.block, clocks, shadow, self._warps, self._where)
+            device.runtime.grid_before = found
