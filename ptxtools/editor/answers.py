@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from ptxtools.diagnostics import Span
@@ -99,28 +100,33 @@ def _uses(document: Document, name: str, symbol: Symbol) -> Iterator[str]:
     assert source is not None
     for span in document.places(name, symbol):
         item = document.instruction_at(span[0])
-        if item is None:
-            continue
-        line = source.line_of(span[0])
-        places = written if _writes(item, name) and line not in written else read
-        if line not in places:
-            places.append(line)
+        if item is not None:
+            result = not written or written[-1] < item.span[0]  # of two places in an instruction the first
+            (written if result and _writes(item, name) else read).append(span[0])
     for what, found in (("written on", written), ("read on", read)):
-        if found:
-            shown = ", ".join(map(str, found[:_MOST_LINES])) + (" …" if len(found) > _MOST_LINES else "")
-            yield f"- {what} line{'s' if len(found) > 1 else ''} {shown}"
+        lines = list(dict.fromkeys(map(source.line_of, found[: 2 * _MOST_LINES])))
+        if lines:
+            more = " …" if len(lines) > _MOST_LINES or len(found) > 2 * _MOST_LINES else ""
+            shown = ", ".join(map(str, lines[:_MOST_LINES])) + more
+            yield f"- {what} line{'s' if len(lines) > 1 else ''} {shown}"
     if written or read:
-        yield f"- live within lines {min(written + read)} to {max(written + read)}"
+        first, last = (source.line_of(end(written + read)) for end in (min, max))
+        yield f"- live within lines {first} to {last}"
 
 
 def _writes(item: Instruction, name: str) -> bool:
     """Whether a register is among an instruction's results."""
     try:
-        specs = item.op.operands
+        results = _results(item.opcode)
     except OpcodeError:
         return False
-    results = [operand for operand, spec in zip(item.operands, specs, strict=False) if spec.role == "dst"]
-    return any(name in operand_names(operand) for operand in results)
+    return any(name in operand_names(item.operands[number]) for number in results if number < len(item.operands))
+
+
+@lru_cache(1000)
+def _results(opcode: str) -> tuple[int, ...]:
+    """The numbers of the operands that an instruction writes."""
+    return tuple(number for number, spec in enumerate(resolve(opcode).operands) if spec.role == "dst")
 
 
 # --- completion -------------------------------------------------------------------------------------------------------

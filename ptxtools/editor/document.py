@@ -4,36 +4,22 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property, partial
-from typing import NamedTuple
 
 from ptxtools.diagnostics import Diagnostic, Severity, Span
 from ptxtools.ir import Function, Instruction, Label, Scope, Statement, Variable
 from ptxtools.ir.references import statements
 from ptxtools.ir.symbols import Names, Symbol, declare, function_names, module_names
-from ptxtools.isa.index import CHAPTERS
 from ptxtools.linter import findings_of
 from ptxtools.syntax import ParseResult, parse
 from ptxtools.syntax.edited import parse_edited
 
-#: Comments and strings, dotted words, numbers, names with their component, and single signs.
-_TOKEN = re.compile(
-    r"(?P<comment>//[^\n]*|/\*(?s:.*?)(?:\*/|\Z))|(?P<string>\"[^\"\n]*\"?)|(?P<dotted>\.[A-Za-z_]\w*(?:::\w+)*)"
-    r"|(?P<number>\d[\w.]*)|(?P<name>[A-Za-z_$%][\w$]*)|(?P<sign>[^\s\w])",
-    re.ASCII,
-)
+from .words import Token, Words
+
 #: A comment; strings are not looked into.
 _COMMENT = re.compile(r"//[^\n]*|/\*(?s:.*?)(?:\*/|\Z)|\"[^\"\n]*\"?")
 _NAME_AROUND = re.compile(r"[\w$%]")
-
-
-class Token(NamedTuple):
-    """kind: "comment", "string", "directive", "modifier", "opcode", "number", "label" or "name"."""
-
-    kind: str
-    text: str
-    span: Span
 
 
 class Document:
@@ -44,6 +30,7 @@ class Document:
         self.text, self.name = text, name
         self.module, self.syntax = parsed or parse(text, name)
         self._names: dict[int, Names] = {}
+        self._begins: dict[int, list[int]] = {}
 
     def edited(self, text: str) -> Document:
         """The document of another text. Only what differs is read, if that can be: then this document is used up."""
@@ -53,16 +40,12 @@ class Document:
     def findings(self) -> list[Diagnostic]:
         return findings_of(self.module, self.syntax)
 
-    @cached_property
-    def tokens(self) -> list[Token]:
-        return list(_tokens(self.text))
-
     def tokens_within(self, span: Span) -> list[Token]:
         """The words of some lines. They are read from the end of a statement above on, or a comment's there."""
         start = max(self.text.rfind(";\n", 0, span[0]) + 1, 0)
         if self.text.rfind("/*", 0, start) > self.text.rfind("*/", 0, start):
             start = self.text.rfind("/*", 0, start)
-        found = _tokens(self.text[start : span[1]])
+        found = Words().of(self.text[start : span[1]])
         moved = (t._replace(span=(t.span[0] + start, t.span[1] + start)) for t in found)
         return [token for token in moved if token.span[1] > span[0]]
 
@@ -78,7 +61,7 @@ class Document:
         """The word that an offset is in, or just behind."""
         line = self.text.rfind("\n", 0, offset) + 1
         end = self.text.find("\n", offset)
-        for token in _tokens(self.text[line : end if end >= 0 else len(self.text)]):
+        for token in Words().of(self.text[line : end if end >= 0 else len(self.text)]):
             start, stop = token.span[0] + line, token.span[1] + line
             if start <= offset <= stop and token.kind not in ("comment", "string", "number"):
                 if offset == stop and self.text[offset : offset + 1] and _NAME_AROUND.match(self.text[offset]):
@@ -87,7 +70,23 @@ class Document:
         return None
 
     def function_at(self, offset: int) -> Function | None:
-        return next((f for f in self.module.functions if f.span[0] <= offset <= f.span[1]), None)
+        functions, starts = self._functions
+        place = bisect_right(starts, offset) - 1
+        return functions[place] if place >= 0 and offset <= functions[place].span[1] else None
+
+    @cached_property
+    def _functions(self) -> tuple[list[Function], list[int]]:
+        """The functions of the module, and where they begin."""
+        functions = sorted(self.module.functions, key=lambda function: function.span)
+        return functions, [function.span[0] for function in functions]
+
+    def _item_at(self, scope: Scope, offset: int) -> Statement | None:
+        """The last item of a scope that begins at an offset or before it."""
+        begins = self._begins.get(id(scope))
+        if begins is None:
+            begins = self._begins[id(scope)] = [item.span[0] for item in scope.items]
+        place = bisect_right(begins, offset) - 1
+        return scope.items[place] if place >= 0 else None
 
     def names_at(self, offset: int) -> Names:
         """The names known at an offset."""
@@ -96,7 +95,7 @@ class Document:
             return self._module_names
         names, scope = self._known_names(function, lambda: function_names(function, self._module_names)), function.body
         while scope is not None:
-            names, inner = self._known_names(scope, partial(_names_in, scope, names)), _item_at(scope, offset)
+            names, inner = self._known_names(scope, partial(_names_in, scope, names)), self._item_at(scope, offset)
             scope = inner if isinstance(inner, Scope) and offset <= inner.span[1] else None
         return names
 
@@ -110,9 +109,9 @@ class Document:
     def instruction_at(self, offset: int) -> Instruction | None:
         """The instruction that an offset is in."""
         function = self.function_at(offset)
-        found = _item_at(function.body, offset) if function is not None and function.body is not None else None
+        found = self._item_at(function.body, offset) if function is not None and function.body is not None else None
         while isinstance(found, Scope):
-            found = _item_at(found, offset)
+            found = self._item_at(found, offset)
         if not isinstance(found, Instruction):
             return None
         end = self.text.find(";", found.span[0])
@@ -131,14 +130,26 @@ class Document:
         found = []
         own = self.function_at(self.declaration(name, symbol)[0])
         area = own.span if own is not None and symbol is not own else (0, len(self.text))
-        for match in re.compile(rf"{re.escape(name)}(?![\w$])", re.ASCII).finditer(self.text, *area):
-            token = self.token_at(match.start())
-            if token is None or token.span[0] != match.start() or token.text != name or self._is_remark(match.start()):
+        body = own.body if own is not None and area == own.span else None
+        # In a body without scopes in it a name means the same everywhere.
+        alike = body is not None and not _has_scopes(body) and self.names_at(body.span[0] + 1).lookup(name) is symbol
+        for match in re.compile(rf"(?<![\w$%.:]){re.escape(name)}(?![\w$])", re.ASCII).finditer(self.text, *area):
+            start = match.start()
+            if not self._is_word(start) or self._is_remark(start):
                 continue
-            meant = self.names_at(token.span[0]).lookup(name)
+            known = alike and body is not None and start > body.span[0]
+            meant = symbol if known else self.names_at(start).lookup(name)
             if meant is symbol or (isinstance(meant, Function) and isinstance(symbol, Function)):
-                found.append(token.span)
+                found.append(match.span())
         return found
+
+    def _is_word(self, offset: int) -> bool:
+        """Whether what begins at an offset is in no comment or string of its line."""
+        line = self.text.rfind("\n", 0, offset) + 1
+        if self.text.find("/", line, offset) < 0 and self.text.find('"', line, offset) < 0:
+            return True
+        token = self.token_at(offset)
+        return token is not None and token.span[0] == offset
 
     def _is_remark(self, offset: int) -> bool:
         """Whether an offset is in a comment of several lines."""
@@ -160,54 +171,14 @@ class Document:
         return (start, start + len(name)) if self.text.startswith(name, start) else symbol.span
 
 
-def _tokens(text: str) -> Iterator[Token]:
-    """The words of a text, signs left out."""
-    before = ";"
-    opcode = False
-    for match in _TOKEN.finditer(text):
-        kind, word = match.lastgroup or "", match[0]
-        if kind == "comment":
-            yield Token(kind, word, match.span())
-            continue
-        if kind == "dotted":
-            kind = "modifier" if opcode or before[-1:].isalnum() or before == "]" else "directive"
-            if kind == "modifier" and not opcode and text[match.start() - 1 : match.start()].isspace():
-                kind = "directive"
-        elif kind == "name":
-            if before in (";", "{", "}", ":", ")") and _is_label(text, match.end()):
-                kind = "label"
-            elif word in CHAPTERS and _heads(text, match.end(), before):
-                kind = "opcode"
-        opcode = kind == "opcode" or (opcode and kind == "modifier")
-        if kind != "sign":
-            yield Token(kind, word, match.span())
-        before = word if kind != "name" or before != "@" else ";"
-        before = "@" if before == "!" else before
-
-
-def _is_label(text: str, at: int) -> bool:
-    rest = text[at : at + 20].lstrip()
-    return rest.startswith(":") and not rest.startswith("::")
-
-
-def _heads(text: str, at: int, before: str) -> bool:
-    """Whether a mnemonic begins an instruction: behind the end of a statement or a guard."""
-    follows = text[at : at + 1]
-    if before in (",", "[", "(", "@") or before[-1:].isalnum():
-        return follows == "." and before != "@"
-    return follows not in ("", ",", "}", "]", ")") if before == "{" else True
-
-
 def _names_in(scope: Scope, outer: Names) -> Names:
     names = Names(outer)
     declare(scope, names)
     return names
 
 
-def _item_at(scope: Scope, offset: int) -> Statement | None:
-    """The last item of a scope that begins at an offset or before it."""
-    place = bisect_right(scope.items, offset, key=lambda item: item.span[0]) - 1
-    return scope.items[place] if place >= 0 else None
+def _has_scopes(scope: Scope) -> bool:
+    return any(isinstance(item, Scope) for item in scope.items)
 
 
 def labels_of(function: Function) -> list[Label]:

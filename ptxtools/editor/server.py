@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator
 from typing import Any
-from urllib.parse import unquote, urlparse
 
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcInvalidParams
@@ -22,9 +20,8 @@ from ptxtools.pages import describe
 from ptxtools.syntax.reformat import reformat
 
 from . import answers
-from .background import Result, Work
-from .document import Document, Token
-from .positions import Positions
+from .state import State
+from .words import NAMES, Coloured, Row, encoded
 
 #: Seconds without a change before findings are worked out.
 _PAUSE = 0.1
@@ -51,52 +48,7 @@ _SYMBOLS = {
     "parameter": lsp.SymbolKind.Field,
     "label": lsp.SymbolKind.Key,
 }
-#: Kinds of words, as `Document.tokens` has them, with the protocol's names.
-_WORDS = {
-    "comment": "comment", "string": "string", "number": "number", "directive": "keyword", "modifier": "decorator",
-    "opcode": "function", "label": "label", "name": "variable",
-}  # fmt: skip
-_LEGEND = lsp.SemanticTokensLegend(token_types=list(dict.fromkeys(_WORDS.values())), token_modifiers=[])
-
-
-class _State:
-    """A text in its newest state. before: the state of the text before, which is used up."""
-
-    def __init__(self, text: str, uri: str, encoding: str, before: _State | None = None) -> None:
-        self.text = text
-        if before is None:
-            parts = urlparse(uri)
-            self.document = Document(text, unquote(parts.path) if parts.scheme == "file" else uri)
-        else:
-            self.document = before.document.edited(text)
-            before.leave()
-        self.places = Positions(text, encoding)
-        self.shown: list[lsp.Diagnostic] | None = None
-        self.begun = False
-        self._work = Work(self.document)
-        self._complete: asyncio.Future[Result] = asyncio.get_event_loop().create_future()
-
-    def leave(self) -> None:
-        """End the work at this state: there is a newer one."""
-        self._work.end()
-        self._complete.cancel()
-
-    async def results(self) -> AsyncIterator[Result]:
-        """What is found, bit by bit."""
-        try:
-            async for result in self._work.results():
-                if result.complete and not self._complete.done():
-                    self._complete.set_result(result)
-                yield result
-        finally:
-            self._complete.cancel()  # unless it is done
-
-    async def complete(self) -> Result:
-        """All that is found; nothing if the text changes before that."""
-        try:
-            return await asyncio.shield(self._complete)
-        except asyncio.CancelledError:
-            return Result([], [], True)
+_LEGEND = lsp.SemanticTokensLegend(token_types=NAMES, token_modifiers=[])
 
 
 class Server(LanguageServer):
@@ -104,20 +56,35 @@ class Server(LanguageServer):
 
     def __init__(self, version: str) -> None:
         super().__init__("ptx-lint", version)
-        self._states: dict[str, _State] = {}
+        self._states: dict[str, State] = {}
+        self._rows: dict[tuple[str, str, bool], Row] = {}
+        self._told: dict[str, tuple[str, Coloured]] = {}
 
-    def state(self, uri: str) -> _State:
+    def state(self, uri: str) -> State:
         text = self.workspace.get_text_document(uri).source
         known = self._states.get(uri)
         if known is None or known.text != text:
             encoding = str(getattr(self.workspace.position_encoding, "value", ""))
-            known = self._states[uri] = _State(text, uri, encoding, known)
+            known = self._states[uri] = State(text, uri, encoding, known)
         return known
 
-    def is_newest(self, uri: str, state: _State) -> bool:
+    def is_newest(self, uri: str, state: State) -> bool:
         return self._states.get(uri) is state
 
+    def coloured(self, uri: str) -> tuple[Coloured, str]:
+        """The words of a text, and the name under which the client is told of them."""
+        state = self.state(uri)
+        found = Coloured(state.text, state.encoding, self._rows)
+        self._told[uri] = str(int(self._told[uri][0]) + 1 if uri in self._told else 1), found
+        return found, self._told[uri][0]
+
+    def told(self, uri: str, name: str) -> Coloured | None:
+        """What the client was told under a name, if that was the last time."""
+        known = self._told.get(uri)
+        return known[1] if known is not None and known[0] == name else None
+
     def forget(self, uri: str) -> None:
+        self._told.pop(uri, None)
         known = self._states.pop(uri, None)
         if known is not None:
             known.leave()
@@ -163,7 +130,7 @@ def _closed(server: Server, params: lsp.DidCloseTextDocumentParams) -> None:
     server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(params.text_document.uri, []))
 
 
-def _diagnostic(state: _State, d: Diagnostic) -> lsp.Diagnostic:
+def _diagnostic(state: State, d: Diagnostic) -> lsp.Diagnostic:
     message = "\n".join([d.message, *(f"{head} {text}" for head, text in notes(d))])
     return lsp.Diagnostic(state.places.range(d.span), message, _SEVERITIES[d.severity], d.code, None, "ptx-lint")
 
@@ -270,30 +237,26 @@ async def _hints(server: Server, params: lsp.InlayHintParams) -> list[lsp.InlayH
 
 
 def _semantic(server: Server, params: lsp.SemanticTokensParams) -> lsp.SemanticTokens:
-    state = server.state(params.text_document.uri)
-    return _encoded(state, state.document.tokens)
+    coloured, number = server.coloured(params.text_document.uri)
+    return lsp.SemanticTokens(coloured.numbers(), number)
+
+
+def _semantic_delta(
+    server: Server, params: lsp.SemanticTokensDeltaParams
+) -> lsp.SemanticTokens | lsp.SemanticTokensDelta:
+    """What has changed since the client was told last; all, if that is not known any more."""
+    older = server.told(params.text_document.uri, params.previous_result_id)
+    coloured, number = server.coloured(params.text_document.uri)
+    if older is None:
+        return lsp.SemanticTokens(coloured.numbers(), number)
+    start, count, data = coloured.difference(older)
+    edits = [lsp.SemanticTokensEdit(start, count, data)] if count or data else []
+    return lsp.SemanticTokensDelta(edits, number)
 
 
 def _semantic_range(server: Server, params: lsp.SemanticTokensRangeParams) -> lsp.SemanticTokens:
     state = server.state(params.text_document.uri)
-    return _encoded(state, state.document.tokens_within(state.places.span(params.range)))
-
-
-def _encoded(state: _State, tokens: list[Token]) -> lsp.SemanticTokens:
-    """Words with their kinds, each as its distance from the one before. A word of several lines is one for each."""
-    data: list[int] = []
-    line = column = 0
-    for token in tokens:
-        kind = _LEGEND.token_types.index(_WORDS[token.kind])
-        at = token.span[0]
-        for text in token.text.split("\n"):
-            start, end = state.places.position(at), state.places.position(at + len(text.rstrip("\r")))
-            at += len(text) + 1
-            if end.character > start.character:
-                moved = start.line - line
-                data += [moved, start.character - (0 if moved else column), end.character - start.character, kind, 0]
-                line, column = start.line, start.character
-    return lsp.SemanticTokens(data)
+    return lsp.SemanticTokens(encoded(state.document.tokens_within(state.places.span(params.range)), state.places))
 
 
 _FEATURES: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
@@ -311,5 +274,6 @@ _FEATURES: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
     (lsp.TEXT_DOCUMENT_FORMATTING, _formatting, ()),
     (lsp.TEXT_DOCUMENT_INLAY_HINT, _hints, ()),
     (lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, _semantic, (_LEGEND,)),
+    (lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL_DELTA, _semantic_delta, (_LEGEND,)),
     (lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE, _semantic_range, (_LEGEND,)),
 )

@@ -1,12 +1,17 @@
 """Findings are worked out beside the server: errors first, then everything; and the work can be ended."""
 
 import asyncio
+import random
 import sys
 
 import pytest
 
 from ptxtools.editor import background
+from ptxtools.editor.answers import hover
 from ptxtools.editor.document import Document
+from ptxtools.editor.positions import Positions
+from ptxtools.editor.words import Coloured, Words, encoded
+from tests.work import calls
 
 TEXT = """.version 9.0
 .target sm_80
@@ -88,6 +93,50 @@ def test_words_of_some_lines():
     text = TEXT.replace("ret;", "/* one\ntwo */\n    ret;")
     document = Document(text, "k.ptx")
     start, end = text.index("shl"), text.index("add")
-    assert document.tokens_within((start, end)) == [t for t in document.tokens if start <= t.span[0] < end]
+    assert document.tokens_within((start, end)) == [t for t in Words().of(text) if start <= t.span[0] < end]
     start = text.index("two")
     assert [t.kind for t in document.tokens_within((start, len(text)))] == ["comment", "opcode"]
+
+
+def test_words_line_by_line_are_those_of_the_whole_text():
+    """After any change, from what is known of the lines before; and what differs makes the one of the other."""
+    numbers = random.Random(7)
+    known: dict = {}
+    pieces = ["/*", "*/", "//", "\n", "L\n:", '"', ";", "add.s32 ", " .reg", "\u00e9\U0001f600", "@%p bra", "{", "\r"]
+    older = Coloured(TEXT, "utf-16", known)
+    for _ in range(150):
+        text = TEXT
+        for _ in range(numbers.randint(1, 4)):
+            place = numbers.randint(0, len(text))
+            text = text[:place] + numbers.choice(pieces) + text[place + numbers.choice((0, 0, 1, 9)) :]
+        now = Coloured(text, "utf-16", known)
+        assert now.numbers() == encoded(list(Words().of(text)), Positions(text, "utf-16")), text
+        start, count, data = now.difference(older)
+        before = older.numbers()
+        before[start : start + count] = data
+        assert before == now.numbers()
+        older = now
+
+
+def test_only_what_changed_is_sent():
+    long = TEXT + "// end\n" * 500
+    older, now = (Coloured(text, "utf-16", {}) for text in (long, long.replace("ret;", "exit;")))
+    start, count, data = now.difference(older)
+    assert start > 0 and count == len(data) <= 10
+
+
+def test_a_register_that_is_used_on_every_line():
+    """Where it is written and read is found without going over the function for each line."""
+    head, _, end = TEXT.partition("ret;")
+
+    def text(count):
+        return head + "add.s32 %r2, %r2, %r1;\n" * count + "ret;" + end
+
+    def work(count):
+        document = Document(text(count), "k.ptx")
+        document.meaning(document.text.index("%r2"))
+        return calls(lambda: hover(document, document.text.index("%r2") + 1))
+
+    assert work(4000) < 5 * work(1000)
+    shown, _ = hover(Document(text(50), "k.ptx"), text(50).index("%r2") + 1)
+    assert "written on lines" in shown and " \u2026" in shown and "live within lines" in shown
