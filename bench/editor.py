@@ -1,20 +1,18 @@
 """How long the language server takes after a keystroke in a file of 20,000 lines: `python -m bench.editor`.
 
 A client types in the middle of the file and asks at once, as an editor does. Milliseconds from the change being sent:
-the median, and the longest, of the answers to each request, and of what is published (the server first waits until the
-text rests).
+the median, and the longest, of the answers to each request, and of what is published. Hints and code actions come with
+all findings, which wait until the text rests; formatting lays out the whole text.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import statistics
 import sys
 import time
 from typing import Any
-
-from lsprotocol import types as lsp
-from pygls.lsp.client import LanguageClient
 
 from .kernels import megabyte
 
@@ -39,59 +37,113 @@ def many_functions() -> str:
     return text[:end]
 
 
-class Client(LanguageClient):  # type: ignore[misc]
-    """Notes when findings are published."""
+class Client:
+    """Speaks to a server over its pipes, and decodes only the JSON: what a client makes of it does not count."""
 
-    def __init__(self) -> None:
-        super().__init__("bench", "1")
+    def __init__(self, server: asyncio.subprocess.Process) -> None:
+        assert server.stdin is not None and server.stdout is not None
+        self._input, self._output = server.stdin, server.stdout
+        self._number = 0
+        self._waiting: dict[int, asyncio.Future[tuple[float, Any]]] = {}
+        #: When findings were published, by the version of the text.
         self.times: dict[int, list[float]] = {}
-        self.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(lambda params: self._published(params))
 
-    def _published(self, params: lsp.PublishDiagnosticsParams) -> None:
-        self.times.setdefault(params.version or 0, []).append(time.perf_counter())
+    async def read(self) -> None:
+        """Note what comes, and when, until the server ends."""
+        while head := await self._output.readline():
+            length = 0
+            while head.strip():
+                name, _, value = head.decode().partition(":")
+                length = int(value) if name.lower() == "content-length" else length
+                head = await self._output.readline()
+            body = await self._output.readexactly(length)
+            at = time.perf_counter()
+            message = json.loads(body)
+            if message.get("method") == "textDocument/publishDiagnostics":
+                self.times.setdefault(message["params"].get("version") or 0, []).append(at)
+            elif "method" not in message:
+                if "error" in message:
+                    raise RuntimeError(message["error"])
+                self._waiting.pop(message["id"]).set_result((at, message["result"]))
+
+    def tell(self, method: str, **params: Any) -> None:
+        self._send({"jsonrpc": "2.0", "method": method, "params": params})
+
+    async def ask(self, method: str, **params: Any) -> tuple[float, Any]:
+        """When the answer came, and the answer."""
+        self._number += 1
+        answer = self._waiting[self._number] = asyncio.get_running_loop().create_future()
+        self._send({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
+        return await answer
+
+    def _send(self, message: dict[str, Any]) -> None:
+        body = json.dumps(message).encode()
+        self._input.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+
+
+def requests(text: str, line: int, register: dict[str, int]) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Methods and parameters by what they are called here. line: the edited one; register: where one is named in it."""
+    around = {"start": {"line": line - 30, "character": 0}, "end": {"line": line + 30, "character": 0}}
+    layout = {"options": {"tabSize": 4, "insertSpaces": False}}
+    found: dict[str, tuple[str, dict[str, Any]]] = {
+        "hover": ("hover", {"position": register}),
+        "completion": ("completion", {}),
+        "definition": ("definition", {"position": register}),
+        "references": ("references", {"position": register, "context": {"includeDeclaration": True}}),
+        "words of 60 lines": ("semanticTokens/range", {"range": around}),
+        "words that changed": ("semanticTokens/full/delta", {"previousResultId": "1"}),
+        "folding": ("foldingRange", {}),
+        "outline": ("documentSymbol", {}),
+        "hints of 60 lines": ("inlayHint", {"range": around}),
+        "code actions": ("codeAction", {"range": around, "context": {"diagnostics": []}}),
+        "formatting": ("formatting", layout),
+    }
+    return {name: (f"textDocument/{method}", params) for name, (method, params) in found.items()}
 
 
 async def measure(text: str) -> dict[str, list[float]]:
-    client: Any = Client()
-    await client.start_io(sys.executable, "-m", "ptxtools", "lint", "--lsp")
-    await client.initialize_async(lsp.InitializeParams(lsp.ClientCapabilities(), root_uri=None, process_id=None))
-    client.initialized(lsp.InitializedParams())
-    client.text_document_did_open(lsp.DidOpenTextDocumentParams(lsp.TextDocumentItem(URI, "ptx", 1, text)))
-    this = lsp.TextDocumentIdentifier(URI)
+    command = (sys.executable, "-m", "ptxtools", "lint", "--lsp")
+    pipe = asyncio.subprocess.PIPE
+    server = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, limit=1 << 26)
+    client = Client(server)
+    reading = asyncio.create_task(client.read())
+    await client.ask("initialize", capabilities={}, processId=None, rootUri=None)
+    client.tell("initialized")
+    client.tell("textDocument/didOpen", textDocument={"uri": URI, "languageId": "ptx", "version": 1, "text": text})
     line = text.count("\n", 0, text.index(";\n", len(text) // 2))
     words = text.split("\n")[line]
-    column, register = words.index(";"), lsp.Position(line, words.index("%") + 1)
+    column, register = words.index(";"), {"line": line, "character": words.index("%") + 1}
+    this = {"uri": URI}
+    _, coloured = await client.ask("textDocument/semanticTokens/full", textDocument=this)
+    await asyncio.sleep(3)
     found: dict[str, list[float]] = {}
-    requests = {
-        "hover": lambda at: client.text_document_hover_async(lsp.HoverParams(this, register)),
-        "completion": lambda at: client.text_document_completion_async(lsp.CompletionParams(this, at)),
-        "definition": lambda at: client.text_document_definition_async(lsp.DefinitionParams(this, register)),
-        "words of 60 lines": lambda at: client.text_document_semantic_tokens_range_async(
-            lsp.SemanticTokensRangeParams(this, lsp.Range(lsp.Position(line - 30, 0), lsp.Position(line + 30, 0)))
-        ),
-        "folding": lambda at: client.text_document_folding_range_async(lsp.FoldingRangeParams(this)),
-        "outline": lambda at: client.text_document_document_symbol_async(lsp.DocumentSymbolParams(this)),
-    }
-    await asyncio.sleep(5)
     version = 1
-    for name, ask in requests.items():
+    for name, (method, params) in requests(text, line, register).items():
         for _ in range(STROKES):
             version += 1
-            place = lsp.Position(line, column)
-            change = lsp.TextDocumentContentChangePartial(lsp.Range(place, place), "1" if version % 2 else " ")
-            begin = time.perf_counter()
-            known = lsp.VersionedTextDocumentIdentifier(version, URI)
-            client.text_document_did_change(lsp.DidChangeTextDocumentParams(known, [change]))
-            await ask(lsp.Position(line, column + 1))
-            found.setdefault(name, []).append(time.perf_counter() - begin)
+            place = {"line": line, "character": column}
             column += 1
+            if "previousResultId" in params:
+                params["previousResultId"] = coloured["resultId"]
+            whole = {"textDocument": this, "position": {"line": line, "character": column}} | params
+            change = {"range": {"start": place, "end": place}, "text": " "}
+            begin = time.perf_counter()
+            known = {"uri": URI, "version": version}
+            client.tell("textDocument/didChange", textDocument=known, contentChanges=[change])
+            at, answer = await client.ask(method, **whole)
+            if "previousResultId" in params:
+                coloured = answer
+            found.setdefault(name, []).append(at - begin)
             if version % 4 == 0:
-                await asyncio.sleep(3)
-                for what, at in zip(("errors", "everything"), client.times.get(version, []), strict=False):
-                    found.setdefault(what, []).append(at - begin)
-    await client.shutdown_async(None)
-    client.exit(None)
-    await client.stop()
+                await asyncio.sleep(2)
+                times = client.times.get(version, [])
+                if times:
+                    found.setdefault("first findings", []).append(times[0] - begin)
+                    found.setdefault("all findings", []).append(times[-1] - begin)
+    await client.ask("shutdown")
+    client.tell("exit")
+    await server.wait()
+    await reading
     return found
 
 

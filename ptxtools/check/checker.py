@@ -22,15 +22,16 @@ def check(
     *,
     target: str | None = None,
     version: tuple[int, int] | None = None,
+    within: Function | None = None,
 ) -> list[Diagnostic]:
     """The reasons why `module` is invalid PTX for its version and target, sorted by position; as warnings, what ptxas
     accepts although the manual does not have it.
 
-    target, version: check as if the module declared these.
+    target, version: check as if the module declared these. within: look into the body of this function only.
     """
     context = Context(module, target, version)
     with suppress(Enough):
-        _walk(context)
+        _walk(context, within)
     return sorted([*context.diagnostics, *context.tolerated], key=lambda d: d.span)
 
 
@@ -48,7 +49,7 @@ def gather(module: Module) -> list[Gathered]:
     return context.gathered
 
 
-def _walk(context: Context) -> None:
+def _walk(context: Context, within: Function | None = None) -> None:
     module = context.module
     check_headers(context)
     scope = Scope()
@@ -57,7 +58,7 @@ def _walk(context: Context) -> None:
     last: Item | None = None
     for item in module.items:
         if isinstance(item, Function):
-            _function(context, item, scope, bodies)
+            _function(context, item, scope, bodies, inside=within is None or item is within)
         elif isinstance(item, Variable):
             if not same_declarator(last, item):
                 check_variable(context, item, scope, in_function=False)
@@ -88,7 +89,8 @@ def _walk(context: Context) -> None:
     check_undefined(context)
 
 
-def _function(context: Context, function: Function, scope: Scope, bodies: BodyChecker) -> None:
+def _function(context: Context, function: Function, scope: Scope, bodies: BodyChecker, *, inside: bool) -> None:
+    """inside: look into its body."""
     check_function_header(context, function)
     if function.directives:
         from .directives import check_directives
@@ -116,7 +118,7 @@ def _function(context: Context, function: Function, scope: Scope, bodies: BodyCh
             if names.declare(variable.name, variable) is not None and variable.name != "_":
                 message = f"parameter '{variable.name}' is declared twice"
                 context.report(codes.REDECLARED, message, variable.name_span, section="7.1")
-    if function.body is not None:
+    if function.body is not None and inside:
         outside = set(context.ill_typed)
         bodies.check(function, names)
         context.ill_typed = outside

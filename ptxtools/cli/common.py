@@ -101,7 +101,8 @@ def run_command(command: click.Command, name: str, arguments: Sequence[str] | No
     _prepare_streams()
     status = exit_status(command, name, arguments)
     try:
-        sys.stdout.flush()
+        if not sys.stdout.closed:  # the language server closes it
+            sys.stdout.flush()
     except BrokenPipeError:
         _discard_output()
     except OSError as error:

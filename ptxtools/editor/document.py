@@ -30,11 +30,16 @@ class Document:
         self.text, self.name = text, name
         self.module, self.syntax = parsed or parse(text, name)
         self._names: dict[int, Names] = {}
+        #: Whether it comes of an earlier one, by an edit inside a function.
+        self.in_place = False
         self._begins: dict[int, list[int]] = {}
 
     def edited(self, text: str) -> Document:
         """The document of another text. Only what differs is read, if that can be: then this document is used up."""
-        return Document(text, self.name, parse_edited(ParseResult(self.module, self.syntax), text))
+        parsed = parse_edited(ParseResult(self.module, self.syntax), text)
+        document = Document(text, self.name, parsed)
+        document.in_place = parsed is not None
+        return document
 
     @cached_property
     def findings(self) -> list[Diagnostic]:

@@ -31,7 +31,11 @@ class Positions:
         return Position(line, len(self._encoded(self.text[start:offset])) // self._width)
 
     def range(self, span: Span) -> Range:
-        return Range(self.position(span[0]), self.position(span[1]))
+        start, end = self.position(span[0]), span[1]
+        first = self._starts[start.line]
+        if self._plain and span[0] <= end <= len(self.text) and self.text.find("\n", first, end) < 0:
+            return Range(start, Position(start.line, end - first))
+        return Range(start, self.position(end))
 
     def offset(self, position: Position) -> int:
         """A position beyond the end of its line, or of the text, is that end."""

@@ -10,6 +10,7 @@ import asyncio
 import gc
 from typing import Any
 
+from attrs import validators
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
@@ -23,6 +24,8 @@ from . import answers
 from .state import State
 from .words import NAMES, Coloured, Row, encoded
 
+#: Seconds for the answers to requests that come with a change.
+_SOON = 0.01
 #: Seconds without a change before findings are worked out.
 _PAUSE = 0.1
 #: Objects that are made between two runs of Python's collector: each walks the trees of all open texts.
@@ -108,9 +111,16 @@ def make_server(version: str) -> Server:
 
 
 async def _changed(server: Server, params: Any) -> None:
-    """Publish findings once the text rests: errors as soon as they are known, then everything."""
+    """Publish findings: what is known of the function that was edited; and, once the text rests, the errors of the
+    whole text, then everything."""
     uri = params.text_document.uri
     state = server.state(uri)
+    await asyncio.sleep(_SOON)
+    if not server.is_newest(uri, state):
+        return
+    soon = state.soon() if state.found is None else None
+    if soon is not None:
+        _publish(server, uri, state, soon)
     await asyncio.sleep(_PAUSE)
     if not server.is_newest(uri, state) or state.begun:
         return
@@ -118,11 +128,17 @@ async def _changed(server: Server, params: Any) -> None:
     async for result in state.results():
         if not server.is_newest(uri, state):
             return
-        shown = [_diagnostic(state, d) for d in result.findings]
-        if shown != state.shown:
-            state.shown = shown
-            version = server.workspace.get_text_document(uri).version
-            server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, shown, version))
+        state.found = result.findings if result.complete else state.with_warnings(result.findings)
+        _publish(server, uri, state, state.found)
+
+
+def _publish(server: Server, uri: str, state: State, findings: list[Diagnostic]) -> None:
+    """Publish findings, unless they are shown."""
+    shown = [_diagnostic(state, d) for d in findings]
+    if shown != state.shown:
+        state.shown = shown
+        version = server.workspace.get_text_document(uri).version
+        server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, shown, version))
 
 
 def _closed(server: Server, params: lsp.DidCloseTextDocumentParams) -> None:
@@ -206,12 +222,13 @@ def _outline(server: Server, params: lsp.DocumentSymbolParams) -> list[lsp.Docum
 
     def symbol(entry: answers.Entry) -> lsp.DocumentSymbol:
         whole = (min(entry.span[0], entry.name_span[0]), max(entry.span[1], entry.name_span[1]))
-        return lsp.DocumentSymbol(
-            entry.name, _SYMBOLS[entry.kind], state.places.range(whole), state.places.range(entry.name_span),
-            f".{entry.kind}", children=[symbol(child) for child in entry.children],
-        )  # fmt: skip
+        area = state.places.range(whole)
+        name = area if whole == entry.name_span else state.places.range(entry.name_span)
+        children = [symbol(child) for child in entry.children]
+        return lsp.DocumentSymbol(entry.name, _SYMBOLS[entry.kind], area, name, f".{entry.kind}", children=children)
 
-    return [symbol(entry) for entry in answers.outline(state.document)]
+    with validators.disabled():  # positions are valid, and there are many
+        return [symbol(entry) for entry in answers.outline(state.document)]
 
 
 def _folding(server: Server, params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange]:

@@ -73,6 +73,14 @@ def findings_in_turn(
     return errors, everything
 
 
+def errors_within(module: Module, syntax: Sequence[Diagnostic], function: Function) -> list[Diagnostic]:
+    """The `syntax` errors, and of `check`'s findings those in one function, without fixes of the header."""
+    with CollectorOff():
+        found = check(module, within=function)
+    start, end = function.span
+    return _finished(module, syntax, [d for d in found if start <= d.span[0] < end], declared=False)
+
+
 def _finished(
     module: Module,
     syntax: Sequence[Diagnostic],

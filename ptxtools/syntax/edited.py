@@ -41,7 +41,7 @@ def parse_edited(before: ParseResult, text: str) -> ParseResult | None:
     module, source = before.module, before.module.source
     if source is None or module.unnamed or not text.isascii() or not source.text.isascii():
         return None
-    first, last = _edit(source.text, text)
+    first, last = edit_of(source.text, text)
     moved = len(text) - len(source.text)
     function, scopes = _around(module, first, last)
     if function is None:
@@ -68,14 +68,14 @@ def parse_edited(before: ParseResult, text: str) -> ParseResult | None:
     module.source = fresh
     unread = {at + moved * (at >= end): names for at, names in module.unread.items() if not start <= at < end}
     module.unread = unread | reader.module.unread
-    found = [*(_moved(d, moved * (d.span[0] >= end), fresh) for d in kept), *reader.diagnostics]
+    found = [*(moved_finding(d, moved * (d.span[0] >= end), fresh) for d in kept), *reader.diagnostics]
     return ParseResult(module, sorted(found, key=lambda d: d.span))
 
 
 # --- where ------------------------------------------------------------------------------------------------------------
 
 
-def _edit(old: str, new: str) -> Span:
+def edit_of(old: str, new: str) -> Span:
     """The span of the old text that the new one has something else for."""
     most = min(len(old), len(new))
     first = _common(most, lambda a, b: old[a:b] == new[a:b])
@@ -218,7 +218,7 @@ def _move(node: Any, by: int) -> None:
             _move(value, by)
 
 
-def _moved(d: Diagnostic, by: int, source: Source) -> Diagnostic:
+def moved_finding(d: Diagnostic, by: int, source: Source) -> Diagnostic:
     """A fault in the new text."""
     fix = d.fix and replace(d.fix, span=(d.fix.span[0] + by, d.fix.span[1] + by))
     return replace(d, span=(d.span[0] + by, d.span[1] + by), source=source, fix=fix)

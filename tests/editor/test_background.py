@@ -10,6 +10,7 @@ from ptxtools.editor import background
 from ptxtools.editor.answers import hover
 from ptxtools.editor.document import Document
 from ptxtools.editor.positions import Positions
+from ptxtools.editor.state import State, is_warning
 from ptxtools.editor.words import Coloured, Words, encoded
 from tests.work import calls
 
@@ -140,3 +141,57 @@ def test_a_register_that_is_used_on_every_line():
     assert work(4000) < 5 * work(1000)
     shown, _ = hover(Document(text(50), "k.ptx"), text(50).index("%r2") + 1)
     assert "written on lines" in shown and " \u2026" in shown and "live within lines" in shown
+
+
+def test_errors_of_an_edited_function_are_known_at_once():
+    """After any edits inside of functions: those of the whole text, though only one body is looked at."""
+    body = TEXT[TEXT.index(".entry") :]
+    start = TEXT.replace("%r9", "%r1") + "".join(body.replace("k()", f"k{n}()") for n in range(3))
+    numbers = random.Random(3)
+
+    async def run():
+        state = State(start, "file:///k.ptx", "utf-16")
+        state.found = state.document.findings
+        known = skipped = wrong = 0
+        for _ in range(150):
+            places = [n for n in range(len(state.text)) if state.text.startswith(("%r", "ret", "40", ";"), n)]
+            place = numbers.choice(places)
+            word = numbers.choice(
+                ["%r1", "%r2, ", "7", "", "\n    mov.b32 %r1, %r8;\n    ", "add.f16 ", "ret", ";", " "]
+            )
+            text = state.text[:place] + word + state.text[place + numbers.choice((0, 0, 2)) :]
+            state = State(text, "file:///k.ptx", "utf-16", state)
+            if numbers.random() < 0.3:
+                skipped += 1
+                continue  # the next change comes before anything is known
+            soon = state.soon()
+            if soon is None:
+                state.found = Document(text, "/k.ptx").findings
+                continue
+            known += 1
+            errors = [(d.code, d.message, d.span, d.line) for d in soon if not is_warning(d)]
+            fresh = [d for d in Document(text, "/k.ptx").findings if not is_warning(d)]
+            wrong += bool(fresh)
+            assert sorted(errors) == sorted((d.code, d.message, d.span, d.line) for d in fresh), text
+        return known, skipped, wrong
+
+    known, skipped, wrong = asyncio.run(run())
+    assert known > 50 and skipped > 20 and wrong > 30
+
+
+def test_only_the_edited_function_is_looked_at():
+    """A change costs the same in a file of many functions, but for the walk over their heads."""
+    body = TEXT[TEXT.index(".entry") :].replace("ret;", "add.s32 %r2, %r2, %r1;\n" * 200 + "ret;")
+
+    def work(count):
+        async def run():
+            text = TEXT + "".join(body.replace("k()", f"k{n}()") for n in range(count))
+            state = State(text, "file:///k.ptx", "utf-16")
+            state.found = []
+            state = State(text.replace("%r9", "%r8", 1), "file:///k.ptx", "utf-16", state)
+            return calls(state.soon), [d.code for d in state.found]
+
+        return asyncio.run(run())
+
+    (few, found), (many, others) = work(2), work(20)
+    assert found == others == ["PTX201"] and many < 4 * few
