@@ -167,3 +167,41 @@ WIDE = ".global .align 16 .b32 t[64];"
 ])  # fmt: skip
 def test_loads_that_could_be_one(body, extra, codes):
     assert found(body, extra=extra) == codes
+
+
+def _carrying(count, step="fma.rn.f32 {0}, {1}, {2}, {0};", type=".f32"):
+    """A loop that carries registers."""
+    names = [f"%c{n}" for n in range(count)]
+    lines = [
+        f".reg {type} %c<{count}>; .reg .f32 %z;",
+        *(f"mov{'.b64' if type == '.b64' else '.b32'} {n}, 1;" for n in names),
+        "L:",
+    ]
+    lines += [step.format(n, names[(i + 1) % count], names[(i + 2) % count]) for i, n in enumerate(names)]
+    return "\n".join([*lines, "setp.lt.u32 %p1, %r1, %r2;", "@%p1 bra L;"])
+
+
+@rows(("body", "directives", "codes"), [
+    (_carrying(33), ".maxnreg 32", ["PTX720"]),  # what ptxas 13.0 spills
+    (_carrying(32), ".maxnreg 32", []),
+    (_carrying(33), "", []),
+    (_carrying(24), ".maxnreg 8", []),  # ptxas goes no lower than 24
+    (_carrying(25), ".maxnreg 8", ["PTX720"]),
+    (_carrying(65), ".maxntid 1024", ["PTX720"]),
+    (_carrying(64), ".maxntid 1024", []),
+    (_carrying(65), ".reqntid 512, 1, 1 .minnctapersm 2", ["PTX720"]),
+    (_carrying(65), ".maxntid 512", []),
+    (_carrying(33, "mad.lo.u64 {0}, {1}, {2}, {0};", ".b64"), ".maxntid 1024", ["PTX720"]),
+    (_carrying(32, "mad.lo.u64 {0}, {1}, {2}, {0};", ".b64"), ".maxntid 1024", []),
+    (_carrying(65, "add.u32 {0}, {0}, 4;", ".b32"), ".maxntid 1024", []),  # counters: one is enough
+])  # fmt: skip
+def test_loops_that_carry_more_than_the_registers_hold(body, directives, codes):
+    assert [code for code in found(body, directives=directives) if code == "PTX720"] == codes
+
+
+def test_what_a_round_writes_before_it_reads_is_not_carried():
+    lines = _carrying(65).split("\n")
+    place = lines.index("L:") + 1
+    lines[place:place] = ["mov.b32 %c9, 0;"]
+    body = "\n".join(lines)
+    assert "PTX720" not in found(body, directives=".maxntid 1024")
