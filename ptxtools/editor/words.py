@@ -128,11 +128,13 @@ class Coloured:
             if row is None:
                 words = Words(before, opcode)
                 data = tuple(encoded(list(words.of(line)), Positions(line, encoding)))
-                row = known[line, before, opcode] = Row(data, sum(data[::_FIVE]), words.before, words.opcode)
-            if row.data:
-                self.rows.append((number + row.data[0] - last, row.data[1:]))
-                last = number + row.last
-            before, opcode, number = row.before, row.opcode, number + count
+                end = sum(data[::_FIVE])
+                row = known[line, before, opcode] = Row(data[:1], data[1:], end, words.before, words.opcode)
+            first, others, end, before, opcode = row
+            if first:
+                self.rows.append((number + first[0] - last, others))
+                last = number + end
+            number += count
 
     def numbers(self, begin: int = 0, end: int | None = None) -> list[int]:
         """The encoding of some rows."""
@@ -153,10 +155,11 @@ class Coloured:
 
 
 class Row(NamedTuple):
-    """Lines that were read. data: from the first of them on; last: the line of the last word; before, opcode: the state
-    of `Words` behind them."""
+    """Lines that were read. first, others: their numbers, from the first line on; last: the line of the last word;
+    before, opcode: the state of `Words` behind them."""
 
-    data: tuple[int, ...]
+    first: tuple[int, ...]
+    others: tuple[int, ...]
     last: int
     before: str
     opcode: bool
