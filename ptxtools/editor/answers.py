@@ -200,17 +200,13 @@ def _names(names: Names | None) -> Iterator[Item]:
 # --- structure --------------------------------------------------------------------------------------------------------
 
 
-def outline(document: Document) -> list[Entry]:
-    """Functions with their parameters and labels, and the module's variables."""
-    found = []
-    for item in document.module.items:
-        if isinstance(item, Function):
-            parts = [Entry(v.name, "parameter", v.span, v.name_span) for v in item.params]
-            parts += [Entry(label.name, "label", label.span, label.span) for label in labels_of(item)]
-            found.append(Entry(item.name, item.kind, item.span, item.name_span, tuple(parts)))
-        elif isinstance(item, Variable):
-            found.append(Entry(item.name, "variable", item.span, item.name_span))
-    return found
+def outline(item: Function | Variable) -> Entry:
+    """A variable, or a function with its parameters and labels."""
+    if isinstance(item, Variable):
+        return Entry(item.name, "variable", item.span, item.name_span)
+    parts = [Entry(v.name, "parameter", v.span, v.name_span) for v in item.params]
+    parts += [Entry(label.name, "label", label.span, label.span) for label in labels_of(item)]
+    return Entry(item.name, item.kind, item.span, item.name_span, tuple(parts))
 
 
 def folds(document: Document) -> list[Span]:

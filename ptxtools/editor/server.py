@@ -10,7 +10,6 @@ import asyncio
 import gc
 from typing import Any
 
-from attrs import validators
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
@@ -21,6 +20,7 @@ from ptxtools.pages import describe
 from ptxtools.syntax.reformat import reformat
 
 from . import answers
+from .outline import Outline
 from .state import State
 from .words import NAMES, Coloured, Row, encoded
 
@@ -44,13 +44,6 @@ _ITEMS = {
     "function": lsp.CompletionItemKind.Function,
     "special": lsp.CompletionItemKind.Constant,
 }
-_SYMBOLS = {
-    "entry": lsp.SymbolKind.Function,
-    "func": lsp.SymbolKind.Function,
-    "variable": lsp.SymbolKind.Variable,
-    "parameter": lsp.SymbolKind.Field,
-    "label": lsp.SymbolKind.Key,
-}
 _LEGEND = lsp.SemanticTokensLegend(token_types=NAMES, token_modifiers=[])
 
 
@@ -62,6 +55,7 @@ class Server(LanguageServer):
         self._states: dict[str, State] = {}
         self._rows: dict[tuple[str, str, bool], Row] = {}
         self._told: dict[str, tuple[str, Coloured]] = {}
+        self.outline = Outline()
 
     def state(self, uri: str) -> State:
         text = self.workspace.get_text_document(uri).source
@@ -219,16 +213,7 @@ def _completion(server: Server, params: lsp.CompletionParams) -> list[lsp.Comple
 
 def _outline(server: Server, params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
     state = server.state(params.text_document.uri)
-
-    def symbol(entry: answers.Entry) -> lsp.DocumentSymbol:
-        whole = (min(entry.span[0], entry.name_span[0]), max(entry.span[1], entry.name_span[1]))
-        area = state.places.range(whole)
-        name = area if whole == entry.name_span else state.places.range(entry.name_span)
-        children = [symbol(child) for child in entry.children]
-        return lsp.DocumentSymbol(entry.name, _SYMBOLS[entry.kind], area, name, f".{entry.kind}", children=children)
-
-    with validators.disabled():  # positions are valid, and there are many
-        return [symbol(entry) for entry in answers.outline(state.document)]
+    return server.outline.of(state.document, state.places)
 
 
 def _folding(server: Server, params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange]:

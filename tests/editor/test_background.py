@@ -9,6 +9,7 @@ import pytest
 from ptxtools.editor import background
 from ptxtools.editor.answers import hover
 from ptxtools.editor.document import Document
+from ptxtools.editor.outline import Outline
 from ptxtools.editor.positions import Positions
 from ptxtools.editor.state import State, is_warning
 from ptxtools.editor.words import Coloured, Words, encoded
@@ -195,3 +196,14 @@ def test_only_the_edited_function_is_looked_at():
 
     (few, found), (many, others) = work(2), work(20)
     assert found == others == ["PTX201"] and many < 4 * few
+
+
+def test_an_outline_after_changes_is_that_of_the_whole_text():
+    start = ".global .b32 a, b;\n".join([TEXT[: TEXT.index(".entry")], TEXT[TEXT.index(".entry") :]])
+    kept = Outline()
+    texts = [start, *(start.replace("ret;", f"{label}: ret;") for label in "LM"), start.replace(".entry", "\n.entry")]
+    for text in [*texts, start.replace(" a, b", " a, a"), start.replace("k()", "k(.param .b32 p)"), start]:
+        document, places = Document(text, "k.ptx"), Positions(text, "utf-16")
+        shown = kept.of(document, places)
+        assert shown == Outline().of(document, places)
+        assert [symbol.name for symbol in shown] == ["a", text[text.index(".b32 a, ") + 8], "k"]
