@@ -395,13 +395,18 @@ class LogEntry(NamedTuple):
 
 class MeetingFilter(NamedTuple):
     """The payload of an event where lanes meet. guard, turned: as of an access; rule: `machine.filters.WHOLE` and so
-    on; members: slot of the member masks, where the rule asks for them; counts: of the thread counts."""
+    on; members: slot of the member masks, where the rule asks for them; counts: of the thread counts; mbarrier: of an
+    mbarrier's address, to which imm is added; narrow: it has 32 bits; space: as of an access."""
 
     guard: Slot
     turned: int
     rule: int
     members: Slot
     counts: Slot
+    mbarrier: Slot = NO_SLOT
+    imm: Long = Long(0)
+    narrow: bool = False
+    space: int = 0
 
 
 Payload = WgmmaProduct | WgmmaWait | TextureFetch | AccessFilter | MeetingFilter | LineGate | LogEntry
