@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from ptxtools.isa.descriptors import DescriptorError
-from ptxtools.machine.claims import Span, chunks, mask_of
+from ptxtools.machine.claims import Span, mask_of
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.products import Numbers
 from ptxtools.machine.residents import Cta
@@ -92,7 +92,7 @@ def _scale_span(call: Call, cta: Cta, address: int, count: int, first: int) -> S
 
 
 def _matrix_spans(cta: Cta, d: shared.Descriptor, t: str, mn: int, k: int, mn_major: bool) -> list[Span]:
-    return chunks(cta, shared.chunks_of(d, mn, k, BITS[t], mn_major=mn_major))
+    return [shared.span_of(cta, d, mn, k, BITS[t], mn_major=mn_major)]
 
 
 # --- the product ------------------------------------------------------------------------------------------------------
