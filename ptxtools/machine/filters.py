@@ -32,8 +32,9 @@ SPACES = ("global", "shared", "local")
 #: masks of those that come (the last source) have all threads of the warp; COUNTED: thread counts (source 1) are
 #: multiples of 32, and not more than the CTA has threads, in whole warps; UNIFORM: all lanes that are there come, or
 #: none. In any case it does where no lane comes, and where that is NOBODY nowhere else. COMES: threads that come to
-#: barriers of the whole CTA are counted; with the last one another epoch begins (`Bounds.owners`).
-ALWAYS, WHOLE, NAMED, COUNTED, UNIFORM, NOBODY, COMES = 0, 1, 2, 4, 8, 16, 32
+#: barriers of the whole CTA are counted; with the last one another epoch begins (`Bounds.owners`). INITIALISED: source
+#: 0 is the address of one mbarrier of the own CTA, which is initialised.
+ALWAYS, WHOLE, NAMED, COUNTED, UNIFORM, NOBODY, COMES, INITIALISED = 0, 1, 2, 4, 8, 16, 32, 64
 
 
 @dataclass(frozen=True, slots=True)

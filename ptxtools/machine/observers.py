@@ -386,12 +386,14 @@ def interests_of(observers: Iterable[object], program: Program, device: Any) -> 
 
 class Doubt(Exception):  # noqa: N818 - no error: nobody but `sim.trial` sees it
     """An observer that only looks whether there is anything to look for has seen something. A class of observers that
-    has such a first look says with a static method `trial(program)` whether it is worth while."""
+    has such a first look says with a static method `trial(program)` whether it is worth while: True, False where it is
+    not possible, None where there is nothing to look for."""
 
 
 def wants_trial(classes: Iterable[type], program: Program) -> bool:
-    """Whether any class of observers has a first look at a program."""
-    return any(one.trial(program) for one in classes if hasattr(one, "trial"))
+    """Whether any class of observers has a first look at a program, and none needs more."""
+    says = [one.trial(program) for one in classes if hasattr(one, "trial")]
+    return True in says and False not in says
 
 
 def touches(events: Iterable[str], program: Program) -> bool:

@@ -23,6 +23,10 @@ from .launch import Dim3, Launch
 #: Bytes before the marks of a CTA's shared memory, for each warp the group that its copies belong to; how many groups
 #: of a warp can be in flight.
 MARKS_HEAD, MARKED_GROUPS = 64, 7
+#: Words before those that say who has touched a CTA's shared memory: how many threads have come to the present
+#: barrier, and how many the whole CTA has passed, its epoch. A word: the epoch above `EPOCH_SHIFT`, then who: 0:
+#: nobody; a thread + 1 that has read; or `WRITTEN_SHARED` and one that has written; `SEVERAL_SHARED` have read.
+OWNERS_HEAD, EPOCH_SHIFT, WRITTEN_SHARED, SEVERAL_SHARED = 16, 12, 1 << 11, (1 << 11) - 1
 #: Nanoseconds after which late work completes when nobody waits for it. Warps that poll come to this time; a try_wait
 #: waits longer than this by default, and a worker that has nothing else to do jumps there.
 LATENESS = 400_000
@@ -44,6 +48,7 @@ class Cta:
     ended: bool = False
     flags: Any = None  # for an observer that keeps some (`filters.Bounds`): an array, one for each byte of `shared`
     marks: Any = None  # likewise of what copies write (`filters.Bounds.marks`), `MARKS_HEAD` bytes before them
+    owners: Any = None  # likewise of who has touched what (`filters.Bounds.owners`), `OWNERS_HEAD` words before them
 
     @property
     def window(self) -> int:

@@ -65,11 +65,12 @@ class AsyncCheck:
         return matters
 
     @staticmethod
-    def trial(program: Program) -> bool:
-        """Whether a grid is first looked at with copies that complete at once."""
+    def trial(program: Program) -> bool | None:
+        """Whether a grid is first looked at with copies that complete at once; None: nothing is asynchronous."""
         from .async_trial import possible
 
-        return possible(program)
+        works = any(op.kind in ISSUES for op in program.operations())
+        return possible(program) if works else None
 
     def passing(self, op: Op) -> int | None:
         """Registers matter to the lanes that run an instruction."""

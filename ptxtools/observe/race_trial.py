@@ -20,19 +20,33 @@ from ptxtools.program.operations import ADDRESSED, EVENT, LATE_COPIES, OPERATION
 from .race_accesses import commuting
 from .race_grids import action_of, lets_begin
 from .race_shadow import WORD
+from .race_trial_tensor import TensorTrial
 from .race_verdict import useful_atomics
 from .racecheck import RaceCheck
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ptxtools.machine.claims import Claim
     from ptxtools.machine.events import View
     from ptxtools.machine.launch import Launch
     from ptxtools.machine.observers import Access, Array
+    from ptxtools.machine.residents import Cta
     from ptxtools.program.program import Op, Program
     from ptxtools.sim.device import Grid
 
     from .session import Session
 
 
+#: Operations of tensor cores, and on mbarriers, that are looked at one by one.
+_TENSOR = frozenset(
+    {"wgmma.mma_async", "wgmma.commit_group", "wgmma.wait_group"}
+    | {f"tcgen05.{name}" for name in ("alloc", "dealloc", "relinquish_alloc_permit", "ld", "st", "wait", "mma", "cp",
+                                      "shift", "commit")}
+)  # fmt: skip
+_MBARRIERS = frozenset(
+    {"init", "inval", "arrive", "test_wait.state", "test_wait.parity", "try_wait.state", "try_wait.parity"}
+)
 #: More than there are commuting operations.
 _SORTS = 10
 
@@ -40,7 +54,7 @@ _SORTS = 10
 def possible(program: Program) -> bool:
     """Whether it is worth while: all accesses are weak, or atomics of integers whose order matters to nobody, and all
     barriers are for the whole CTA."""
-    return not program.clustered and all(map(_plain, program.operations())) and _in_any_order(program)
+    return all(map(_plain, program.operations())) and _in_any_order(program)
 
 
 def _in_any_order(program: Program) -> bool:
@@ -64,6 +78,10 @@ def _plain(op: Op) -> bool:
     """Not what synchronises otherwise than by barriers of the CTA, what reaches memory without a look, or what leaves
     traces beside memory: so no operation that Python serves."""
     row = OPERATIONS[op.kind]
+    if op.kind in _TENSOR:
+        return True
+    if row.seen == "mbarrier":
+        return op.of(Action).name in _MBARRIERS and not (op.opcode is not None and op.opcode.has("relaxed"))
     served = row.runs == EVENT and not op.kind.startswith("observe.") and op.kind not in LATE_COPIES
     if served or row.seen == "cluster" or "mbarrier" in row.seen:
         return False
@@ -84,11 +102,23 @@ class RaceTrial(RaceCheck):
         if lets_begin(grid.program):
             raise Doubt  # the next grid has to know all accesses
         looks = [(op.space, op.of(Look).size) for op in grid.program.operations() if op.kind in ADDRESSED]
+        kinds = {op.kind for op in grid.program.operations()}
         self._global_piece = _piece(looks, "global")
         self.owners = _piece(looks, "shared")
+        if not kinds.isdisjoint(_TENSOR) or any(OPERATIONS[kind].seen == "mbarrier" for kind in kinds):
+            self.owners = self.owners or WORD
+            self._tensor = TensorTrial(grid.program, self.owners)
+        if not any(kind.startswith("tcgen05.") for kind in kinds):
+            vars(self).update(issued=None, completed=None)  # so that nothing is told of wgmma but `together`
         arena = session.device.arena
         self._memory = arena.base, arena.base + arena.used
         self._words: Array = np.zeros(arena.used // (self._global_piece or WORD) + 1, np.uint32)
+
+    @staticmethod
+    def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
+        """Which events of a program matter: all but those of local memory, and of warps at other work."""
+        judged = RaceCheck.concerned(program, device)
+        return lambda op: judged(op) and (op.kind != "observe.together" or _multiplies(op))
 
     def filter(self, launch: Launch) -> Bounds:
         """Local memory is a thread's own."""
@@ -101,7 +131,9 @@ class RaceTrial(RaceCheck):
         return Bounds(known, known, _odd, owners=(self._global_piece, self.owners), sort=_sort)
 
     def passing(self, op: Op) -> int | None:
-        """Of what orders threads only the barriers count."""
+        """Of what orders threads only the barriers count; mbarriers and products of warps are looked at."""
+        if op.kind == "observe.together" or (isinstance(op.detail, Meeting) and op.detail.what.startswith("mbarrier")):
+            return None
         return COMES if op.kind == "observe.arrive" and op.of(Meeting).what == "bar" else ALWAYS
 
     def access(self, at: View, access: Access) -> None:
@@ -112,13 +144,42 @@ class RaceTrial(RaceCheck):
         raise Doubt
 
     def arrive(self, at: View, what: str, lanes: Array) -> None:
-        raise Doubt
+        if not what.startswith("mbarrier"):
+            raise Doubt
+        self._tensor.arrive(at, what, lanes)
 
     def leave(self, at: View, what: str, lanes: Array) -> None:
         """No order is taken from it."""
+        if what.startswith("mbarrier") and "_wait" in what:
+            self._tensor.wait(at, what, lanes)
+
+    def together(self, at: View, lanes: Array) -> None:
+        """A warp multiplies."""
+        if _multiplies(at.op):
+            self._tensor.multiplies(at)
+
+    def issued(self, claim: Claim) -> None:
+        """Work of tensor cores begins."""
+        if claim.view.op.kind not in _TENSOR:
+            raise Doubt
+        self._tensor.issued(claim, -1 if OPERATIONS[claim.view.op.kind].warp else claim.lane)
+
+    def completed(self, claim: Claim) -> None:
+        """When it ends is no matter."""
+
+    def signalled(self, at: View, cta: Cta, offset: int) -> None:
+        """What tcgen05.commit has waited for is done."""
+        self._tensor.tell(at, cta, offset)
+
+    def transacted(self, at: View, cta: Cta, offset: int, size: int) -> None:
+        raise Doubt
 
     def fence(self, at: View, lanes: Array) -> None:
         """Nor from this."""
+
+
+def _multiplies(op: Op) -> bool:
+    return op.opcode is not None and op.opcode.name.startswith("wgmma.mma_async")
 
 
 def _odd(op: Op) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptxtools.diagnostics import TrapKind
-from ptxtools.machine.filters import ALWAYS, COUNTED, EVERYWHERE, NAMED, UNIFORM, WHOLE, Bounds
+from ptxtools.machine.filters import ALWAYS, COUNTED, EVERYWHERE, INITIALISED, NAMED, UNIFORM, WHOLE, Bounds
 from ptxtools.program.details import Action, Meeting
 from ptxtools.program.operations import OPERATIONS
 from ptxtools.program.program import LANES
@@ -58,6 +58,8 @@ class SyncCheck:
         self._transactions = mbarriers.Transactions(session)
         self._ground = Ground()  # of shared memory: where no mbarrier is
         self._thread_sync = thread_sync.ThreadSync(session, grid)
+        if not self._thread_sync.wanted:
+            vars(self)["tensor"] = None  # which then is no event to listen to
         self._arrives = any(op.kind == "bar" and op.of(Action).name == "arrive" for op in grid.program.operations())
 
     @staticmethod
@@ -89,6 +91,8 @@ class SyncCheck:
             what = op.detail.what
             if op.kind == "observe.arrive":
                 counted = COUNTED if op.src[1] is not None else ALWAYS
+                if what.startswith("mbarrier ") and not what.endswith((" init", " inval", "expect_tx")):
+                    return INITIALISED
                 return WHOLE | counted if what == "bar" and not self._arrives else None
             if op.kind == "observe.leave":
                 waits = what == "warp" or (what == "bar" and _aligned(op))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,15 +35,16 @@ class TensorCells:
             assert span.owner is not None
             cells = _cells(span.owner)
             part = cells[:, span.start : span.end]
-            rows = np.flatnonzero([span.lanes >> row & 1 for row in range(_LANES)])
-            if span.kind == "read":
+            rows = rows_of(span.lanes)
+            if span.kind == "read" and not (part if len(rows) == _LANES else part[rows]).all():
                 self._read(at, lane, span, part[rows], rows)
-            part[rows] = span.kind != "fresh"
+            if len(rows) == _LANES:
+                part[:] = span.kind != "fresh"
+            else:
+                part[rows] = span.kind != "fresh"
 
     def _read(self, at: View, lane: int, span: Span, part: Array, rows: Array) -> None:
         bad = np.argwhere(~part)
-        if not len(bad):
-            return
         row, column = int(rows[bad[0][0]]), span.start + int(bad[0][1])
         message = f"tensor memory of {span.owner} is read: nobody wrote column {column} of lane {row}"
         details = (f"{len(bad):,} of the {part.size:,} cells that it reads",)
@@ -50,6 +52,12 @@ class TensorCells:
             at, lane, _NAME, message, (at.op.where, "tensor"), details, kind="tensor-memory", space="tensor",
             address=row << 16 | column,
         )  # fmt: skip
+
+
+@cache
+def rows_of(lanes: int) -> Array:
+    """Numbers of the lanes of a mask, ascending."""
+    return np.flatnonzero([lanes >> row & 1 for row in range(_LANES)])
 
 
 def _cells(cta: Cta) -> Array:

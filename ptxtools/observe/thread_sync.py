@@ -16,6 +16,8 @@ import numpy as np
 
 from ptxtools.program.operations import OPERATIONS
 
+from .tensor import rows_of
+
 if TYPE_CHECKING:
     from ptxtools.machine.claims import Span
     from ptxtools.machine.events import View
@@ -51,11 +53,11 @@ class _Use:
 
 
 class ThreadSync:
-    """Of one grid. before, after: when warps last executed the two fences."""
+    """Of one grid. wanted: whether it is judged. before, after: when warps last executed the two fences."""
 
     def __init__(self, session: Session, grid: Grid) -> None:
         self._session: Session = weakref.proxy(session)
-        self._wanted = any("tcgen05.fence" in text for *_, text in grid.program.lines)
+        self.wanted = any("tcgen05.fence" in text for *_, text in grid.program.lines)
         self._uses: list[_Use | None] = [None]
         self._before: dict[tuple[Cta, int], int] = {}
         self._after: dict[tuple[Cta, int], int] = {}
@@ -64,7 +66,7 @@ class ThreadSync:
     def fence(self, at: View) -> None:
         """A fence of any sort."""
         opcode = at.op.opcode
-        if opcode is None or not self._wanted:
+        if opcode is None or not self.wanted:
             return
         self._now += 1
         for fence, fences in ((BEFORE, self._before), (AFTER, self._after)):
@@ -73,7 +75,7 @@ class ThreadSync:
 
     def used(self, at: View, lane: int, spans: Sequence[Span]) -> None:
         """An instruction works on tensor memory."""
-        if not self._wanted:
+        if not self.wanted:
             return
         self._now += 1
         me = at.cta, at.warp
@@ -82,7 +84,7 @@ class ThreadSync:
         for span in sorted(spans, key=lambda span: span.kind != "read"):
             assert span.owner is not None
             cells: _Cells = span.owner.state.setdefault(_KEY, _Cells())
-            rows = np.flatnonzero([span.lanes >> row & 1 for row in range(_SHAPE[0])])
+            rows = rows_of(span.lanes)
             place = np.ix_(rows, np.arange(span.start, span.end))
             writes = span.kind != "read"
             if span.kind == "fresh":

@@ -152,7 +152,7 @@ def test_what_other_checkers_found_is_found_once(monkeypatch: pytest.MonkeyPatch
         "st.relaxed.gpu.global.u32 [%a], 1;",
         "bar.sync 1, 32;",
         "setp.lt.u32 %p, %l, 32; bar.arrive 1, 64; bar.sync 1, 64;",
-        "mbarrier.init.shared.b64 [0], 64;",
+        "mbarrier.init.shared.b64 [0], 64; bar.sync 0; mbarrier.arrive_drop.shared.b64 %b, [0];",
     ],
 )
 def test_there_is_no_first_look_where_order_comes_from_elsewhere(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,6 +160,46 @@ def test_there_is_no_first_look_where_order_comes_from_elsewhere(body: str, monk
     device = ptxtools.Device(checks="racecheck")
     device.launch(module(body)["k"], 1, 32, [np.zeros(64, np.uint32)], shared=64)
     assert not looks
+
+
+def test_one_checker_that_needs_more_is_enough_to_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = _looks(monkeypatch)
+    body = "cp.async.ca.shared.global [0], [%a], 4; cp.async.wait_all; bar.sync 1, 32;"
+    device = ptxtools.Device(checks="asynccheck,racecheck")
+    device.launch(module(body)["k"], 1, 32, [np.zeros(64, np.uint32)], shared=64)
+    assert not looks
+
+
+MBARRIER = "setp.ne.u32 %p, %i, 0; @!%p mbarrier.init.shared.b64 [0], 1; "
+ARRIVES = "@!%p mbarrier.arrive.shared.b64 %b, [0]; "
+WAITS = "W{0}: mbarrier.test_wait.parity.shared.b64 %q, [0], {0}; @!%q bra W{0}; "
+
+
+@pytest.mark.parametrize(
+    ("body", "alone"),
+    [
+        (f"{MBARRIER} bar.sync 0; {ARRIVES} {WAITS.format(0)}", True),
+        (f"{MBARRIER} bar.sync 0; {ARRIVES} {WAITS.format(0)} bar.sync 0; {ARRIVES} {WAITS.format(1)}", True),
+        (f"{MBARRIER} bar.sync 0; {ARRIVES} {WAITS.format(0)} setp.ne.u32 %p, %i, 32; {ARRIVES}", False),
+        (f"{MBARRIER} {ARRIVES} bar.sync 0; {WAITS.format(0)} @!%p mbarrier.inval.shared.b64 [0];", False),
+        (f"{MBARRIER} {ARRIVES} bar.sync 0; {WAITS.format(0)} bar.sync 0; @!%p mbarrier.inval.shared.b64 [0];", True),
+        (f"{MBARRIER} bar.sync 0; {ARRIVES} {WAITS.format(0)} ld.shared.u32 %r1, [0];", True),
+        (f"{MBARRIER} ld.shared.u32 %r1, [0];", False),
+    ],
+)
+def test_mbarriers_whose_phases_barriers_keep_apart(body: str, alone: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = _looks(monkeypatch)
+    device = ptxtools.Device(checks="racecheck")
+    kernel = module(body)["k"]
+
+    def run() -> Any:
+        result = device.launch(kernel, 1, 64, [np.zeros(64, np.uint32)], shared=64)
+        return [(found.line, found.message) for found in result.reports], str(result.verdict)
+
+    first = run()
+    assert looks == ([True] if alone else [True, False])
+    _judged(monkeypatch)
+    assert run() == first
 
 
 OWN = "mul.wide.u32 %b, %i, 4; add.u64 %b, %b, %a; "

@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NewType, get_type_hints
 
+from ptxtools.machine import residents
 from ptxtools.program.program import ByteOffset, Slot
 
 #: A host address; a number of 64 bits.
@@ -395,13 +396,18 @@ class LogEntry(NamedTuple):
 
 class MeetingFilter(NamedTuple):
     """The payload of an event where lanes meet. guard, turned: as of an access; rule: `machine.filters.WHOLE` and so
-    on; members: slot of the member masks, where the rule asks for them; counts: of the thread counts."""
+    on; members: slot of the member masks, where the rule asks for them; counts: of the thread counts; mbarrier: of an
+    mbarrier's address, to which imm is added; narrow: it has 32 bits; space: as of an access."""
 
     guard: Slot
     turned: int
     rule: int
     members: Slot
     counts: Slot
+    mbarrier: Slot = NO_SLOT
+    imm: Long = Long(0)
+    narrow: bool = False
+    space: int = 0
 
 
 Payload = WgmmaProduct | WgmmaWait | TextureFetch | AccessFilter | MeetingFilter | LineGate | LogEntry
@@ -443,11 +449,10 @@ SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_GENERIC = range(4)
 FILTER = _structure("filter", 128, "i32: flagged owned global shared\nptr: marks unused\ni64: bounds")
 assert FILTER.offset("bounds") + 2 * SPACE_GENERIC * BOUND.size == FILTER.size
 #: Before the words that say who has touched a CTA's shared memory. came: threads that have come to the present
-#: barrier; epoch: how many the whole CTA has passed. A word: the epoch above `EPOCH_SHIFT`, then who: 0: nobody; a
-#: thread + 1 that has read; or `WRITTEN_SHARED` and one that has written; `SEVERAL_SHARED` have read. Those of global
-#: memory have no epoch.
-OWNERS = _structure("owners", 64, "i32: came epoch")
-EPOCH_SHIFT, WRITTEN_SHARED, SEVERAL_SHARED = 12, 1 << 11, (1 << 11) - 1
+#: barrier; epoch: how many the whole CTA has passed. Words: `machine.residents`; those of global memory have no epoch.
+OWNERS = _structure("owners", 4 * residents.OWNERS_HEAD, "i32: came epoch")
+EPOCH_SHIFT = residents.EPOCH_SHIFT
+WRITTEN_SHARED, SEVERAL_SHARED = residents.WRITTEN_SHARED, residents.SEVERAL_SHARED
 MOST_EPOCHS = (1 << 32 - EPOCH_SHIFT) - 1
 WRITTEN_GLOBAL, SEVERAL_GLOBAL = -1 << 31, (1 << 31) - 1
 #: Atomics of a sort have written: the sort is added to one of these, which no thread's number reaches.

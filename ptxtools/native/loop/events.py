@@ -10,7 +10,7 @@ import numpy as np
 
 from ptxtools.machine.events import HANDLERS, View, find, serves, words_at
 from ptxtools.machine.issued import KEYS, MARKS, IssuedProducts
-from ptxtools.machine.residents import MARKS_HEAD, Cluster, Cta, Wait
+from ptxtools.machine.residents import MARKS_HEAD, OWNERS_HEAD, Cluster, Cta, Wait
 from ptxtools.native.code.structures import CTA, WARP
 from ptxtools.program.program import LANES, SLOT_BYTES, Op, Ref
 
@@ -247,6 +247,10 @@ class Residents:
         if worker.shape.marks:
             place = start + worker.shape.marks - MARKS_HEAD
             cta.marks = np.frombuffer(worker.memory, np.uint8, MARKS_HEAD + worker.shape.shared, place)
+        observers = worker.launch.observers
+        if worker.shape.owners and observers is not None:
+            count = OWNERS_HEAD + worker.shape.shared // observers.owners
+            cta.owners = np.frombuffer(worker.memory, np.uint32, count, start + worker.shape.owners)
         cta.ended = not running
         return cta
 

@@ -7,8 +7,83 @@ counted.
 from __future__ import annotations
 
 from ptxtools.machine import filters
+from ptxtools.program.mbarrier import COUNT_MASK, EXPECTED_SHIFT, PENDING_SHIFT
 
 NAME = "filter_meeting"
+
+#: Bits of an mbarrier's word that are not all 0 once it is initialised; of a generic address, the place in its window.
+_COUNTS = COUNT_MASK << EXPECTED_SHIFT | COUNT_MASK << PENDING_SHIFT
+_INSIDE = (1 << 56) - 1
+#: From `initialised` to `comes` or `ask`: whether all lanes are at one mbarrier of this CTA, which is initialised.
+MBARRIER = f"""
+  %initialised.rule = and i32 %rule, {filters.INITIALISED}
+  %no.mbarrier = icmp eq i32 %initialised.rule, 0
+  br i1 %no.mbarrier, label %comes, label %mbarrier
+mbarrier:
+  %mb.imm = get meeting.imm
+  %mb.slot = get meeting.mbarrier
+  %mb.constant = icmp slt i32 %mb.slot, 0
+  br i1 %mb.constant, label %mb.known, label %mb.register
+mb.register:
+  %mb.p = getelementptr i8, ptr %fp, i32 %mb.slot
+  %mb.narrow = get meeting.narrow
+  %mb.wide = icmp eq i32 %mb.narrow, 0
+  %mb.leader = call i32 @llvm.cttz.i32(i32 %m, i1 true)
+  br i1 %mb.wide, label %mb.long, label %mb.short
+mb.short:
+  %mb.values32 = load <32 x i32>, ptr %mb.p, align 64
+  %mb.first32 = extractelement <32 x i32> %mb.values32, i32 %mb.leader
+  %mb.first32.all = splat32 %mb.first32
+  %mb.same32 = icmp eq <32 x i32> %mb.values32, %mb.first32.all
+  %mb.imm32 = trunc i64 %mb.imm to i32
+  %mb.sum32 = add i32 %mb.first32, %mb.imm32
+  %mb.sum.short = zext i32 %mb.sum32 to i64
+  br label %mb.one
+mb.long:
+  %mb.values64 = load <32 x i64>, ptr %mb.p, align 64
+  %mb.first64 = extractelement <32 x i64> %mb.values64, i32 %mb.leader
+  %mb.first64.all = splat64 %mb.first64
+  %mb.same64 = icmp eq <32 x i64> %mb.values64, %mb.first64.all
+  %mb.sum.long = add i64 %mb.first64, %mb.imm
+  br label %mb.one
+mb.one:
+  %mb.same = phi <32 x i1> [ %mb.same32, %mb.short ], [ %mb.same64, %mb.long ]
+  %mb.sum = phi i64 [ %mb.sum.short, %mb.short ], [ %mb.sum.long, %mb.long ]
+  %mb.same.bits = bits %mb.same
+  %mb.same.own = and i32 %mb.same.bits, %m
+  %mb.all = icmp eq i32 %mb.same.own, %m
+  br i1 %mb.all, label %mb.known, label %ask
+mb.known:
+  %mb.at = phi i64 [ %mb.imm, %mbarrier ], [ %mb.sum, %mb.one ]
+  %mb.space = get meeting.space
+  %mb.generic = icmp eq i32 %mb.space, SPACE_GENERIC
+  %mb.top = lshr i64 %mb.at, 56
+  %mb.expected = select i1 %mb.generic, i64 SPACE_SHARED, i64 0
+  %mb.fits = icmp eq i64 %mb.top, %mb.expected
+  br i1 %mb.fits, label %mb.own, label %ask
+mb.own:
+  %mb.cta = get warp.cta
+  %mb.window = get cta.window of %mb.cta
+  %mb.inside = and i64 %mb.at, {_INSIDE}
+  %mb.offset = sub i64 %mb.inside, %mb.window
+  %mb.size = get ctx.shared_bytes
+  %mb.size64 = zext i32 %mb.size to i64
+  %mb.end = add i64 %mb.offset, 8
+  %mb.below = icmp ult i64 %mb.offset, %mb.size64
+  %mb.whole = icmp ule i64 %mb.end, %mb.size64
+  %mb.low = and i64 %mb.offset, 7
+  %mb.aligned = icmp eq i64 %mb.low, 0
+  %mb.in = and i1 %mb.below, %mb.whole
+  %mb.good = and i1 %mb.in, %mb.aligned
+  br i1 %mb.good, label %mb.word, label %ask
+mb.word:
+  %mb.shared = get cta.shared of %mb.cta
+  %mb.word.p = getelementptr i8, ptr %mb.shared, i64 %mb.offset
+  %mb.found = load i64, ptr %mb.word.p
+  %mb.counts = and i64 %mb.found, {_COUNTS}
+  %mb.ready = icmp ne i64 %mb.counts, 0
+  br i1 %mb.ready, label %comes, label %ask
+"""
 
 #: Whether all threads of the warp come, and what else the rule asks for.
 TEXT = f"""
@@ -72,7 +147,7 @@ members:
 counted:
   %counted.rule = and i32 %rule, {filters.COUNTED}
   %uncounted = icmp eq i32 %counted.rule, 0
-  br i1 %uncounted, label %comes, label %counts
+  br i1 %uncounted, label %initialised, label %counts
 counts:                                           ; whole warps, at least one
   %counts.slot = get meeting.counts
   %counts.p = getelementptr i8, ptr %fp, i32 %counts.slot
@@ -85,8 +160,9 @@ counts:                                           ; whole warps, at least one
   %right.on = and <32 x i1> %right, %on
   %right.bits = bits %right.on
   %counts.ok = icmp eq i32 %right.bits, %m
-  br i1 %counts.ok, label %comes, label %ask
-comes:
+  br i1 %counts.ok, label %initialised, label %ask
+initialised:
+{MBARRIER}comes:
   %comes.rule = and i32 %rule, {filters.COMES}
   %unnoted = icmp eq i32 %comes.rule, 0
   br i1 %unnoted, label %done, label %note

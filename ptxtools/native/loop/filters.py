@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ptxtools.machine.filters import COUNTED, NAMED, SPACES, Bounds, Filters
+from ptxtools.machine.filters import COUNTED, INITIALISED, NAMED, SPACES, Bounds, Filters
 from ptxtools.native.code import structures
 from ptxtools.native.code.structures import BOUND, FILTER, NO_SLOT, OWNERS, ROW, AccessFilter, Long, MeetingFilter
 from ptxtools.program.details import Ahead, Guard, Look, Meeting, Touch
@@ -148,7 +148,16 @@ def _meeting(op: Op, place: int, rule: int) -> MeetingFilter | None:
     if any(ref is None or ref.type != "b32" for ref in wanted):
         return None
     turned = -1 if detail.negated and guard is not None else 0
-    return MeetingFilter(_slot(guard), turned, rule, _slot(members), _slot(count))
+    found = MeetingFilter(_slot(guard), turned, rule, _slot(members), _slot(count))
+    return _at_mbarrier(op, found) if rule & INITIALISED else found
+
+
+def _at_mbarrier(op: Op, found: MeetingFilter) -> MeetingFilter | None:
+    address, space = op.src[0], _SPACES.get(op.space)
+    if space is None or (address is not None and address.type not in ("b32", "b64")):
+        return None
+    narrow = address is not None and address.type == "b32"
+    return found._replace(mbarrier=_slot(address), imm=Long(op.imm), narrow=narrow, space=space)
 
 
 def _low(size: int) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from ptxtools.isa.descriptors import DescriptorError
-from ptxtools.machine.claims import Span, chunks, mask_of
+from ptxtools.machine.claims import Span, mask_of
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.products import Numbers
 from ptxtools.machine.residents import Cta
@@ -26,29 +28,44 @@ def product(view: View) -> None:
     """Every thread that comes here issues a product."""
     for lane in view.lanes():
         call = call_of(view, lane)
-        issue(view, lambda call=call: _run(call), "tcgen05.mma", lane, lambda call=call: _spans(call))  # type: ignore[misc]
+        issue(
+            view, lambda call=call: _run(call), "tcgen05.mma", lane,  # type: ignore[misc]
+            lambda call=call: _cells(call) + _matrices(call), lambda call=call: _cells(call),  # type: ignore[misc]
+        )  # fmt: skip
 
 
-def _spans(call: Call) -> list[Span]:
-    """What a product reads, and D."""
+@lru_cache
+def _lanes_of(path: layout.Path, n: int, origin: int) -> int:
+    """Lanes of tensor memory that D has rows in, as a mask."""
+    return mask_of(layout.accumulator(path, n)[0] + origin)
+
+
+def _matrices(call: Call) -> list[Span]:
+    """What a product reads of shared memory."""
+    shape, found = call.said.shape, list[Span]()
+    for cta in call.ctas:
+        found += _matrix_spans(cta, call.said.b, shape.btype, shape.n // len(call.ctas), shape.k, shape.b_mn_major)
+        if not isinstance(call.said.a, int):
+            found += _matrix_spans(
+                cta, call.said.a, shape.atype, call.said.path.rows, call.said.stored, shape.a_mn_major
+            )
+    return found
+
+
+def _cells(call: Call) -> list[Span]:
+    """What a product reads of tensor memory, and D."""
     shape, found = call.said.shape, []
     origin, first = split(call.said.d)
-    lanes, _ = layout.accumulator(call.said.path, shape.n)
-    mask = mask_of(lanes + origin)
+    mask = _lanes_of(call.said.path, shape.n, origin)
     for cta in call.ctas:
         end = first + shape.n // call.said.path.parts
         found.append(Span(cta, first, end, "write", tensor=True, lanes=mask))
         if call.said.accumulate:
             found.append(Span(cta, first, end, "read", tensor=True, lanes=mask))
-        found += _matrix_spans(cta, call.said.b, shape.btype, shape.n // len(call.ctas), shape.k, shape.b_mn_major)
         if isinstance(call.said.a, int):
             column = split(call.said.a)[1]
             words = call.said.stored * BITS[shape.atype] // 32
             found.append(Span(cta, column, column + words, "read", tensor=True, lanes=mask))
-        else:
-            found += _matrix_spans(
-                cta, call.said.a, shape.atype, call.said.path.rows, call.said.stored, shape.a_mn_major
-            )
         if call.said.variant.sparse:
             found.append(_metadata_span(call, cta))
         if shape.scale_type:
@@ -75,7 +92,7 @@ def _scale_span(call: Call, cta: Cta, address: int, count: int, first: int) -> S
 
 
 def _matrix_spans(cta: Cta, d: shared.Descriptor, t: str, mn: int, k: int, mn_major: bool) -> list[Span]:
-    return chunks(cta, shared.chunks_of(d, mn, k, BITS[t], mn_major=mn_major))
+    return [shared.span_of(cta, d, mn, k, BITS[t], mn_major=mn_major)]
 
 
 # --- the product ------------------------------------------------------------------------------------------------------

@@ -17,12 +17,14 @@ _LOADS = "tcgen05 loads"
 
 
 def issue(
-    view: View, work: Callable[[], None], text: str, lane: int = 0, spans: Callable[[], list[Span]] | None = None
-) -> None:
+    view: View, work: Callable[[], None], text: str, lane: int = 0, spans: Callable[[], list[Span]] | None = None,
+    cells: Callable[[], list[Span]] | None = None,
+) -> None:  # fmt: skip
     """Do the work after everything that this CTA has issued before: mma, cp, shift and commit stay in order. spans: the
-    memory that it reads and writes, asked for only if somebody listens."""
+    memory that it reads and writes, asked for only if somebody listens; cells: tensor memory alone, if that is less
+    work."""
     if spans is not None:
-        _tell(view, lane, spans)
+        _tell(view, lane, cells or spans)
         work = _claimed(announce(view, lane, text, spans, (_KEY, view.cta)), work)
     if not view.schedule.delays:
         work()

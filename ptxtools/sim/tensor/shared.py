@@ -14,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ptxtools.isa.descriptors import TENSOR_SWIZZLES, TENSOR_ZEROS, WARPGROUP_ZEROS, DescriptorError
+from ptxtools.machine.claims import Span
+from ptxtools.machine.residents import Cta
 
 from .numbers import Array
 
@@ -188,6 +190,20 @@ def chunks_of(descriptor: Descriptor, mn: int, k: int, bits: int, *, mn_major: b
     """Numbers of the 16-byte chunks in which a matrix of mn x k elements lies."""
     rows, width = (k, mn * bits // 8) if mn_major else (mn, k * bits // 8)
     return chunk_numbers(descriptor, rows, -(-width // CHUNK), mn_major=mn_major)[0]
+
+
+@lru_cache
+def _rows_of(descriptor: Descriptor, mn: int, k: int, bits: int, mn_major: bool) -> Array:
+    """Offsets of these chunks, ascending."""
+    rows = CHUNK * np.unique(chunks_of(descriptor, mn, k, bits, mn_major=mn_major))
+    rows.flags.writeable = False
+    return rows
+
+
+def span_of(cta: Cta, descriptor: Descriptor, mn: int, k: int, bits: int, *, mn_major: bool) -> Span:
+    """What is read of such a matrix, for observers. Equal matrices have one array of rows."""
+    rows = _rows_of(descriptor, mn, k, bits, mn_major)
+    return Span(cta, int(rows[0]), int(rows[-1]) + CHUNK, "read", rows=rows, row=CHUNK)
 
 
 def _typed(rows: Array, bits: int) -> Array:

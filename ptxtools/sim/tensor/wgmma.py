@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ptxtools.isa.descriptors import DescriptorError
-from ptxtools.machine.claims import Claim, Span, announce, chunks, heard
+from ptxtools.machine.claims import Claim, Span, announce, heard
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.issued import WARPS
 from ptxtools.machine.products import PAIRS, Numbers, WarpgroupProduct
@@ -180,6 +180,11 @@ def _finish(view: View, plan: Plan, group: Warpgroup, issue: int, claim: Claim |
         claim.end()
 
 
+def reads(view: View) -> list[Span]:
+    """The matrices in shared memory that an instruction reads."""
+    return _spans(view, _plan(view))
+
+
 def _spans(view: View, plan: Plan) -> list[Span]:
     """The matrices in shared memory, which are being read until the group is waited for."""
     lane, found = view.leader, list[Span]()
@@ -187,7 +192,7 @@ def _spans(view: View, plan: Plan) -> list[Span]:
         if has(view, f"{which}_desc"):
             descriptor = shared.warpgroup_descriptor(number(view, f"{which}_desc", lane))
             mn_major = which in plan.transposed
-            found += chunks(view.cta, shared.chunks_of(descriptor, mn, k, BITS[t], mn_major=mn_major))
+            found.append(shared.span_of(view.cta, descriptor, mn, k, BITS[t], mn_major=mn_major))
     return found
 
 
