@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -23,6 +24,7 @@ SETTINGS = ("CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "FORCE_COLOR", "GITHUB_ACTI
 RUN = "PTXTOOLS_TEST_RUN"
 
 _made: list[str] = []
+_THRESHOLD = gc.get_threshold()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -60,6 +62,13 @@ def pytest_unconfigure() -> None:
     while _made:
         os.environ.pop(RUN)
         shutil.rmtree(_made.pop(), ignore_errors=True)
+
+
+def pytest_runtest_teardown() -> None:
+    """A command freezes what is left when it ends. Where a test has run one in this process, all trees that later tests
+    make would be collected young, again and again."""
+    gc.unfreeze()
+    gc.set_threshold(*_THRESHOLD)
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,6 @@ def collections():
 
 
 def test_nothing_is_collected_inside_and_what_was_made_is_old_afterwards():
-    gc.unfreeze()  # commands freeze what is left when they end, in the tests' process too
     gc.collect()  # so that none is due before it is off
     before = collections()
     with CollectorOff():
