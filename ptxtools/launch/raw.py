@@ -21,7 +21,6 @@ class _HostDevice(sim.Device):
 
 
 _devices: WeakKeyDictionary[Module, sim.Device] = WeakKeyDictionary()
-_host_map = HostMap()
 
 
 def run_on_host(
@@ -35,7 +34,7 @@ def run_on_host(
         pointer_bytes(0, n, p) if a is None else number_bytes(a, n, p)
         for n, (a, p) in enumerate(zip(args, entry.parameters, strict=True))
     ]
-    return device.run(kernel.module.loadable, call.request(values), host=_host_map)
+    return device.run(kernel.module.loadable, call.request(values), host=HostMap())
 
 
 def _device_of(module: Module) -> sim.Device:

@@ -15,7 +15,7 @@ import numpy as np
 from ptxtools.machine.filters import ALWAYS, COMES, EVERYWHERE, Bounds, stretches
 from ptxtools.machine.observers import Doubt
 from ptxtools.program.details import Action, Look, Meeting
-from ptxtools.program.operations import ADDRESSED, EVENT, LATE_COPIES, OPERATIONS, strength
+from ptxtools.program.operations import ADDRESSED, EVENT, LATE_COPIES, OPERATIONS, TENSOR_CORES, strength
 
 from .race_accesses import commuting
 from .race_grids import action_of, lets_begin
@@ -38,12 +38,7 @@ if TYPE_CHECKING:
     from .session import Session
 
 
-#: Operations of tensor cores, and on mbarriers, that are looked at one by one.
-_TENSOR = frozenset(
-    {"wgmma.mma_async", "wgmma.commit_group", "wgmma.wait_group"}
-    | {f"tcgen05.{name}" for name in ("alloc", "dealloc", "relinquish_alloc_permit", "ld", "st", "wait", "mma", "cp",
-                                      "shift", "commit")}
-)  # fmt: skip
+#: Operations on mbarriers that are looked at one by one.
 _MBARRIERS = frozenset(
     {"init", "inval", "arrive", "test_wait.state", "test_wait.parity", "try_wait.state", "try_wait.parity"}
 )
@@ -78,7 +73,7 @@ def _plain(op: Op) -> bool:
     """Not what synchronises otherwise than by barriers of the CTA, what reaches memory without a look, or what leaves
     traces beside memory: so no operation that Python serves."""
     row = OPERATIONS[op.kind]
-    if op.kind in _TENSOR:
+    if op.kind in TENSOR_CORES:
         return True
     if row.seen == "mbarrier":
         return op.of(Action).name in _MBARRIERS and not (op.opcode is not None and op.opcode.has("relaxed"))
@@ -105,7 +100,7 @@ class RaceTrial(RaceCheck):
         kinds = {op.kind for op in grid.program.operations()}
         self._global_piece = _piece(looks, "global")
         self.owners = _piece(looks, "shared")
-        if not kinds.isdisjoint(_TENSOR) or any(OPERATIONS[kind].seen == "mbarrier" for kind in kinds):
+        if not kinds.isdisjoint(TENSOR_CORES) or any(OPERATIONS[kind].seen == "mbarrier" for kind in kinds):
             self.owners = self.owners or WORD
             self._tensor = TensorTrial(grid.program, self.owners)
         if not any(kind.startswith("tcgen05.") for kind in kinds):
@@ -160,7 +155,7 @@ class RaceTrial(RaceCheck):
 
     def issued(self, claim: Claim) -> None:
         """Work of tensor cores begins."""
-        if claim.view.op.kind not in _TENSOR:
+        if claim.view.op.kind not in TENSOR_CORES:
             raise Doubt
         self._tensor.issued(claim, -1 if OPERATIONS[claim.view.op.kind].warp else claim.lane)
 

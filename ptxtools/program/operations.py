@@ -247,6 +247,12 @@ ISSUES = frozenset(
 )  # fmt: skip
 #: cp.async and its groups where they complete late; in a first look of observers copies are complete at once.
 LATE_COPIES = frozenset({"async.copy", "async.copy.group"})
+#: Work of tensor cores, and what waits for it.
+TENSOR_CORES = frozenset(
+    {"wgmma.mma_async", "wgmma.commit_group", "wgmma.wait_group"}
+    | {f"tcgen05.{name}" for name in ("alloc", "dealloc", "relinquish_alloc_permit", "ld", "st", "wait", "mma", "cp",
+                                      "shift", "commit")}
+)  # fmt: skip
 #: Events with the addresses of an access.
 ADDRESSED = frozenset({"observe.access", "observe.fetch"})
 #: They count what others do, and are no work of the kernel.

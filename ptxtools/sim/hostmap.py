@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 
 _MAPS = "/proc/self/maps"
+#: Start, end and right to write of the ranges that can be read.
+_READABLE = re.compile(rb"^([0-9a-f]+)-([0-9a-f]+) r([w-])", re.M)
 
 
 class HostMap:
-    """The process's memory map, read on first use and again whenever an address is not in it."""
+    """The process's memory map during a launch, read on first use and again whenever an address is not in it. The next
+    launch needs a new one: what was writable may be so no more."""
 
     def __init__(self) -> None:
         self._starts: list[int] = []
@@ -24,17 +28,14 @@ class HostMap:
     def read(self) -> None:
         """Read the map again. Neighbouring ranges with the same rights become one."""
         ranges: list[tuple[int, int, bool]] = []
-        with open(_MAPS, encoding="ascii", errors="replace") as file:
-            for line in file:
-                span, rights = line.split(" ", 2)[:2]
-                if rights[0] != "r":
-                    continue
-                first, last = span.split("-")
-                start, end, writable = int(first, 16), int(last, 16), rights[1] == "w"
-                if ranges and ranges[-1][1] == start and ranges[-1][2] == writable:
-                    ranges[-1] = (ranges[-1][0], end, writable)
-                else:
-                    ranges.append((start, end, writable))
+        with open(_MAPS, "rb") as file:
+            data = file.read()
+        for first, last, may_write in _READABLE.findall(data):
+            start, end, writable = int(first, 16), int(last, 16), may_write == b"w"
+            if ranges and ranges[-1][1] == start and ranges[-1][2] == writable:
+                ranges[-1] = (ranges[-1][0], end, writable)
+            else:
+                ranges.append((start, end, writable))
         self._ranges = ranges
         self._starts = [start for start, _, _ in ranges]
 

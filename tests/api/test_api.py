@@ -464,6 +464,21 @@ def test_read_only_host_memory_is_not_written() -> None:
     assert ctypes.sizeof(ctypes.c_void_p) == 8
 
 
+def test_host_memory_that_is_read_only_since_the_last_run_is_not_written() -> None:
+    import ctypes
+    import mmap
+
+    area = mmap.mmap(-1, mmap.PAGESIZE)
+    address = np.frombuffer(area, np.uint8).ctypes.data
+    x = np.ones(4, np.float32)
+    ptxtools.ptx_run(SCALE, [x.ctypes.data, address, 1.0, 4], 4, 1)
+    protect = ctypes.CDLL(None).mprotect
+    assert protect(ctypes.c_void_p(address), ctypes.c_size_t(mmap.PAGESIZE), mmap.PROT_READ) == 0
+    with pytest.raises(ptxtools.Trap):
+        ptxtools.ptx_run(SCALE, [x.ctypes.data, address, 1.0, 4], 4, 1)
+    assert area[:4] == np.float32(1).tobytes()
+
+
 # --- the package ------------------------------------------------------------------------------------------------------
 
 
