@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 from math import prod
 
 from .axioms import Model
 from .paths import Paths
 from .programs import Test
+from .relations import members
 from .structures import Skeleton
 from .valuations import Valuation
 
@@ -22,24 +22,26 @@ class Aimed(Valuation):
 
     def __init__(self, test: Test, found: Skeleton, chosen: Model, paths: Paths, initial: dict[str, int]) -> None:
         super().__init__(test, found, chosen, paths, initial)
-        #: The locations that are asked for and always accessed whole, with their pieces of memory.
-        self.asked_whole = list(self._asked_whole())
+        #: The locations and elements that are asked for, with their pieces of memory.
+        self.asked_memory = {name: self._pieces_of(name) for name in self.asked if ":" not in name}
+        self.has_conditions = any(path.conditions for path in found.paths)
+        #: By thread, the events that the registers that are asked for and the conditions of its path depend on.
+        self.asked_needs = [(index, value.needs) for name in self.asked if name in self.left
+                            for index, _, value in (self.left[name],)]  # fmt: skip
+        self.asked_needs += [(index, value.needs) for index, path in enumerate(found.paths)
+                             for value, _ in path.conditions]  # fmt: skip
 
-    def _asked_whole(self) -> Iterator[tuple[str, int]]:
-        """The locations that are asked for and have one piece of memory, as wide as their type, with that piece."""
-        for name in self.asked:
-            location = self.test.locations.get(name)
-            pieces = [at for at, piece in enumerate(self.found.pieces) if location and piece[0] == location.memory]
-            if len(pieces) == 1 and 8 * self.found.pieces[pieces[0]][2] == self.paths.types[name].bits:
-                yield name, pieces[0]
+    def _pieces_of(self, name: str) -> list[int]:
+        memory = self.test.locations[name.partition("[")[0]].memory
+        return [at for at, piece in enumerate(self.found.pieces) if piece[0] == memory]
 
     def is_possible(self) -> bool:
         """As for any execution; with an aim, whether it can still be reached."""
         if not super().is_possible():
             return False
-        return self.aim is None or self._leads_to(self.known_registers())
+        return self.aim is None or self.leads_to(self.known_registers())
 
-    def _leads_to(self, state: dict[str, int]) -> bool:
+    def leads_to(self, state: dict[str, int]) -> bool:
         """Whether a state in which names are still open can become one that is aimed at."""
         condition, filter_ = self.test.condition, self.test.filter
         if condition is not None and condition.decided(state) not in (None, self.aim):
@@ -48,15 +50,49 @@ class Aimed(Valuation):
 
     def is_open(self) -> bool:
         """With an aim, whether it can be reached by some of the writes that may still be the last ones."""
-        if self.aim is None or not self.asked_whole:
+        if self.aim is None or not self.asked_memory:
             return True
-        self.known, last = {}, []
-        for name, piece in self.asked_whole:
-            values = list(dict.fromkeys(self.last_values(piece)))
-            if None not in values:
-                wrap = self.paths.types[name].wrap
-                last.append([(name, wrap(value)) for value in values if value is not None])
-        if len(last) == 0 or prod(map(len, last)) > _MOST_LAST:
+        self.known = {}
+        last: list[list[int]] = [[0]] * len(self.found.pieces)
+        names = []
+        for name, pieces in self.asked_memory.items():
+            values = {piece: list(dict.fromkeys(self.last_values(piece))) for piece in pieces}
+            if not any(None in found for found in values.values()):
+                names.append(name)
+                last = [values.get(piece, before) for piece, before in enumerate(last)]  # type: ignore[misc]
+        if not names or prod(map(len, last)) > _MOST_LAST:
             return True
         state = self.known_registers()
-        return any(self._leads_to({**state, **dict(values)}) for values in product(*last))
+        return any(self.leads_to({**state, **self._memory(chosen, names)}) for chosen in product(*last))
+
+    def needed_reads(self, last: bool) -> set[int]:
+        """The reads without a source, or with one for some of their pieces, that the aim rests on, as far as that is
+        known: those of registers that are asked for, of the conditions of paths, of mbarriers; with `last`, of what
+        memory holds in the end; and what the writes rest on from which these read."""
+        found = self.found
+        pending = [n for n, node in enumerate(found.nodes) if node.event.mbarrier and node.event.kind in "RU"]
+        for index, needs in self.asked_needs:
+            pending += [found.first[index] + at for at in members(needs)]
+        if last:
+            order = self.x.universe.rows(self.chosen.coherence.rows(self.x))
+            for pieces in self.asked_memory.values():
+                for piece in pieces:
+                    writers = found.writers[piece]
+                    for write in members(writers):
+                        node = found.nodes[write]
+                        if not order[write] & writers and node.event.value is not None:
+                            pending += self._needed(node)
+        needed: set[int] = set()
+        seen: set[int] = set()
+        while pending:
+            read = pending.pop()
+            if read in seen:
+                continue
+            seen.add(read)
+            for piece in found.nodes[read].pieces:
+                source = self.sources.get((read, piece))
+                if source is None:
+                    needed.add(read)
+                elif found.nodes[source].event.value is not None:
+                    pending += self._needed(found.nodes[source])
+        return needed

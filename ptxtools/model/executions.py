@@ -16,7 +16,7 @@ from .paths import DEFAULT_UNROLL, Paths
 from .programs import Barrier, Test
 from .relations import Events, Relation
 from .search import Search
-from .structures import Node, skeleton
+from .structures import Node, Skeleton, skeleton
 from .terms import PROGRAM, Axiom, Step
 from .valuations import observed_names
 
@@ -26,6 +26,10 @@ MOST_EXECUTIONS = 2_000
 MOST_CHECKS_TO_COUNT = 4_000
 #: Checks of the axioms that the search for one execution that decides the verdict may take, if counting has ended.
 MOST_CHECKS = 100_000
+#: What to begin with another choice of paths counts for, in checks.
+CHECKS_OF_A_START = 20
+#: Choices of paths whose events and relations are kept.
+_MOST_KEPT = 2_000
 
 
 @dataclass(slots=True)
@@ -115,7 +119,8 @@ def run(
     refuse_unknown(test, version)
     outcomes = Outcomes(test, version, unroll, observed_names(test))
     wanted = test.quantifier != "forall"
-    for found, state in _complete(test, chosen, unroll, outcomes, most):
+    choices = Choices(test, Paths(test, unroll))
+    for found, state in _complete(test, chosen, choices, outcomes, most):
         key = tuple(state[name] for name in outcomes.names)
         outcomes.states[key] = outcomes.states.get(key, 0) + found.weight
         if found.races[0]:
@@ -125,7 +130,7 @@ def run(
             if first:
                 break
     if outcomes.incomplete and outcomes.witness is None and test.condition is not None:
-        _decide(test, chosen, outcomes, wanted)
+        _decide(test, chosen, choices, outcomes, wanted)
     if test.condition is not None:
         condition = test.condition
         outcomes.matching = sum(
@@ -134,10 +139,10 @@ def run(
     return outcomes
 
 
-def _decide(test: Test, chosen: Model, outcomes: Outcomes, wanted: bool) -> None:
+def _decide(test: Test, chosen: Model, choices: Choices, outcomes: Outcomes, wanted: bool) -> None:
     """Look for an execution that decides the verdict, leaving every branch that cannot lead to one."""
-    steps, paths = 0, Paths(test, outcomes.unroll)
-    for search in searches(test, chosen, paths, chosen.axioms):
+    steps = 0
+    for search in choices.searches(chosen, chosen.axioms):
         search.aim, search.most_steps = wanted, MOST_CHECKS - steps
         for state in search.states():
             if test.condition is None or test.condition.holds(state) != wanted:
@@ -147,19 +152,18 @@ def _decide(test: Test, chosen: Model, outcomes: Outcomes, wanted: bool) -> None
                 outcomes.states.setdefault(key, search.weight)
                 outcomes.witness = execution_of(search, state)
                 return
-        steps += search.steps
+        steps += search.steps + CHECKS_OF_A_START
         if steps >= MOST_CHECKS:
             return
-    outcomes.excluded, outcomes.cut = True, paths.cut
+    outcomes.excluded, outcomes.cut = True, choices.paths.cut
 
 
 def _complete(
-    test: Test, chosen: Model, unroll: int, outcomes: Outcomes, most: int
+    test: Test, chosen: Model, choices: Choices, outcomes: Outcomes, most: int
 ) -> Iterator[tuple[Search, dict[str, int]]]:
     """Every final state of every allowed execution, with the search that stands there."""
-    paths = Paths(test, unroll)
     leaves = steps = 0
-    for search in searches(test, chosen, paths, chosen.axioms):
+    for search in choices.searches(chosen, chosen.axioms):
         counted, search.most_steps = -1, MOST_CHECKS_TO_COUNT - steps
         for state in search.states():
             if test.filter is not None and not test.filter.holds(state):
@@ -178,29 +182,51 @@ def _complete(
                 outcomes.mixed_races += weight * mixed
                 outcomes.undefined += weight * search.is_undefined()
             yield search, state
-        steps += search.steps
+        steps += search.steps + CHECKS_OF_A_START
         if steps > MOST_CHECKS_TO_COUNT:
             outcomes.incomplete = True
             return
-    outcomes.cut = paths.cut
+    outcomes.cut = choices.paths.cut
 
 
-def searches(test: Test, chosen: Model, paths: Paths, axioms: tuple[Axiom, ...]) -> Iterator[Search]:
-    """One for each combination of paths, and each way in which barriers meet."""
-    initial = {}
-    for location in test.locations.values():
-        if location.memory == location.name:
-            bits = 8 * max(location.size, 8)
-            initial[location.name] = paths.initial(location.initial) & ((1 << bits) - 1)
-    wanted = {*observed_names(test), *(test.filter.names if test.filter else ())}
-    for combination in product(*[paths.of(thread) for thread in test.threads]):
-        if any(path.unreached is not None and not _can_be_left(path, combination, wanted) for path in combination):
-            continue
-        found = skeleton(test, combination, initial)
-        for barrier in barrier_orders(found):
-            found.structure.given["barrier"] = barrier
-            found.structure.changed(PROGRAM)
-            yield Search(test, found, chosen, axioms, paths, initial)
+class Choices:
+    """The combinations of paths of a test, and the ways in which barriers meet in each. What has been found out about
+    them is kept, for those who go through them again."""
+
+    def __init__(self, test: Test, paths: Paths) -> None:
+        self.test, self.paths = test, paths
+        self.initial = {}
+        for location in test.locations.values():
+            if location.memory == location.name:
+                bits = 8 * max(location.size, 8)
+                self.initial[location.name] = paths.initial(location.initial) & ((1 << bits) - 1)
+        self.combinations: list[tuple[Path, ...]] | None = None
+        self.skeletons: dict[int, Skeleton] = {}
+        self.impossible: set[tuple[int, int]] = set()
+
+    def searches(self, chosen: Model, axioms: tuple[Axiom, ...]) -> Iterator[Search]:
+        """One search for each combination and way that may have executions."""
+        if self.combinations is None:
+            self.combinations = list(self._combinations())
+        for number, combination in enumerate(self.combinations):
+            found = self.skeletons.get(number) or skeleton(self.test, combination, self.initial)
+            if number < _MOST_KEPT:
+                self.skeletons[number] = found
+            for way, barrier in enumerate(barrier_orders(found)):
+                if (number, way) in self.impossible:
+                    continue
+                found.structure.given["barrier"] = barrier
+                found.structure.changed(PROGRAM)
+                search = Search(self.test, found, chosen, axioms, self.paths, self.initial)
+                yield search
+                if search.is_impossible:
+                    self.impossible.add((number, way))
+
+    def _combinations(self) -> Iterator[tuple[Path, ...]]:
+        wanted = {*observed_names(self.test), *(self.test.filter.names if self.test.filter else ())}
+        for combination in product(*[self.paths.of(thread) for thread in self.test.threads]):
+            if all(path.unreached is None or _can_be_left(path, combination, wanted) for path in combination):
+                yield combination
 
 
 def _can_be_left(path: Path, others: Sequence[Path], wanted: set[str]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import DEFAULT_MODEL
 from .axioms import model
-from .executions import Execution, execution_of, searches
+from .executions import Choices, Execution, execution_of
 from .paths import DEFAULT_UNROLL, Paths
 from .programs import State, Test
 
@@ -37,7 +37,7 @@ def _nearest(test: Test, version: str, unroll: int, most: int, without: str, kep
     chosen, met, steps = model(version, without), 0, 0
     wanted = test.quantifier != "forall"
     axioms = tuple(axiom for axiom in chosen.axioms if axiom.name in kept)
-    for search in searches(test, chosen, Paths(test, unroll), axioms):
+    for search in Choices(test, Paths(test, unroll)).searches(chosen, axioms):
         search.aim, search.most_steps = wanted, MOST_CHECKS - steps
         search.from_nothing = without == "No-Thin-Air"
         for state in search.states():

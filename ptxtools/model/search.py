@@ -12,11 +12,11 @@ reads rest on: it is free. Free reads are chosen last, without a check; those wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
 
 from .aims import Aimed
 from .axioms import Model
 from .compiled import check_for
+from .domains import Choice, narrowed
 from .interleavings import Interleavings, Steps
 from .paths import Paths
 from .programs import Test
@@ -25,9 +25,6 @@ from .relations import Relation, members
 from .structures import Skeleton
 from .terms import CHOICE, ORDER, Axiom
 
-#: A read, a piece of memory, and the writes that it may read this piece from.
-_Choice: TypeAlias = tuple[int, int, list[int]]
-
 
 class Search(Aimed):
     """leaves, steps: how many executions and checks it has gone through; weight: how many the last execution stands
@@ -35,6 +32,8 @@ class Search(Aimed):
 
     #: Checks after which nothing is allowed any more.
     most_steps: int | None = None
+    #: Whether the search has found that nothing is allowed, whatever is looked for.
+    is_impossible = False
     #: Whether writes that are hidden from a read are left out beforehand.
     foresight = True
 
@@ -63,9 +62,9 @@ class Search(Aimed):
         every = x.sets["_"]
         x.parts = [[0, x.universe.product(every, writers)] for writers in found.writers] if mixed else []
         self.foresees = self.foresight and axioms == chosen.axioms and not chosen.without
-        self.free: list[_Choice] = []
+        self.free: list[Choice] = []
         #: Free reads that nothing asks for, with the write that they are shown to read from.
-        self.counted: list[_Choice] = []
+        self.counted: list[Choice] = []
         # What makes a write invisible besides causality order: SC-per-Location within a thread.
         given = x.given
         self.by_program = given["po"] & given["overlap-completely"] & given["same-proxy"]
@@ -94,18 +93,73 @@ class Search(Aimed):
         return interleavings.states() if interleavings.apply else None
 
     def _searched(self) -> Iterator[dict[str, int]]:
-        candidates = self._candidates(self.is_possible)
-        if candidates is None or not self._order_by_itself():
+        candidates = self._all_candidates()
+        if candidates is None:
+            self.is_impossible = self.aim is None and (self.most_steps is None or self.steps <= self.most_steps)
             return
-        candidates = self._candidates(self._allowed, candidates)
-        if candidates is None or not self.is_open():
+        if not self.is_open():
             return
         candidates = self._without_free(candidates)
+        if self.aim is not None and self.foresees:
+            yield from self._aimed(candidates)
+            return
         for _ in self._fence_orders(0):
-            for _ in self._write_orders(self.open):
-                for _ in self._reads(candidates):
+            for _ in self._reads(candidates):
+                for _ in self._write_orders(self.open):
                     for _ in self._write_orders(self._caused_writes()):
                         yield from self._leaves()
+
+    def _all_candidates(self) -> list[Choice] | None:
+        """The writes that each read may read from when nothing else is known; None if nothing is allowed."""
+        candidates = self._candidates(self.is_possible)
+        if candidates is not None and self.foresees and self.has_conditions:
+            candidates = narrowed(self, candidates)
+        if candidates is None or not self._order_by_itself():
+            return None
+        if not self.foresees:
+            return self._candidates(self._allowed, candidates)
+        candidates = self._visible(candidates, self._hidden())  # what a check of each choice by itself would leave
+        return candidates if all(writes for _, _, writes in candidates) else None
+
+    def _aimed(self, candidates: list[Choice]) -> Iterator[dict[str, int]]:
+        """The same, with first of all the reads on which the aim depends: of the others, one choice is enough."""
+        choices = [
+            (read, piece, sorted(writes, key=lambda write: self._effect(read, write)))
+            for read, piece, writes in narrowed(self, candidates) or ()
+        ]  # fmt: skip
+        if len(choices) < len(candidates):
+            return
+        for left in self._needed_choices(choices, last=False):
+            for _ in self._fence_orders(0):
+                for _ in self._write_orders(self.open):
+                    for rest in self._needed_choices(left, last=True):
+                        for _ in self._reads(rest):
+                            yield from self._leaves()
+
+    def _needed_choices(self, choices: list[Choice], last: bool) -> Iterator[list[Choice]]:
+        """Choose for the reads that the aim rests on, one after the other as they turn out to be needed. last: what
+        memory holds in the end counts, too. Yields the other choices."""
+        choices = self._visible(choices, self._hidden())
+        if not all(writes for _, _, writes in choices):
+            return
+        needed = self.needed_reads(last)
+        choice = min((one for one in choices if one[0] in needed), key=lambda one: len(one[2]), default=None)
+        if choice is None:
+            yield choices
+            return
+        read, piece, writes = choice
+        others = [one for one in choices if one is not choice]
+        for write in writes:
+            self._set(read, piece, write)
+            if self.is_possible() and self._allowed() and self.is_open():
+                yield from self._needed_choices(others, last)
+            self._clear(read, piece, write)
+
+    def _effect(self, read: int, write: int) -> tuple[bool, bool]:
+        """How much it restrains other choices that a read reads from a write: it may synchronise with another thread,
+        or at least communicate with it."""
+        other = self.found.nodes[write].thread != self.found.nodes[read].thread
+        return other and bool(self.strong[write] >> read & 1), other
 
     def _leaves(self) -> Iterator[dict[str, int]]:
         """The final states of the executions that differ in what the free reads read from."""
@@ -125,7 +179,7 @@ class Search(Aimed):
         for read, piece, _ in counted:
             self.forget(read, piece)
 
-    def _free_reads(self, at: int, choices: list[_Choice]) -> Iterator[None]:
+    def _free_reads(self, at: int, choices: list[Choice]) -> Iterator[None]:
         if at == len(choices):
             yield
             return
@@ -136,7 +190,7 @@ class Search(Aimed):
                 yield from self._free_reads(at + 1, choices)
             self.forget(read, piece)
 
-    def _without_free(self, candidates: list[_Choice]) -> list[_Choice]:
+    def _without_free(self, candidates: list[Choice]) -> list[Choice]:
         """The choices that are not those of free reads, which are put aside."""
         if not self.foresees or self.x.parts:
             return candidates
@@ -145,7 +199,7 @@ class Search(Aimed):
             if not self._is_free(*choice):
                 left.append(choice)
             elif choice[0] in relevant:
-                self.free.append(choice)
+                (self.free if self.aim is None else left).append(choice)
             else:
                 self.counted.append(choice)
         return left
@@ -173,7 +227,7 @@ class Search(Aimed):
             return [chain(order, cause)] * len(self.found.pieces), cause
         return [chain(order & writes, cause) for _, writes in self.x.parts], cause
 
-    def _visible(self, choices: list[_Choice], hidden: tuple[list[Relation], Relation]) -> list[_Choice]:
+    def _visible(self, choices: list[Choice], hidden: tuple[list[Relation], Relation]) -> list[Choice]:
         n, (overwritten, cause) = self.n, hidden
         found = []
         for read, piece, writes in choices:
@@ -186,30 +240,28 @@ class Search(Aimed):
         return (self.most_steps is None or self.steps <= self.most_steps) and self.check(self.x)
 
     def _order_by_itself(self) -> bool:
-        """Order those pairs of writes that only one order is possible for when nothing else is known: of one thread,
-        for instance. False if there is none."""
+        """Order those pairs of writes whose order needs no choice: of one thread, or by causality order. False if
+        nothing is allowed."""
         given, left = self.x.given, []
-        by_program = any(axiom.name == "SC-per-Location" for axiom in self.axioms)
+        if any(axiom.name == "SC-per-Location" for axiom in self.axioms):
+            for a, b in self.open:
+                given["ordered"] |= (given["po"] >> a * self.n + b & 1) << a * self.n + b
+            self.x.changed(ORDER)
+        if not self._allowed():
+            return False
+        order, holds = self.chosen.coherence.rows(self.x), self.x.universe.holds
         for a, b in self.open:
-            if by_program and self.x.universe.holds(given["po"], a, b):  # which spares two checks
+            if holds(order, a, b):
                 given["ordered"] |= 1 << a * self.n + b
-                continue
-            possible, before = [], given["ordered"]
-            for early, late in ((a, b), (b, a)):
-                given["ordered"] = before | 1 << early * self.n + late
-                self.x.changed(ORDER)
-                if self._allowed():
-                    possible.append(given["ordered"])
-            if not possible:
-                return False
-            given["ordered"] = possible[0] if len(possible) == 1 else before
-            if len(possible) == 2:
+            elif holds(order, b, a):
+                given["ordered"] |= 1 << b * self.n + a
+            else:
                 left.append((a, b))
         self.x.changed(ORDER)
         self.open = left
         return True
 
-    def _candidates(self, check: Callable[[], bool], before: list[_Choice] | None = None) -> list[_Choice] | None:
+    def _candidates(self, check: Callable[[], bool], before: list[Choice] | None = None) -> list[Choice] | None:
         """For each read and piece of memory the writes that it may read from when nothing else is known: those that
         pass a check when only this is chosen. None if a read has none."""
         found = []
@@ -261,7 +313,7 @@ class Search(Aimed):
         self.x.given["sc"] = before
         self.x.changed(CHOICE)
 
-    def _reads(self, choices: list[_Choice]) -> Iterator[None]:
+    def _reads(self, choices: list[Choice]) -> Iterator[None]:
         if not choices:
             if self.is_possible():
                 yield

@@ -129,36 +129,69 @@ def _structure(nodes: list[Node], paths: Sequence[Path]) -> Structure:
         name: [0] * n for name in ("po", "issued", "completed", "dep", "scopes", "same-cta", "same-proxy", "overlap",
                                    "overlap-at-address", "overlap-completely", "barrier", "initial")
     }  # fmt: skip
-    threads = [path.thread for path in paths]
-    for a, x in enumerate(nodes):
-        bit = 1 << a
-        for b, y in enumerate(nodes):
-            if x.memory and x.memory == y.memory and x.start < y.end and y.start < x.end:
-                given["overlap"][a] |= 1 << b
-                if x.thread < 0 <= y.thread and y.event.kind in "WU":
-                    given["initial"][a] |= 1 << b
-                if x.virtual == y.virtual:
-                    given["overlap-at-address"][a] |= 1 << b
-                    if x.start == y.start and x.end == y.end:
-                        given["overlap-completely"][a] |= 1 << b
-            if x.event.proxy == y.event.proxy and _may_share(x, y):
-                given["same-proxy"][a] |= 1 << b
-            if x.thread < 0 or y.thread < 0:
-                continue
-            s, t = threads[x.thread], threads[y.thread]
-            if x.thread == y.thread:
-                for name in _orders(x, y):
-                    given[name][a] |= 1 << b
-            if s.shares("cta", t):
-                given["same-cta"][a] |= 1 << b
-            if x.event.scope and y.event.scope and s.shares(x.event.scope, t) and t.shares(y.event.scope, s):
-                given["scopes"][a] |= 1 << b
-            if y.event.kind in "WU" and x.thread == y.thread and y.event.needs >> x.at & 1:
-                given["dep"][a] |= 1 << b
-        given["overlap"][a] &= ~bit
-        given["overlap-at-address"][a] &= ~bit
+    _relate_memory(nodes, given)
+    _relate_threads(nodes, paths, given)
+    for proxy in {node.event.proxy for node in nodes}:
+        same = [a for a, node in enumerate(nodes) if node.event.proxy == proxy]
+        limited = any(nodes[a].event.kind == "P" and nodes[a].space for a in same)
+        every = sum(1 << a for a in same)
+        for a in same:
+            given["same-proxy"][a] = (
+                sum(1 << b for b in same if _may_share(nodes[a], nodes[b])) if limited else every
+            )  # fmt: skip
     universe = Universe(n)
     return Structure(universe, sets, {name: universe.packed(rows) for name, rows in given.items()})
+
+
+def _relate_memory(nodes: list[Node], given: dict[str, list[Events]]) -> None:
+    """How accesses overlap (8.2.1)."""
+    for a, x in enumerate(nodes):
+        if not x.memory:
+            continue
+        for b, y in enumerate(nodes):
+            if x.memory != y.memory or x.start >= y.end or y.start >= x.end:
+                continue
+            if a != b:
+                given["overlap"][a] |= 1 << b
+            if x.thread < 0 <= y.thread and y.event.kind in "WU":
+                given["initial"][a] |= 1 << b
+            if x.virtual == y.virtual:
+                if a != b:
+                    given["overlap-at-address"][a] |= 1 << b
+                if x.start == y.start and x.end == y.end:
+                    given["overlap-completely"][a] |= 1 << b
+
+
+def _relate_threads(nodes: list[Node], paths: Sequence[Path], given: dict[str, list[Events]]) -> None:
+    """What follows from the events' threads: their orders (8.9.1), dependencies, scopes (8.5)."""
+    threads = [path.thread for path in paths]
+    of = [[a for a, node in enumerate(nodes) if node.thread == t] for t in range(len(threads))]
+    #: The events of each thread, all of them and by scope.
+    every = [sum(1 << a for a in mine) for mine in of]
+    scoped: list[dict[str, Events]] = [{} for _ in threads]
+    for t, mine in enumerate(of):
+        for a in mine:
+            scope = nodes[a].event.scope
+            if scope:
+                scoped[t][scope] = scoped[t].get(scope, 0) | 1 << a
+    for s, first in enumerate(threads):
+        cta = sum(every[t] for t, other in enumerate(threads) if first.shares("cta", other))
+        included = {
+            scope: sum(
+                events for t, other in enumerate(threads) if first.shares(scope, other)
+                for theirs, events in scoped[t].items() if other.shares(theirs, first)
+            ) for scope in scoped[s]
+        }  # fmt: skip
+        for a in of[s]:
+            x = nodes[a]
+            given["same-cta"][a] = cta
+            given["scopes"][a] = included.get(x.event.scope, 0)
+            for b in of[s]:
+                y = nodes[b]
+                for name in _orders(x, y):
+                    given[name][a] |= 1 << b
+                if y.event.kind in "WU" and y.event.needs >> x.at & 1:
+                    given["dep"][a] |= 1 << b
 
 
 def _may_share(x: Node, y: Node) -> bool:
