@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 from math import prod
+from typing import TYPE_CHECKING
 
 from .axioms import Model
 from .paths import Paths
@@ -12,13 +13,18 @@ from .relations import members
 from .structures import Skeleton
 from .valuations import Valuation
 
+if TYPE_CHECKING:
+    from .domains import Domains
+
 #: Final values of memory that are looked at together.
-_MOST_LAST = 200
+_MOST_LAST = 500
 
 
 class Aimed(Valuation):
     #: What is looked for: a final state for which the condition holds, or does not. None: all executions.
     aim: bool | None = None
+    #: The values that writes may write, once they are known (`domains.py`).
+    domains: Domains | None = None
 
     def __init__(self, test: Test, found: Skeleton, chosen: Model, paths: Paths, initial: dict[str, int]) -> None:
         super().__init__(test, found, chosen, paths, initial)
@@ -53,17 +59,30 @@ class Aimed(Valuation):
         if self.aim is None or not self.asked_memory:
             return True
         self.known = {}
-        last: list[list[int]] = [[0]] * len(self.found.pieces)
+        last = [[0]] * len(self.found.pieces)
         names = []
         for name, pieces in self.asked_memory.items():
-            values = {piece: list(dict.fromkeys(self.last_values(piece))) for piece in pieces}
-            if not any(None in found for found in values.values()):
+            values = {piece: self._last_or_any(piece) for piece in pieces}
+            if not any(found is None for found in values.values()):
                 names.append(name)
-                last = [values.get(piece, before) for piece, before in enumerate(last)]  # type: ignore[misc]
+                last = [values.get(piece) or before for piece, before in enumerate(last)]
         if not names or prod(map(len, last)) > _MOST_LAST:
             return True
         state = self.known_registers()
         return any(self.leads_to({**state, **self._memory(chosen, names)}) for chosen in product(*last))
+
+    def _last_or_any(self, piece: int) -> list[int] | None:
+        """What a piece of memory may hold in the end; None if that may be anything."""
+        order, writers = self.x.universe.rows(self.chosen.coherence.rows(self.x)), self.found.writers[piece]
+        found: set[int] = set()
+        for write in members(writers):
+            if not order[write] & writers:
+                value = self.written_value(write, piece)
+                values = {value} if value is not None else self.domains.written(write, piece) if self.domains else None
+                if values is None:
+                    return None
+                found |= values
+        return list(found)
 
     def needed_reads(self, last: bool) -> set[int]:
         """The reads without a source, or with one for some of their pieces, that the aim rests on, as far as that is

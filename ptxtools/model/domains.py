@@ -31,8 +31,9 @@ Choice: TypeAlias = tuple[int, int, list[int]]
 
 def narrowed(search: Aimed, choices: list[Choice]) -> list[Choice] | None:
     """The choices without those whose values contradict the conditions of paths, or the aim, if there is one; None if
-    a read is left without any."""
-    domains = _Domains(search, choices)
+    a read is left without any. Tells the search what each write may write."""
+    domains = Domains(search, choices)
+    search.domains = domains
     found = []
     for read, piece, writes in choices:
         values = domains.reads[read]
@@ -70,7 +71,7 @@ def _reads(path: Path, needs: Iterable[int], values: Iterable[int]) -> list[int]
     return found
 
 
-class _Domains:
+class Domains:
     """reads, writes: the values by event, as they grow round by round: fresh are the events that the last round gave
     new values."""
 

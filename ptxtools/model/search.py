@@ -12,6 +12,7 @@ reads rest on: it is free. Free reads are chosen last, without a check; those wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 
 from .aims import Aimed
 from .axioms import Model
@@ -20,7 +21,7 @@ from .domains import Choice, narrowed
 from .interleavings import Interleavings, Steps
 from .paths import Paths
 from .programs import Test
-from .races import conflicts, races
+from .races import Conflict, conflicts, races
 from .relations import Relation, members
 from .structures import Skeleton
 from .terms import CHOICE, ORDER, Axiom
@@ -68,9 +69,12 @@ class Search(Aimed):
         # What makes a write invisible besides causality order: SC-per-Location within a thread.
         given = x.given
         self.by_program = given["po"] & given["overlap-completely"] & given["same-proxy"]
-        self.conflicts = list(conflicts(found, strong))
         #: The execution that has been found without its choices (`interleavings.py`).
         self.steps_found: Steps = None
+
+    @cached_property
+    def conflicts(self) -> list[Conflict]:
+        return list(conflicts(self.found, self.strong))
 
     # --- the search ---
 
@@ -111,24 +115,29 @@ class Search(Aimed):
 
     def _all_candidates(self) -> list[Choice] | None:
         """The writes that each read may read from when nothing else is known; None if nothing is allowed."""
-        candidates = self._candidates(self.is_possible)
-        if candidates is not None and self.foresees and self.has_conditions:
-            candidates = narrowed(self, candidates)
-        if candidates is None or not self._order_by_itself():
-            return None
+        choices: list[Choice] | None = [
+            (read, piece, list(members(self.found.writers[piece] & ~(1 << read))))
+            for read, piece in self.found.slots
+        ]  # fmt: skip
+        assert choices is not None
         if not self.foresees:
-            return self._candidates(self._allowed, candidates)
-        candidates = self._visible(candidates, self._hidden())  # what a check of each choice by itself would leave
-        return candidates if all(writes for _, _, writes in candidates) else None
+            choices = self._checked(self.is_possible, choices)
+            if choices is None or not self._order_by_itself():
+                return None
+            return self._checked(self._allowed, choices)
+        if not self._order_by_itself():
+            return None
+        choices = self._visible(choices, self._hidden())  # as checks of each choice by itself would leave them
+        if not all(writes for _, _, writes in choices):
+            return None
+        return narrowed(self, choices) if self.has_conditions or self.aim is not None else choices
 
     def _aimed(self, candidates: list[Choice]) -> Iterator[dict[str, int]]:
         """The same, with first of all the reads on which the aim depends: of the others, one choice is enough."""
         choices = [
             (read, piece, sorted(writes, key=lambda write: self._effect(read, write)))
-            for read, piece, writes in narrowed(self, candidates) or ()
+            for read, piece, writes in candidates
         ]  # fmt: skip
-        if len(choices) < len(candidates):
-            return
         for left in self._needed_choices(choices, last=False):
             for _ in self._fence_orders(0):
                 for _ in self._write_orders(self.open):
@@ -261,15 +270,10 @@ class Search(Aimed):
         self.open = left
         return True
 
-    def _candidates(self, check: Callable[[], bool], before: list[Choice] | None = None) -> list[Choice] | None:
-        """For each read and piece of memory the writes that it may read from when nothing else is known: those that
-        pass a check when only this is chosen. None if a read has none."""
+    def _checked(self, check: Callable[[], bool], choices: list[Choice]) -> list[Choice] | None:
+        """The choices without the writes that fail a check when only this is chosen. None if a read has none left."""
         found = []
-        all_ = before or [
-            (read, piece, list(members(self.found.writers[piece] & ~(1 << read))))
-            for read, piece in self.found.slots
-        ]  # fmt: skip
-        for read, piece, possible in all_:
+        for read, piece, possible in choices:
             writes = []
             for write in possible:
                 self._set(read, piece, write)

@@ -8,7 +8,7 @@ from itertools import combinations, pairwise
 
 from .events import Event, Path
 from .programs import Instruction, Label, Test
-from .relations import Events, Universe
+from .relations import Events, Universe, members
 from .terms import Structure
 
 #: The instruction of the events that initialise memory.
@@ -145,21 +145,24 @@ def _structure(nodes: list[Node], paths: Sequence[Path]) -> Structure:
 
 def _relate_memory(nodes: list[Node], given: dict[str, list[Events]]) -> None:
     """How accesses overlap (8.2.1)."""
+    places: dict[tuple[str, str, int, int], Events] = {}
+    written = 0
     for a, x in enumerate(nodes):
-        if not x.memory:
-            continue
-        for b, y in enumerate(nodes):
-            if x.memory != y.memory or x.start >= y.end or y.start >= x.end:
-                continue
-            if a != b:
-                given["overlap"][a] |= 1 << b
-            if x.thread < 0 <= y.thread and y.event.kind in "WU":
-                given["initial"][a] |= 1 << b
-            if x.virtual == y.virtual:
-                if a != b:
-                    given["overlap-at-address"][a] |= 1 << b
-                if x.start == y.start and x.end == y.end:
-                    given["overlap-completely"][a] |= 1 << b
+        if x.memory:
+            place = x.memory, x.virtual, x.start, x.end
+            places[place] = places.get(place, 0) | 1 << a
+            written |= (x.thread >= 0 and x.event.kind in "WU") << a
+    for (memory, virtual, start, end), events in places.items():
+        overlap = at_address = 0
+        for (other, address, first, last), theirs in places.items():
+            if other == memory and start < last and first < end:
+                overlap |= theirs
+                at_address |= theirs if address == virtual else 0
+        for a in members(events):
+            given["overlap"][a] = overlap & ~(1 << a)
+            given["overlap-at-address"][a] = at_address & ~(1 << a)
+            given["overlap-completely"][a] = events
+            given["initial"][a] = overlap & written if nodes[a].thread < 0 else 0
 
 
 def _relate_threads(nodes: list[Node], paths: Sequence[Path], given: dict[str, list[Events]]) -> None:
