@@ -272,9 +272,9 @@ class _Body:
         numbers = list(accumulate(kinds.translate(_ENDS), initial=0))
         by_name = list(chain.from_iterable(map(repeat, numbers, map(len, rows))))
         before = self.predecessors(roles, by_name)
-        if before is None or not self.sources_fit(kinds, rows, ends, numbers, before):
-            return False
         homes = dict(zip(self.results, compress(numbers, defining), strict=False))
+        if before is None or not self.phis_fit(kinds, rows, ends, numbers, before, homes):
+            return False
         uses = list(zip(map(homes.get, operands, repeat(0)), compress(by_name, which), strict=True))
         in_order = list(map(le, map(begins.get, operands, repeat(0)), places))
         if not all(in_order) and any(
@@ -293,16 +293,25 @@ class _Body:
             before[target].append(source)
         return None if before[0] else before
 
-    def sources_fit(
-        self, kinds: bytes, rows: list[bytes], ends: list[int], numbers: list[int], before: list[list[int]]
-    ) -> bool:
-        """Whether phis have the predecessors of their blocks."""
+    def phis_fit(self, kinds: bytes, rows: list[bytes], ends: list[int], numbers: list[int],
+                 before: list[list[int]], homes: dict[str, int]) -> bool:  # fmt: skip
+        """Whether phis have the predecessors of their blocks, and values that are defined at their ends."""
+        pairs: set[tuple[int, int]] = set()
         for line in compress(range(len(kinds)), kinds.translate(_PHIS)):
             row = rows[line]
             names = self.found[ends[line] - len(row) : ends[line]]
-            if {self.blocks[one] for one in before[numbers[line]]} != set(compress(names, row.translate(_SOURCES))):
+            sources = {self.blocks[one]: one for one in before[numbers[line]]}
+            if sources.keys() != set(compress(names, row.translate(_SOURCES))):
                 return False
-        return True
+            home = 0
+            for role, name in zip(row, names, strict=True):
+                if role == INCOMING:
+                    home = homes.get(name, 0)
+                elif home:
+                    if home != sources.get(name, home):
+                        pairs.add((home, sources[name]))
+                    home = 0
+        return not pairs or _dominate(before, pairs)
 
     def all_shapes(self) -> list[Shape] | None:
         """The shapes of all lines; None if there is none for one of them."""
@@ -336,6 +345,8 @@ def _dominate(before: list[list[int]], pairs: Iterable[tuple[int, int]]) -> bool
 
 def _leads_back(before: list[list[int]], home: int, block: int) -> bool:
     """Whether no way back from a block reaches the first one but through another one, found in a few steps."""
+    if block == 0:
+        return False
     seen, ahead = {home, block}, [block]
     for _ in range(_STEPS):
         if not ahead:
