@@ -43,7 +43,7 @@ def findings_in(data: str | bytes, name: str, *, dialect: str | None = None, tar
     found: list[Diagnostic] = []
     alike: dict[tuple[object, ...], list[Diagnostic]] = {}
     for target in targets or (None,):
-        each = verify(source, dialect=dialect, target=target, nodes=not isinstance(source, Disassembly))
+        each = verify(source, dialect=dialect, target=target)
         if len(targets) < 2:
             found = each
             break

@@ -131,6 +131,7 @@ def test_llvm_reads_the_same():
 #: What LLVM's disassembler upgrades or drops, and the records still have.
 STRICTER = {
     ("function attributes", "7"): (["NVVM221"], []),  # "null-pointer-is-valid" became a word of its own
+    ("elements of a splat", "modern"): (["NVVM101"], []),  # bitcode has all elements
     ("zeroext of a float", "modern"): ([], ["NVVM118"]),  # attributes that do not fit are dropped
 }
 
@@ -154,7 +155,7 @@ def test_bitcode_is_held_against_the_rules_as_its_text(name, dialect, codes, dat
 
 
 def test_both_dialects_are_recorded():
-    assert Counter(dialect for _, dialect, _, _ in recorded()) == {"7": 141, "modern": 147}
+    assert Counter(dialect for _, dialect, _, _ in recorded()) == {"7": 157, "modern": 172}
 
 
 def test_llvm_reads_what_is_written():
@@ -166,6 +167,65 @@ def test_llvm_reads_what_is_written():
         for each in (module, again)
     )
     assert theirs == mine and len(theirs) > 60
+
+
+#: Nodes as LLVM 7 writes them (flags, then fields; nodes and strings counted from 1), and their texts.
+OLD_NODES = [
+    ((16, [0, 1, 2, 0, 0]), '!DIFile(filename: "f", directory: "d")'),
+    ((20, [1, 12, 4, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0]),
+     "distinct !DICompileUnit(language: 12, file: !0, isOptimized: false, runtimeVersion: 0, emissionKind: 1, "
+     "gnuPubnames: true)"),
+    ((21, [3, 4, 1, 0, 4, 7, 0, 1, 1, 8, 0, 0, 0, 256, 0, 5, 0, 0, 0, 0, 0]),
+     'distinct !DISubprogram(scope: !0, name: "f", file: !0, line: 7, isLocal: true, isDefinition: true, scopeLine: 8, '
+     "flags: 256, isOptimized: false, unit: !1)"),
+    ((7, [0, 9, 3, 5, 0, 0]), "!DILocation(line: 9, column: 3, scope: !2)"),
+    ((15, [0, 36, 1, 32, 0, 5]), '!DIBasicType(tag: 36, name: "f", size: 32, encoding: 5)'),
+    ((17, [0, 15, 0, 0, 0, 0, 8, 64, 0, 0, 0, 0, 2]),
+     "!DIDerivedType(tag: 15, baseType: !4, size: 64, dwarfAddressSpace: 1)"),
+    ((14, [2, 7, 1]), '!DIEnumerator(isUnsigned: true, value: -3, name: "f")'),
+    ((13, [2, 3, 4]), '!DISubrange(count: !"d2", lowerBound: 2)'),
+    ((27, [2, 4, 1, 0, 4, 3, 8, 0, 1, 0, 32]),
+     '!DIGlobalVariable(scope: !0, name: "f", file: !0, line: 3, type: !4, isLocal: false, isDefinition: true, '
+     "align: 32)"),
+    ((28, [2, 6, 1, 4, 3, 8, 1, 0, 0]),
+     '!DILocalVariable(scope: !2, name: "f", file: !0, line: 3, type: !4, arg: 1)'),
+]  # fmt: skip
+
+
+def test_nodes_of_llvm_7_have_their_fields():
+    strings = [(1, list(b"f")), (1, list(b"d")), (1, list(b"d2"))]
+    data = bitcode(TYPED, tail=[lambda b: b.block(15, *strings, *(record for record, _ in OLD_NODES))])
+    lines = [line.partition(" = ")[2] for line in disassembled(data).text.split("\n") if line[:1] == "!"]
+    assert lines == [text for _, text in OLD_NODES]
+    faults = [one.message for one in findings_in(data, "k.bc") if one.code == "NVVM432"]
+    assert faults == []
+    wrong = bitcode(TYPED, tail=[lambda b: b.block(15, *strings, OLD_NODES[0][0], (7, [0, 9, 70000, 3, 0, 0]))])
+    assert [one.message for one in findings_in(wrong, "k.bc") if one.code == "NVVM432"] == [
+        "'column' of DILocation is a number of 16 bits, not 70000"
+    ]
+
+
+def test_records_of_debugging_stand_before_their_instructions():
+    """LLVM writes them behind."""
+    text = (DATA / "kernels18.ll").read_text().partition("define")[0]
+    text += """declare void @llvm.dbg.value(metadata, metadata, metadata)
+define void @f(i32 %x) !dbg !4 {
+  call void @llvm.dbg.value(metadata i32 %x, metadata !5, metadata !DIExpression()), !dbg !6
+  ret void, !dbg !6
+}
+!llvm.dbg.cu = !{!0}
+!llvm.module.flags = !{!7}
+!0 = distinct !DICompileUnit(language: DW_LANG_C, file: !1, emissionKind: FullDebug)
+!1 = !DIFile(filename: "a", directory: "/")
+!2 = !DISubroutineType(types: !{null})
+!4 = distinct !DISubprogram(name: "f", file: !1, line: 1, type: !2, spFlags: DISPFlagDefinition, unit: !0)
+!5 = !DILocalVariable(name: "x", scope: !4, file: !1, line: 1)
+!6 = !DILocation(line: 1, column: 2, scope: !4)
+!7 = !{i32 1, !"Debug Info Version", i32 3}
+"""  # fmt: skip
+    found = findings_in(llvm.parse_assembly(text).as_bitcode(), "k.bc", dialect="modern")
+    assert [(one.file, one.code) for one in found if one.file != "k.bc"] == [("k.bc(@f)", "NVVM301")]
+    assert all("#dbg_value" in one.message for one in found if one.code == "NVVM301")
 
 
 def test_findings_name_function_instruction_and_source(tmp_path, capsys):

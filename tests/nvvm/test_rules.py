@@ -47,7 +47,9 @@ LEGAL = {
     "cmpxchg": "NVVM118 NVVM305 NVVM307", "atomicrmw": "NVVM306", "casts": "NVVM308",
     "select and phi": "NVVM113 NVVM114 NVVM115 NVVM117 NVVM119", "names in quotes": "NVVM101 NVVM110",
     "standard intrinsics": "NVVM404 NVVM405 NVVM406", "annotations": "NVVM410 NVVM411 NVVM412 NVVM413",
-    "texture": "NVVM420 NVVM421", "debug information": "NVVM430 NVVM431", "nodes of debug information": "NVVM432",
+    "texture": "NVVM420 NVVM421",
+    "handles of a texture and a surface": "NVVM422",
+    "debug information": "NVVM430 NVVM431", "nodes of debug information": "NVVM432",
 }  # fmt: skip
 
 

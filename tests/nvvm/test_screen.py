@@ -89,7 +89,10 @@ FAULTS = [
     ("%d = add", "%a = add", "NVVM110"),
     ("%d = add", "%x = add", "NVVM110"),
     ("[ %b, %x ]", "[ %b, %x2 ]", "NVVM114"),
-    ("[ %b, %x ]", "[ %d, %x ]", None),
+    ("[ %b, %x ]", "[ %d, %x ]", "NVVM115"),
+    ("[ %b, %x ]", "[ %r, %x ]", "NVVM115"),
+    ("[ %b, %x ]", "[ %a, %x ]", None),
+    ("[ 4, %x2 ]", "[ %d, %x2 ]", None),
     ("[ 4, %x2 ]", "[ 4, %entry ]", "NVVM114"),
     ("label %x2\n", "label %entry\n", "NVVM113"),
     ("label %x2\n", "label %w\n", "NVVM110"),
@@ -120,6 +123,47 @@ def test_numbers_may_have_gaps_in_the_modern_dialect():
         for dialect in ("7", "modern"):
             screened, read = both(module(text.replace("N", str(number))), dialect=dialect)
             assert screened == read and (dialect == "modern" or bool(read) == (number != 2)), (number, read)
+
+
+ALIKE = """@a = addrspace(1) global i32 0
+@b = addrspace(1) global i32 0
+@c = addrspace(1) global float 0.0
+declare i32 @r(i32)
+declare i32 @s(i32)
+declare i64 @t(i32)
+define i32 @f1(i32 %x) {
+  %v = call i32 @r(i32 %x), !dbg !1
+  store i32 %v, i32 addrspace(1)* @a
+  ret i32 %v
+}
+define i32 @f2(i32 %x) {
+  %v = call i32 @s(i32 %x), !dbg !2
+  store i32 %v, i32 addrspace(1)* @b
+  ret i32 %v
+}
+define i32 @f3(i32 %x) {
+  %v = call i32 @r(i32 %x), !dbg !3
+  store i32 %v, i32 addrspace(1)* @b
+  ret i32 %v
+}
+!1 = !{}
+!2 = !{}
+!3 = !{}
+"""
+
+
+def test_bodies_that_are_alike_have_the_same_findings():
+    text = module(ALIKE)
+    assert both(text) == [[], []] and all(passed(text, "7").values())
+    last = ALIKE.index("@f3")
+    for old, new, code in (("@r", "@t", "NVVM116"), ("@b", "@c", "NVVM111"), ("@b", "@n", "NVVM110"),
+                           ("!3", "!7", "NVVM110"), ("ret i32 %v", "ret i32 %w", "NVVM110"), ("%x)", "%y)", "NVVM110"),
+                           ("(i32 %x)", "(i64 %x)", "NVVM111"), ("%v = ", "%x = ", "NVVM110"),
+                           ("call i32 @r", "call i32 @f1", None)):  # fmt: skip
+        changed = ALIKE[:last] + ALIKE[last:].replace(old, new, 1)
+        screened, read = both(module(changed))
+        assert screened == read, (new, screened, read)
+        assert {one[:7] for one in screened} >= ({code} if code else set()), (new, screened)
 
 
 def test_heads_that_are_alike_have_their_own_names():

@@ -50,14 +50,14 @@ class ValueReader(Reader):
         token = self.texts[i]
         at = self.starts[i]
         first = token[:1]
+        if type is METADATA:
+            return self.metadata_value()
         if first == "%" and len(token) > 1:
             self.i = i + 1
             return Value("local", token, type, at)
         if first == "@" and len(token) > 1:
             self.i = i + 1
             return Value("global", token, type, at)
-        if type is METADATA:
-            return self.metadata_value()
         if token in _WORDS:
             self.i = i + 1
             return Value("word", token, type, at)

@@ -32,12 +32,17 @@ class Facts:
     attributes: set[str] = field(default_factory=set)
 
     @property
+    def version(self) -> int:
+        """Of the LLVM that wrote it, 0 if that is not known."""
+        version = re.search(r"(\d{1,4})\.", self.producer)
+        return int(version[1]) if version else 0
+
+    @property
     def dialect(self) -> str:
         """ "7" or "modern": by the pointers, or without any by the version of LLVM that wrote it."""
         if self.typed or self.opaque:
             return "7" if self.typed else "modern"
-        version = re.search(r"(\d+)\.", self.producer)
-        return "7" if version and int(version[1]) < _OPAQUE_SINCE else "modern"
+        return "7" if 0 < self.version < _OPAQUE_SINCE else "modern"
 
 
 def facts_of(data: bytes) -> Facts:

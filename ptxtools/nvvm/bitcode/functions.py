@@ -106,9 +106,12 @@ class Body:
             raise BitcodeError(f"the record of an instruction is damaged, at byte {record.at}") from None
         number = -1 if line.type is None or line.type is VOID else self._values.add(line.type)
         made = _Instruction(line, number)
+        if line.aside:  # behind the instruction, and is before it
+            block = self._blocks[-1] or self._blocks[-2 if len(self._blocks) > 1 else -1]
+            block.insert(max(len(block) - 1, 0), made)
+            return
         self._blocks[-1].append(made)
-        if not line.aside:
-            instructions.append(made)
+        instructions.append(made)
         if line.op in TERMINATORS and len(self._blocks) < self._count:
             self._blocks.append([])
 

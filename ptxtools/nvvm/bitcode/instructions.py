@@ -159,9 +159,12 @@ def _foreign(op: str, has_result: bool, of: Operands) -> Line:
     return Line(op, type, lambda: op)
 
 
-def _record_of_debugging(of: Operands) -> Line:
-    """Records that LLVM has since 19 in place of calls of `llvm.dbg.value`."""
-    return Line("#dbg", None, lambda: "#dbg_value()", aside=True)
+#: Records that LLVM has since 19 in place of calls of `llvm.dbg.value` and its like.
+_DEBUGGING = {61: "value", 62: "declare", 63: "assign", 64: "value", 65: "label", 66: "declare_value"}
+
+
+def _record_of_debugging(what: str, of: Operands) -> Line:
+    return Line("#dbg", None, lambda: f"#dbg_{what}()", aside=True)
 
 
 READERS: dict[int, Callable[[Operands], Line]] = {
@@ -176,5 +179,5 @@ READERS: dict[int, Callable[[Operands], Line]] = {
     49: partial(_foreign, "catchret", False), 50: partial(_foreign, "catchpad", True),
     51: partial(_foreign, "cleanuppad", True), 52: partial(_foreign, "catchswitch", False), 56: _unary,
     57: partial(_foreign, "callbr", False), 58: _freeze, 59: partial(accesses.atomicrmw, False),
-    **dict.fromkeys(range(61, 68), _record_of_debugging),
+    **{code: partial(_record_of_debugging, what) for code, what in _DEBUGGING.items()},
 }  # fmt: skip

@@ -9,6 +9,7 @@ from ptxtools.diagnostics.origin import Origin
 from ..assembly.types import Type
 from . import names
 from .names import quoted
+from .nodes import fields_of
 from .stream import BitcodeError, Block, Record, text_of
 from .values import Values
 
@@ -29,8 +30,9 @@ class Metadata:
     """named: named metadata, each with the numbers of its nodes; attached: by the number of a global, the names of
     kinds with nodes; kinds: names by number."""
 
-    def __init__(self, values: Values) -> None:
-        self._values = values
+    def __init__(self, values: Values, old: bool = False) -> None:
+        """old: whether LLVM 7 or an older one wrote it."""
+        self._values, self._old = values, old
         self._entries: list[_Entry] = []
         self.named: dict[str, list[int]] = {}
         self.attached: dict[int, list[int]] = {}
@@ -116,7 +118,7 @@ class Metadata:
         return ("distinct " if record.values[:1] and record.values[0] & 1 else "") + self._special(record)
 
     def _special(self, record: Record) -> str:
-        """A specialised node with the fields that rules and reports ask for."""
+        """A specialised node."""
         kind, values = names.NODES.get(record.code), record.values
         if kind is None:
             raise BitcodeError(f"there is metadata of the unknown kind {record.code}, at byte {record.at}")
@@ -124,17 +126,8 @@ class Metadata:
             return f"!DIExpression({', '.join(map(str, values[1:]))})"
         if record.code == _ARGUMENTS:
             return f"!DIArgList({', '.join(map(self.ref, values))})"
-        fields = []
-        if record.code == _LOCATION and len(values) > 3:
-            fields = [f"line: {values[1]}, column: {values[2]}, scope: {self._optional(values[3])}"]
-        elif record.code == _UNIT and len(values) > 8:
-            fields = [f"file: {self._optional(values[2])}, emissionKind: {values[8]}"]
-        elif record.code == _FILE and len(values) > 2:
-            fields = [f"filename: {quoted(self._string(values[1]))}, directory: {quoted(self._string(values[2]))}"]
-        elif record.code in _SCOPES and len(values) > 4 - 2 * (record.code != _SUBPROGRAM):
-            scope, file = _SCOPES[record.code]
-            fields = [f"scope: {self._optional(values[scope])}, file: {self._optional(values[file])}"]
-        return f"!{kind}({', '.join(fields)})"
+        fields = fields_of(record.code, values, self._old, self._optional, self._string)
+        return f"!{kind}({', '.join(f'{name}: {text}' for name, text in fields)})"
 
     def _optional(self, number: int) -> str:
         return self.ref(number - 1) if number else "null"
@@ -151,7 +144,7 @@ class Metadata:
         at = None
         if caller is not None and caller.code == _LOCATION and len(caller.values) > 4 and depth < _MOST_NESTED:
             _, *where = caller.values[:5]
-            at = self.origin(where[0], where[1], where[2], where[3], depth + 1)
+            at = self.origin(where[0], where[1], where[2] + 1, where[3], depth + 1)  # this scope is counted from 0
         file, function = self._file(scope)
         return Origin(file, line, column, function, at) if file else None
 

@@ -14,6 +14,7 @@ from .facts import Facts, note_facts
 from .functions import Body
 from .metadata import Metadata
 from .names import name, quoted
+from .nodes import LAST_WITH_PUBNAMES
 from .operands import Operands
 from .stream import (
     BUNDLES,
@@ -74,7 +75,7 @@ def disassembled(data: bytes) -> Text:
     module = next(block for block in blocks if block.number == MODULE)
     tables = [one.blob for block in blocks if block.number == STRINGS for one in block.records]
     try:
-        writer = _Writer(module, tables[0] if tables else b"")
+        writer = _Writer(module, tables[0] if tables else b"", facts.version)
         lines = list(writer.lines())
     except IndexError:
         raise BitcodeError("the record of a global is too short") from None
@@ -93,12 +94,13 @@ _OUTSIDE = Place()
 
 
 class _Writer(Declarations):
-    def __init__(self, module: Block, strings: bytes) -> None:
+    def __init__(self, module: Block, strings: bytes, version: int) -> None:
+        """version: of the LLVM that wrote it, 0 if that is not known."""
         self._module, self._strings = module, strings
         self._types = TypeTable(next(iter(module.blocks(TYPES)), None))
         self._values = Values(self._types)
         self._attributes = Attributes(module, self._types)
-        self._metadata = Metadata(self._values)
+        self._metadata = Metadata(self._values, old=0 < version <= LAST_WITH_PUBNAMES)
         self._version = 0
         self._symbols: dict[int, str] = {}
         self._lists: dict[int, list[str]] = {SECTION: [], GARBAGE_COLLECTOR: [], COMDAT: []}

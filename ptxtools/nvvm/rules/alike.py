@@ -42,9 +42,9 @@ def read_heads(context: Context, parser: Parser) -> set[str]:
     return alike
 
 
-def read_nodes(context: Context, parser: Parser, checked: bool) -> set[str]:
-    """Add the nodes that were passed over. checked: whether fields are. The names of those without fault, which say no
-    more than that they are there."""
+def read_nodes(context: Context, parser: Parser) -> set[str]:
+    """Add the nodes that were passed over. The names of those without fault, which say no more than that they are
+    there."""
     if parser.nodes is None:
         return set()
     metadata, groups = context.module.metadata, parser.nodes.groups()
@@ -54,7 +54,7 @@ def read_nodes(context: Context, parser: Parser, checked: bool) -> set[str]:
     for group in groups:
         known = metadata.get(group.names[0])
         others = group.names[1:]
-        if defined and known is not None and named.isdisjoint(others) and _fits(context, known, checked):
+        if defined and known is not None and named.isdisjoint(others) and _fits(context, known):
             metadata.update(dict.fromkeys(others, Node("", known.at, group.kind)))
             alike.update(others)
         else:
@@ -62,10 +62,10 @@ def read_nodes(context: Context, parser: Parser, checked: bool) -> set[str]:
     return alike
 
 
-def _fits(context: Context, node: Node, checked: bool) -> bool:
+def _fits(context: Context, node: Node) -> bool:
     """Whether the rules find nothing in a node."""
     before = len(context.found)
-    if checked and node.kind:
+    if node.kind:
         check_node(context, node)
     fits = len(context.found) == before
     del context.found[before:]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..assembly.nodes import Function, Node, Value, Variable
-from ..assembly.types import I64
+from ..assembly.types import I64, VOID
 from .context import Context
+from .declarations import KERNEL_WORDS
 from .headers import _nodes, integer
 from .instructions import check_alignment
 
@@ -59,7 +60,7 @@ def check_annotations(context: Context) -> None:
 
 def _by_convention(context: Context, name: str) -> bool:
     function = context.module.functions.get(name)
-    return function is not None and any(word in ("ptx_kernel", "cc 71") for word, _ in function.words)
+    return function is not None and any(word in KERNEL_WORDS for word, _ in function.words)
 
 
 def _check_node(context: Context, node: Node, entity: Value, kernel: bool, seen: dict[tuple[str, str], str]) -> None:
@@ -115,6 +116,8 @@ def _check_property(
         context.at_value("NVVM412", value, "if one dimension of a cluster is 0, all are")
     if text == "align" and function is not None:
         check_alignment(context, (value.text, value.at), number, len(function.params), "'align'")
+    if text == "kernel" and function is not None and function.result is not VOID:
+        context.at_name("NVVM412", function.at, function.name, f"a kernel returns nothing, not {function.result}")
     if text in OPAQUE and variable is not None:
         _check_opaque(context, name, variable, text)
 

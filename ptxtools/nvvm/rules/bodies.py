@@ -14,6 +14,8 @@ from .context import Context
 from .dominance import comes_before, dominators_of
 from .typing import MISMATCH, TYPING
 
+#: Behind all instructions of a block.
+_LAST = 1 << 60
 UNDEFINED, REDEFINED, BLOCKS, PHI, DOMINANCE = "NVVM110", "NVVM110", "NVVM113", "NVVM114", "NVVM115"
 
 
@@ -43,7 +45,7 @@ def check_body(context: Context, function: Function) -> None:
         for place, one in enumerate(block.instructions):
             _check_uses(context, body, one, (number, place), tree)
             if one.op == "phi":
-                _check_phi(context, body, block, number, place)
+                _check_phi(context, body, block, number, place, tree)
             elif one.op == "ret":
                 _check_return(context, function, one)
 
@@ -112,7 +114,7 @@ def _check_uses(context: Context, body: Body, one: Instruction, here: tuple[int,
             check_constant(context, value, body.types)
 
 
-def _check_phi(context: Context, body: Body, block: Block, number: int, place: int) -> None:
+def _check_phi(context: Context, body: Body, block: Block, number: int, place: int, tree: DominatorTree) -> None:
     one = block.instructions[place]
     if place and block.instructions[place - 1].op != "phi":
         context.at_name(PHI, one.at, "phi", "a phi stands at the begin of its block")
@@ -125,6 +127,12 @@ def _check_phi(context: Context, body: Body, block: Block, number: int, place: i
     for value in one.extra["blocks"]:
         if value.text not in names:
             context.at_value(PHI, value, f"'{value.text}' is no predecessor of '{block.name}'")
+    for value, source in zip(one.operands, one.extra["blocks"], strict=False):
+        before, home = body.blocks.get(source.text), body.homes.get(value.text, (-1, 0))
+        if value.kind == "local" and before is not None and not _dominates(body, home, (before, _LAST), tree):
+            context.at_value(
+                DOMINANCE, value, f"'{value.text}' is not defined on every way to the end of '{source.text}'"
+            )
     for missing in sorted(names - comes):
         context.at_name(PHI, one.at, "phi", f"the phi has no value for the predecessor '{missing}'")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -14,6 +15,9 @@ from ..intrinsics import Intrinsic, intrinsics
 from .context import Context
 
 UNKNOWN, SIGNATURE, CONSTANT, TARGET, SPACE, OVERLOAD = "NVVM401", "NVVM402", "NVVM403", "NVVM404", "NVVM405", "NVVM406"
+HELD = "NVVM422"
+#: What gives the handle of a texture or surface.
+HANDLE = "@llvm.nvvm.texsurf.handle"
 _CONSTANT_SPACE = 4
 
 
@@ -184,11 +188,26 @@ def check_call(context: Context, one: Instruction, name: str) -> None:
             if number < len(arguments) and arguments[number].kind in ("local", "global"):
                 context.at_value(CONSTANT, arguments[number], f"argument {number + 1} of '{name}' must be a constant")
         return
+    if name.startswith(HANDLE[1:]) and len(arguments) == 2:
+        _check_handle(context, *arguments)
     for number, values in found.constants.items():
         if number < len(arguments):
             _check_argument(context, arguments[number], number, found, values)
     if name == "llvm.nvvm.membar" and arguments and arguments[0].text == "4":
         context.needs(TARGET, (one.at, one.end), "a membar of the cluster", 90)
+
+
+def _check_handle(context: Context, metadata: Value, variable: Value) -> None:
+    """A call of `texsurf.handle` (14.2): metadata that holds one texture or surface, and this variable."""
+    node = context.module.metadata.get(metadata.text) if metadata.extra == "node" else None
+    held: Sequence[Value | None] = node.operands if node is not None else metadata.parts
+    while len(held) == 1 and held[0] is not None and held[0].kind == "metadata" and held[0].parts:
+        held = held[0].parts
+    names = [one.text for one in held if one is not None and one.kind == "global"]
+    if len(names) != 1 or len(held) != 1 or names[0] not in context.opaque:
+        context.at_value(HELD, metadata, "the metadata holds one texture or surface, and nothing else")
+    elif variable.text != names[0]:
+        context.at_value(HELD, variable, f"the metadata holds {names[0]}, and this is {variable.text[:60]}")
 
 
 def _check_argument(context: Context, value: Value, number: int, found: Intrinsic, values: tuple[int, ...]) -> None:

@@ -36,6 +36,11 @@ def cast_fault(op: str, have: Type, want: Type) -> str:
     return ""
 
 
+def between_spaces(have: Type, want: Type) -> bool:
+    """Whether a cast is from a pointer to one space to a pointer to another, neither of them generic (12.2.2)."""
+    return have.kind == want.kind == "pointer" and bool(have.space and want.space) and have.space != want.space
+
+
 def _bits(type: Type) -> int:
     """The width of a number or a vector of numbers; 0 for anything else."""
     return type.scalar.bits * (type.count if type.kind == "vector" else 1)

@@ -8,7 +8,7 @@ from ..assembly.nodes import Value, Variable
 from ..assembly.tokens import unescaped
 from ..assembly.types import I8, Type
 from ..assembly.values import CASTS
-from .casts import cast_fault
+from .casts import between_spaces, cast_fault
 from .context import Context
 from .typing import MISMATCH, address_type
 
@@ -134,6 +134,10 @@ def _expression(context: Context, value: Value) -> str:
     op = value.extra["op"]
     if op in CASTS:
         want: Type = value.extra["type"]
+        have = value.parts[0].type.scalar
+        if op == "addrspacecast" and have.kind == "pointer" and between_spaces(have, want.scalar):
+            context.at_value("NVVM308", value, f"a pointer to space {have.space} is not cast to one to space "
+                             f"{want.scalar.space}", "cast it to a generic pointer first")  # fmt: skip
         fault = cast_fault(op, value.parts[0].type, want)
         return fault or ("" if want is value.type else f"{op} to {want} where {value.type} is expected")
     if op == "getelementptr" and value.parts:

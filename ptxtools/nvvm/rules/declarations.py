@@ -7,7 +7,7 @@ import re
 from ..assembly.calls import CONVENTIONS
 from ..assembly.nodes import Function, Variable, Word
 from ..assembly.tokens import words
-from ..assembly.types import Type
+from ..assembly.types import VOID, Type
 from .attributes import check_function_attributes, check_parameter_attributes
 from .constants import check_constant, check_initial
 from .context import Context
@@ -18,6 +18,8 @@ _OTHER_LINKAGES = frozenset(("appending", "extern_weak"))
 _IGNORED_VISIBILITY = frozenset(("hidden", "protected"))  # 3.3; default says nothing
 #: Conventions that lowering knows: they say kernel or function, or nothing. The others are accepted and ignored (3.2).
 _MEANT = frozenset(("ccc", "ptx_kernel", "ptx_device"))
+#: What names a kernel by its convention.
+KERNEL_WORDS = ("ptx_kernel", "cc 71")
 #: 12.1: the spaces of variables, by number.
 SPACES = {0: "generic", 1: "global", 3: "shared", 4: "constant", 5: "local"}
 _VARIABLE_SPACES = (0, 1, 3, 4)
@@ -74,19 +76,42 @@ def check_type(context: Context, type: Type, at: int, depth: int = 0) -> None:
     if type in context.checked_types:
         return
     if type.kind in ("x86_mmx", "x86_amx", "token", "target") or type.text in ("fp128", "x86_fp80", "ppc_fp128"):
-        context.at_name("NVVM228", at, type.text, f"type {type} is not supported")
+        context.at_name("NVVM228", _place(context, type, at), type.text, f"type {type} is not supported")
     elif type.kind == "vector" and type.open:
-        context.at_name("NVVM228", at, type.text, f"type {type} is not supported: GPUs have no scalable vectors")
+        context.at_name(
+            "NVVM228",
+            _place(context, type, at),
+            type.text,
+            f"type {type} is not supported: GPUs have no scalable vectors",
+        )
     elif type.kind == "pointer" and type.space not in SPACES:
         reserved = type.space == 2 or type.space >= 101
-        context.at_name("NVVM212", at, type.text, f"address space {type.space} is "
+        context.at_name("NVVM212", _place(context, type, at), type.text, f"address space {type.space} is "
                         + ("reserved for the compiler" if reserved else "not supported"), _SPACES)  # fmt: skip
     elif type.text == "bfloat" and not context.modern:
-        context.at_name("NVVM103", at, type.text, "bfloat is not in LLVM 7: it came with LLVM 11")
+        context.at_name(
+            "NVVM103", _place(context, type, at), type.text, "bfloat is not in LLVM 7: it came with LLVM 11"
+        )
     else:
         context.checked_types.add(type)
         for one in type.elements if depth < 100 else ():
             check_type(context, one, at, depth + 1)
+
+
+def _place(context: Context, type: Type, at: int) -> int:
+    """Where a type is written that belongs to a place: there, or nearest to it in the line."""
+    text = context.source.text
+    begin, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+    places = [one.start() for one in re.finditer(rf"(?<![\w.]){re.escape(type.text)}(?![\w.])",
+                                                 text[begin : end if end >= 0 else len(text)])]  # fmt: skip
+    return min((begin + one for one in places), key=lambda one: abs(one - at), default=at)
+
+
+def check_types(context: Context) -> None:
+    """The types that have names."""
+    for type, at in context.module.types.values():
+        if type is not None:
+            check_type(context, type, at)
 
 
 _SPACES = "generic is 0, global 1, shared 3, constant 4, local 5"
@@ -105,6 +130,8 @@ def check_function(context: Context, function: Function) -> None:
     check_type(context, function.result, function.at)
     if function.result.kind in ("label", "metadata", "function", "opaque"):
         context.at_name("NVVM111", function.at, function.name, f"a function does not return {function.result}")
+    if function.result is not VOID and any(word in KERNEL_WORDS for word, _ in function.words):
+        context.at_name("NVVM412", function.at, function.name, f"a kernel returns nothing, not {function.result}")
     check_parameter_attributes(context, function.result_attributes, function.result, intrinsic)
     for param in function.params:
         check_type(context, param.type, param.at)
@@ -129,6 +156,7 @@ def check_variable(context: Context, variable: Variable) -> None:
             context.at_name("NVVM232", variable.at, variable.name, f"'{variable.name}' is not supported")
         words = [word for word in variable.words if word[0] != "appending"]
         builtin = True
+        _check_used(context, variable)
     else:
         check_name(context, variable.name, variable.at)
         words, builtin = variable.words, False
@@ -152,6 +180,27 @@ def check_variable(context: Context, variable: Variable) -> None:
     elif any(word[0] in LINKAGES and word[0] != "external" for word in variable.words):
         context.at_name("NVVM203", variable.at, variable.name, "only external variables have no initialiser")
     _check_common(context, variable)
+
+
+def _check_used(context: Context, variable: Variable) -> None:
+    """`llvm.used` and `llvm.compiler.used` are lists of pointers to symbols (9)."""
+    initial, code = variable.initial, "NVVM232"
+    if not BUILTIN_GLOBALS.get(variable.name):
+        return
+    if variable.type.kind != "array" or variable.type.elements[0].kind != "pointer":
+        at = _place(context, variable.type, variable.at)
+        context.at_name(code, at, variable.type.text, f"'{variable.name}' is an array of pointers")
+    elif initial is not None and initial.kind != "aggregate":
+        context.at_value(code, initial, f"'{variable.name}' lists pointers")
+    elif initial is not None and all(word != "appending" for word, _ in variable.words):
+        context.at_name(code, variable.at, variable.name, f"'{variable.name}' has the linkage 'appending'")
+    elif initial is not None:
+        for value in initial.parts:
+            inner = value
+            while inner.kind == "expression" and inner.parts:
+                inner = inner.parts[0]
+            if inner.kind != "global":
+                context.at_value(code, value, f"'{variable.name}' lists symbols, and this is none")
 
 
 def _check_common(context: Context, variable: Variable) -> None:
@@ -215,7 +264,7 @@ def kernels(context: Context) -> set[str]:
     if found:
         return found
     for name, function in module.functions.items():
-        if any(word in ("ptx_kernel", "cc 71") for word, _ in function.words):
+        if any(word in KERNEL_WORDS for word, _ in function.words):
             found.add(name)
     annotations = module.named.get("!nvvm.annotations")
     for node_name, _ in annotations.nodes if annotations else ():

@@ -140,9 +140,26 @@ def _check_version(context: Context) -> None:
         ):
             context.at_name("NVVM218", node.at, node.name, "a version of NVVM IR is two or four constants of type i32")
         elif tuple(numbers[:2]) != VERSION:
-            context.at_word("NVVM218", word, f"version {numbers[0]}.{numbers[1]} of NVVM IR is not compatible with 2.0")
+            context.at_word(
+                "NVVM218",
+                _place(node, word, 0 if numbers[0] != VERSION[0] else 1),
+                f"version {numbers[0]}.{numbers[1]} of NVVM IR is not compatible with 2.0",
+            )
         elif len(numbers) == 4 and numbers[2] != DEBUG_VERSION[0]:
-            context.at_word("NVVM218", word, f"version {numbers[2]}.{numbers[3]} of the debug metadata is not known")
+            context.at_word(
+                "NVVM218",
+                _place(node, word, 2),
+                f"version {numbers[2]}.{numbers[3]} of the debug metadata is not known",
+            )
+
+
+def _place(node: Node, word: Word, number: int) -> Word:
+    """Where an operand of a node stands; the word that names the node, if it has none."""
+    value = node.operands[number] if number < len(node.operands) else None
+    if value is None:
+        return word
+    inner = value.parts[0] if value.parts else value
+    return inner.text, inner.at
 
 
 def _check_flags(context: Context) -> None:
@@ -152,9 +169,13 @@ def _check_flags(context: Context) -> None:
         if len(node.operands) != 3:
             context.at_name("NVVM233", node.at, node.name, "a module flag is a behaviour, a name and a value")
         elif behaviour not in _BEHAVIOURS:
-            context.at_name("NVVM233", node.at, node.name, "the behaviour of a module flag is a number from 1 to 8")
+            context.at_word(
+                "NVVM233",
+                _place(node, (node.name, node.at), 0),
+                "the behaviour of a module flag is a number from 1 to 8",
+            )
         elif not _is_string(node.operands[1]):
-            context.at_name("NVVM233", node.at, node.name, "the name of a module flag is a string")
+            context.at_word("NVVM233", _place(node, (node.name, node.at), 1), "the name of a module flag is a string")
 
 
 def _is_string(value: Value | None) -> bool:
@@ -181,9 +202,13 @@ def _check_debug(context: Context) -> None:
         context.at_word("NVVM430", first, 'debug information needs the module flag "Debug Info Version"')
     for flag in flags:
         if integer(flag.operands[2]) != 3:
-            context.at_name("NVVM430", flag.at, flag.name, 'the value of "Debug Info Version" is 3')
+            context.at_word("NVVM430", _place(flag, (flag.name, flag.at), 2), 'the value of "Debug Info Version" is 3')
         elif integer(flag.operands[0]) != 1:
-            context.at_name("NVVM431", flag.at, flag.name, 'the behaviour of "Debug Info Version" should be 1 (Error)')
+            context.at_word(
+                "NVVM431",
+                _place(flag, (flag.name, flag.at), 0),
+                'the behaviour of "Debug Info Version" should be 1 (Error)',
+            )
     versions = _nodes(context, "!nvvmir.version")
     if not any(len(node.operands) == 4 for node, _ in versions):
         context.at_word("NVVM430", first, "debug information needs its version in !nvvmir.version",

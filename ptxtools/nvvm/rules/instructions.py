@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from ..assembly.nodes import Callee, Instruction, Value
 from ..assembly.tokens import words
-from ..assembly.types import Type
+from ..assembly.types import I32, Type
 from ..assembly.values import BINARY, CASTS
 from .attributes import check_function_attributes, check_parameter_attributes
-from .calls import check_call
+from .calls import HANDLE, check_call
+from .casts import between_spaces
 from .context import Context
 from .declarations import SPACES, check_convention, check_type
 
@@ -42,6 +43,9 @@ def check_instruction(context: Context, one: Instruction) -> None:
     check = _CHECKS.get(one.op)
     if check is not None:
         check(context, one)
+    if context.opaque and not (one.op == "call" and one.operands[0].text.startswith(HANDLE)):
+        for value in one.operands:
+            _texture(context, value, one.op)
     align = one.extra.get("align")
     if align is not None:
         _check_alignment(context, one, *align)
@@ -100,13 +104,15 @@ def _access(context: Context, one: Instruction) -> None:
         context.at_value("NVVM309", pointer, f"'{one.op}' through a pointer to a function is not supported")
     if one.op == "store" and pointer.type.kind == "pointer" and pointer.type.space == 4:
         context.at_value("NVVM310", pointer, "constant memory is not written")
-    _texture(context, pointer, one.op)
 
 
 def _texture(context: Context, value: Value, op: str) -> None:
     if value.kind == "global" and value.text in context.opaque:
         context.at_value("NVVM421", value, f"'{op}' of {value.text}, which is a {context.opaque[value.text]}",
                          "llvm.nvvm.texsurf.handle gives a handle for it")  # fmt: skip
+    elif value.kind != "metadata":
+        for part in value.parts:
+            _texture(context, part, op)
 
 
 def _atomic(context: Context, one: Instruction, pointer: Value, type: Type, widths: tuple[int, ...]) -> None:
@@ -120,7 +126,6 @@ def _atomic(context: Context, one: Instruction, pointer: Value, type: Type, widt
     if pointer.type.kind == "pointer" and pointer.type.space not in _ATOMIC_SPACES:
         space = SPACES.get(pointer.type.space, str(pointer.type.space))
         context.at_value(code, pointer, f"'{one.op}' in the {space} space is not supported: only in global and shared")
-    _texture(context, pointer, one.op)
 
 
 def _cmpxchg(context: Context, one: Instruction) -> None:
@@ -144,23 +149,22 @@ def _atomicrmw(context: Context, one: Instruction) -> None:
         context.at_word("NVVM306", operation, f"'atomicrmw {operation[0]}' is not supported",
                         *(["llvm.nvvm.atomic.load.add.f32 adds floats"] if operation[0] == "fadd" else []))  # fmt: skip
         return
+    for ordering in one.extra["ordering"]:
+        if ordering[0] == "unordered":
+            context.at_word("NVVM118", ordering, "atomicrmw has no ordering 'unordered'")
     widths = (32, 64, 128) if operation[0] == "xchg" else (32, 64)
     _atomic(context, one, one.operands[0], one.operands[1].type, widths)
 
 
 def _addrspacecast(context: Context, one: Instruction) -> None:
     have, want = one.operands[0].type.scalar, one.extra["type"].scalar
-    if have.kind == want.kind == "pointer" and have.space and want.space and have.space != want.space:
+    if between_spaces(have, want):
         context.error("NVVM308", (one.at, one.end), f"a pointer to {_space(have)} is not cast to one to {_space(want)}",
                       "cast it to a generic pointer first")  # fmt: skip
 
 
 def _space(type: Type) -> str:
     return SPACES.get(type.space, f"space {type.space}")
-
-
-def _getelementptr(context: Context, one: Instruction) -> None:
-    _texture(context, one.operands[0], one.op)
 
 
 def _call(context: Context, one: Instruction) -> None:
@@ -178,10 +182,6 @@ def _call(context: Context, one: Instruction) -> None:
     check_function_attributes(context, callee.trailing, intrinsic)
     if intrinsic:
         check_call(context, one, target.text[1:])
-    if not (intrinsic and target.text.startswith("@llvm.nvvm.texsurf.handle")):
-        for argument in one.operands[1:]:
-            if argument.kind == "global":
-                _texture(context, argument, "call")
     if target.kind == "asm":
         from .assembler import check_assembler
 
@@ -197,15 +197,17 @@ def _callalign(context: Context, one: Instruction) -> None:
         node = context.module.metadata.get(word[0])
         if name[0] != "!callalign" or node is None:
             continue
-        numbers = [integer(value) for value in node.operands]
-        if None in numbers:
-            context.at_word("NVVM205", word, "callalign is a list of constants of type i32")
-            continue
-        known = [number for number in numbers if number is not None]
-        if known != sorted(known):
-            context.at_word("NVVM205", word, "the fields of callalign are in ascending order")
-        for number in known:
-            check_alignment(context, word, number, len(one.operands) - 1, "callalign")
+        before = -1
+        for value in node.operands:
+            number = integer(value)
+            place = (value.text, value.at) if value is not None else word
+            if number is None or value is None or value.type is not I32:
+                context.at_word("NVVM205", place, "callalign is a list of constants of type i32")
+                continue
+            if number < before:
+                context.at_word("NVVM205", place, "the fields of callalign are in ascending order")
+            before = number
+            check_alignment(context, place, number, len(one.operands) - 1, "callalign")
 
 
 def check_alignment(context: Context, word: tuple[str, int], number: int, arguments: int, what: str) -> None:
@@ -219,5 +221,5 @@ def check_alignment(context: Context, word: tuple[str, int], number: int, argume
 
 _CHECKS: dict[str, Callable[[Context, Instruction], None]] = {
     "alloca": _alloca, "load": _access, "store": _access, "cmpxchg": _cmpxchg, "atomicrmw": _atomicrmw,
-    "addrspacecast": _addrspacecast, "call": _call, "getelementptr": _getelementptr,
+    "addrspacecast": _addrspacecast, "call": _call,
 }  # fmt: skip

@@ -32,7 +32,8 @@ has a block.
 A phi stands at the begin of its block, and has one value for each predecessor.
 
 # NVVM115 | use before definition | LLVM | illegal
-A value is used where it is not defined on every way from the entry: its definition does not dominate the use.
+A value is used where it is not defined on every way from the entry: its definition does not dominate the use. What a
+phi takes from a block is defined on every way to the end of that block.
 
 # NVVM116 | call that does not fit the function | LLVM | illegal
 Number or types of arguments, or the type of the result, are not those of the function that is called.
@@ -164,7 +165,7 @@ Summaries (`^0 = module: …`) are not supported.
 
 # NVVM232 | builtin variable that is not supported | 9 | illegal
 `llvm.used` and `llvm.compiler.used` are supported, `llvm.global_ctors` and `llvm.global_dtors` are not: nothing would
-run them.
+run them. They are arrays of pointers to symbols, with the linkage `appending`.
 
 # NVVM233 | malformed module flag | 7.1 | illegal
 A module flag is a node of a behaviour (1 to 8), a name and a value. Flags are verified, and their values ignored.
@@ -235,7 +236,7 @@ The property is none of those in 13.3, and nothing comes of it.
 
 # NVVM412 | annotation that does not fit | 13.3 | illegal
 The property is for kernels, functions or variables, and its value is a constant of type i32; `grid_constant` lists
-parameters that are pointers with `byval`.
+parameters that are pointers with `byval`. A kernel returns nothing.
 
 # NVVM413 | conflicting annotations | 13.2 | illegal
 Two nodes give one entity different values of a property.
@@ -245,6 +246,10 @@ A texture or surface is a variable of type i64 in the global space (1).
 
 # NVVM421 | use of a texture or surface as memory | 14.1 | illegal
 A texture or surface is only used in metadata, as argument of `llvm.nvvm.texsurf.handle`, and in `llvm.used`.
+
+# NVVM422 | handle of something else | 14.2 | illegal
+The metadata that `llvm.nvvm.texsurf.handle` gets holds one texture or surface, and its second argument is this
+variable.
 
 # NVVM430 | debug information that is not complete | 16 | illegal
 A module with `!llvm.dbg.cu` has one compile unit, the module flag "Debug Info Version" with the value 3, and the

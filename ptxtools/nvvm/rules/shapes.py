@@ -8,12 +8,12 @@ names: that they are defined, with these types, before their uses. Lines with fa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import NamedTuple
 
 from ..assembly.functions import has_result
 from ..assembly.instructions import BodyReader
-from ..assembly.nodes import Instruction, Value
+from ..assembly.nodes import Instruction, Module, Value
 from ..assembly.reader import Malformed
 from ..assembly.tokens import unquoted
 from ..assembly.types import VOID, Type
@@ -22,8 +22,13 @@ from .context import Context
 from .instructions import check_instruction
 from .typing import TYPING
 
-PLAIN, PHI, BRANCH, RETURN, END, LABEL, BLANK = range(7)
+#: Kinds of lines. A plain one has no result, that of a named one has a name, and that of an unnamed one a number that
+#: is not written.
+PLAIN, PHI, BRANCH, RETURN, END, LABEL, BLANK, UNNAMED, NAMED = range(9)
 _KINDS = {"phi": PHI, "br": BRANCH, "switch": BRANCH, "ret": RETURN, "unreachable": END}
+#: What a name in a line is: an operand, one of a phi, the result, a node of metadata, where a terminator goes, where a
+#: phi comes from, a value in metadata, or something else.
+OPERAND, INCOMING, RESULT, NODE, TARGET, SOURCE, MENTIONED, OTHER = range(8)
 #: What stands for a name in a shape.
 HOLE = "\0"
 #: What stands for the end of a line within a statement.
@@ -34,19 +39,14 @@ _LABEL = re.compile(r'\s*([-a-zA-Z$._0-9]+|"[^"\n]*"):\s*')
 
 
 class Shape(NamedTuple):
-    """A line without names. kind: of the line; uses: which names are values, of which types; result: the type of its
-    result, None if it has none; named: whether the first name is the result's; nodes: names of metadata; holes: how
-    many names it had; mentioned: names that are values in metadata; blocks: names of blocks; given: what a `ret`
-    returns; label: the name that the line defines."""
+    """A line without names. kind: of the line; roles: what each of its names is; types: of its operands that are names;
+    result: the type of its result, None if it has none; given: what a `ret` returns; label: the name that the line
+    defines."""
 
     kind: int
-    uses: tuple[tuple[int, Type], ...] = ()
+    roles: bytes = b""
+    types: tuple[Type, ...] = ()
     result: Type | None = None
-    named: bool = False
-    nodes: tuple[int, ...] = ()
-    holes: int = 0
-    mentioned: tuple[int, ...] = ()
-    blocks: tuple[int, ...] = ()
     given: Type | None = None
     label: str = ""
 
@@ -72,12 +72,14 @@ def has_prefix(name: str) -> bool:
     return name[1:].strip('"').startswith(_TYPES)
 
 
-def names_in(types: Mapping[str, object]) -> re.Pattern[str]:
-    """A pattern of the names that a shape lacks: of values, blocks and metadata, but not of these types."""
+def names_in(types: Mapping[str, object], nodes: bool = True) -> re.Pattern[str]:
+    """A pattern of the names that a shape lacks: of values, blocks and metadata, but not of these types. nodes: whether
+    there is metadata; without it the pattern begins with one character, and takes half the time."""
     plain = [name[1:].strip('"') for name in types if not has_prefix(name)]
     listed = "".join(f"|{re.escape(name)}(?![-a-zA-Z$._0-9])" for name in plain)
-    prefixes = "|".join(map(re.escape, _TYPES))
-    return re.compile(rf'(%(?!"?(?:{prefixes}{listed}))(?:[-a-zA-Z$._][-a-zA-Z$._0-9]*|\d+|"[^"\n]*")|!\d+)')
+    other = "|".join(map(re.escape, _TYPES)) + listed
+    behind = r"|!\d+" if nodes else ""
+    return re.compile(rf'(%(?:(?!{other})[-a-zA-Z$._0-9]+|"(?!{other})[^"\n]*"){behind})')
 
 
 class Shapes:
@@ -86,9 +88,14 @@ class Shapes:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.names = names_in(context.module.types)
+        self._locals = names_in(context.module.types, nodes=False)
         self.known: dict[str, Shape] = {}
         self._general: dict[str, tuple[Shape, list[Type]]] = {}
         self._reader = BodyReader(context.source.text, (), context.module)
+
+    def split(self, code: str) -> list[str]:
+        """Every second part is a name."""
+        return (self.names if "!" in code else self._locals).split(code)
 
     def judge(self, line: str, begin: int) -> Shape | None:
         """The shape of a line that is not known, with findings about the line. None if it is not read, or if what is
@@ -116,8 +123,7 @@ class Shapes:
         shape, one = found
         if len(self.context.found) > before:
             return shape
-        used = {*dict(shape.uses), *shape.mentioned, *shape.nodes, *shape.blocks, *((0,) if shape.named else ())}
-        if len(used) == shape.holes and not any(name[0] == "!callalign" for name, _ in one.metadata):
+        if OTHER not in shape.roles and not any(name[0] == "!callalign" for name, _ in one.metadata):
             self.known[line] = shape
             types = general.types(one) if general else None
             if general and types is not None:
@@ -161,13 +167,22 @@ class Shapes:
 
 
 def _shape(context: Context, one: Instruction, slots: dict[int, int]) -> Shape | None:
-    uses: list[tuple[int, Type]] = []
-    mentioned: list[int] = []
+    """The shape of an instruction; None if a name is not where it is looked for. slots: the places of names."""
+    kind = _KINDS.get(one.op, PLAIN)
+    result = one.type if has_result(one) else None
+    if kind == PHI and (result is None or not one.name or result.kind in ("void", "label", "function")):
+        return None
+    if one.name and result is None:
+        return None
+    if kind == PLAIN and result is not None:
+        kind = NAMED if one.name else UNNAMED
+    roles: dict[int, int] = {one.named_at: RESULT} if one.name else {}
+    roles.update((block.at, SOURCE if kind == PHI else TARGET) for block in one.extra.get("blocks", ()))
+    types: dict[int, Type] = {}
     for value in one.operands:
         if value.kind == "local":
-            if value.at not in slots:
-                return None
-            uses.append((slots[value.at], value.type))
+            roles[value.at] = INCOMING if kind == PHI else OPERAND
+            types[value.at] = value.type
         elif value.kind == "global":
             if value.text not in context.module.functions and value.text not in context.module.variables:
                 return None
@@ -175,23 +190,17 @@ def _shape(context: Context, one: Instruction, slots: dict[int, int]) -> Shape |
                 check_constant(context, value)
         else:
             check_constant(context, value, _ANYTHING)
-            for part in _parts(value):
-                if part.kind == "local":
-                    if value.kind != "metadata" or part.at not in slots:
-                        return None
-                    mentioned.append(slots[part.at])
+            locals_ = [part.at for part in _parts(value) if part.kind == "local"]
+            if locals_ and value.kind != "metadata":
+                return None
+            roles.update(dict.fromkeys(locals_, MENTIONED))
+    if not roles.keys() <= slots.keys():
+        return None
     nodes = [word for _, word in one.metadata]
     nodes += [(value.text, value.at) for value in one.operands if value.extra == "node"]
-    blocks = one.extra.get("blocks", ())
-    if any(block.at not in slots for block in blocks) or (one.name and one.named_at not in slots):
-        return None
-    kind = _KINDS.get(one.op, PLAIN)
-    result = one.type if has_result(one) else None
-    if kind == PHI and (result is None or result.kind in ("void", "label", "function")):
-        return None
+    roles.update((at, NODE) for _, at in nodes if at in slots)
     return Shape(
-        kind, tuple(uses), result, bool(one.name), tuple(slots[at] for _, at in nodes if at in slots),
-        len(slots), tuple(mentioned), tuple(slots[block.at] for block in blocks),
+        kind, bytes([roles.get(at, OTHER) for at in slots]), tuple(types[at] for at in slots if at in types), result,
         (one.operands[0].type if one.operands else VOID) if kind == RETURN else None,
     )  # fmt: skip
 
@@ -220,6 +229,16 @@ _VARIED = re.compile(
 )
 
 
+def stands_for(name: str, module: Module, opaque: Container[str]) -> str:
+    """What is the same for all symbols that a line may have in the place of this one. opaque: textures and surfaces."""
+    function, variable = module.functions.get(name), module.variables.get(name)
+    if function is not None:
+        return name if name.startswith("@llvm.") else f"@function {function.type}:{function.space}"
+    if variable is None or variable.kind in ("alias", "ifunc") or name in opaque:
+        return name
+    return f"@variable {variable.type}:{variable.space}"
+
+
 class _Generalised:
     """A line's shape without its numbers, and with the types of symbols for their names."""
 
@@ -236,13 +255,7 @@ class _Generalised:
         if match[2]:
             self.floats.append(match[2])
             return "~"
-        name = match[3]
-        function, variable = self._module.functions.get(name), self._module.variables.get(name)
-        if function is not None:
-            return f"@function {function.type}:{function.space}"
-        if variable is None or variable.kind in ("alias", "ifunc") or name in self._opaque:
-            return name
-        return f"@variable {variable.type}:{variable.space}"
+        return stands_for(match[3], self._module, self._opaque)
 
     def types(self, one: Instruction) -> list[Type] | None:
         """The types of the integers; None if not all numbers that were left out are values of this instruction."""

@@ -18,7 +18,7 @@ from .bodies import check_body
 from .calls import check_intrinsic
 from .context import Context
 from .debug import check_node
-from .declarations import check_function, check_name, check_variable
+from .declarations import check_function, check_name, check_types, check_variable
 from .headers import check_headers
 from .instructions import check_instruction
 from .screen import Screen
@@ -27,13 +27,12 @@ _ARCH = re.compile(r"(?:sm|compute)_(\d+)[af]?")
 
 
 def verify(text: str | Source, name: str = "<memory>", *, dialect: str | None = None,
-           target: str | None = None, screened: bool = True, nodes: bool = True) -> list[Diagnostic]:  # fmt: skip
+           target: str | None = None, screened: bool = True) -> list[Diagnostic]:  # fmt: skip
     """The findings about a module of LLVM assembly, by position. text: or a source that has it, and its own name.
 
     dialect: "7" or "modern", None for the one that the text is in; target: "sm_90a", None if none is meant: then no
     rule asks for an architecture; screened: whether functions may be passed over in which no line can have a fault,
-    which changes the time and not the findings; nodes: whether the nodes of debug information have all their fields.
-    Raises ValueError for an unknown dialect or target.
+    which changes the time and not the findings. Raises ValueError for an unknown dialect or target.
     """
     check_dialect(dialect)
     arch = _ARCH.fullmatch(target) if target else None
@@ -41,11 +40,11 @@ def verify(text: str | Source, name: str = "<memory>", *, dialect: str | None = 
         raise ValueError(f"unknown target '{target}'; such as sm_90a")
     with CollectorOff():
         source = Source(text, name) if isinstance(text, str) else text
-        context = _verified(source, dialect, int(arch[1]) if arch else 0, screened, nodes)
+        context = _verified(source, dialect, int(arch[1]) if arch else 0, screened)
     return sorted(_once(context.found), key=lambda one: (one.span, one.code))
 
 
-def _verified(source: Source, dialect: str | None, arch: int, screened: bool, nodes: bool) -> Context:
+def _verified(source: Source, dialect: str | None, arch: int, screened: bool) -> Context:
     """A module after all rules."""
     parser = Parser(source, alike=screened)
     module = parser.run()
@@ -55,15 +54,16 @@ def _verified(source: Source, dialect: str | None, arch: int, screened: bool, no
     meant = dialect or dialect_of(module)
     context = Context(module, source, meant, arch)
     find_opaque(context)
-    alike = read_heads(context, parser) | read_nodes(context, parser, nodes)
+    alike = read_heads(context, parser) | read_nodes(context, parser)
     screen = Screen(context) if screened else None
     for function in parser.unread:
         if screen is None or module.functions.get(function.name) is not function or not screen.passes(function):
             parser.read_body(function)
     if meant != (dialect or dialect_of(module)):  # the first pointer is in a body
-        return _verified(source, dialect_of(module), arch, screened, nodes)
+        return _verified(source, dialect_of(module), arch, screened)
     context.found += parser.found
     check_headers(context)
+    check_types(context)
     for variable in module.variables.values():
         check_variable(context, variable)
     for function in module.functions.values():
@@ -74,10 +74,9 @@ def _verified(source: Source, dialect: str | None, arch: int, screened: bool, no
         _check_body(context, function)
     check_groups(context)
     check_annotations(context)
-    if nodes:
-        for name, node in module.metadata.items():
-            if node.kind and name not in alike:
-                check_node(context, node)
+    for name, node in module.metadata.items():
+        if node.kind and name not in alike:
+            check_node(context, node)
     check_module_assembler(context)
     _check_references(context)
     return context
