@@ -92,18 +92,34 @@ class TensorProduct(NamedTuple):
     accumulate: bool
 
 
+class Metadata(NamedTuple):
+    """Where a sparse A's metadata is, for each stored element: [group of 16 rows][stored column][row].
+
+    words: byte offsets (i32) of the words from the first; bit: of the word, at which the element's field of two bits
+    begins; base: the column that 0 means; step: columns between two values; half: whether only the upper bit counts.
+    """
+
+    words: Array
+    bit: Array
+    base: Array
+    step: int
+    half: bool
+
+
 @dataclass(frozen=True)
 class WarpgroupProduct:
-    """A dense wgmma.mma_async with f32 sums, as written. d: slots of D's registers; a: slots of A's registers, or of
-    its descriptor; scale: the predicate that says whether D is added; mn_major: of A, of B; layout: a bit that goes
-    with B's descriptor into the key of an issue. places: for "a" or "b" and a descriptor, the offsets of its chunks (as
-    in `Chunks`, B along K in the order of `PAIRS`) from the multiple of 1024 bytes below its address, and the end of
-    the last."""
+    """A wgmma.mma_async as written. k: logical columns of A, of which a sparse A has stored half. d: slots of D's
+    registers; a: slots of A's registers, or of its descriptor; scale: the predicate that says whether D is added;
+    mn_major: of A, of B; layout: a bit that goes with B's descriptor into the key of an issue; metadata: of a sparse A,
+    with the slot of its register. places: for "a" or "b" and a descriptor, the offsets of its chunks (as in `Chunks`, B
+    along K in the order of `PAIRS`) from the multiple of 1024 bytes below its address, and the end of the last."""
 
     n: int
     k: int
     atype: str
     btype: str
+    dtype: str
+    saturate: bool
     negated: bool
     d: Array
     a: Array | Ref
@@ -111,6 +127,7 @@ class WarpgroupProduct:
     scale: Ref
     mn_major: tuple[bool, bool]
     layout: int
+    metadata: tuple[Metadata, int] | None
     places: Callable[[str, int], tuple[Array, int]]
 
 

@@ -57,7 +57,7 @@ class _Prepared:
             *[_take(part, product.rows, k, here, 0) for part, here in zip(product.a, room.a, strict=False)],
         ]
         self._blocks = [_block(product, cells, rule, here) for cells, here in zip(product.d, room.a, strict=False)]
-        self._multiply = tiles.functions()[blocks.name_of("rows", plain=not rule.fraction)]
+        self._multiply = tiles.functions()[blocks.name_of("rows", "" if rule.fraction else "plain")]
 
     def __call__(self) -> bool:
         highest = max([take(*operands) for take, operands in self._takes])
@@ -84,5 +84,5 @@ def _block(product: TensorProduct, cells: Array, rule: Rule, room: tuple[int, in
     return (
         *room, *_room.b, d, d, product.rows, product.n, product.k, stride, stride,
         rounding.fraction, rounding.mask, rounding.odd, rounding.least,
-        _EVERYTHING if product.accumulate else 0,
+        _EVERYTHING if product.accumulate else 0, 0,
     )  # fmt: skip

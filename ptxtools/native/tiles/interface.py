@@ -52,6 +52,10 @@ class Rounding:
     least: int
 
 
+#: For whole numbers.
+NO_ROUNDING = Rounding(0, 0, 0, 0)
+
+
 @cache
 def rounding_of(rule: Rule) -> Rounding:
     """The numbers of a rule that `suits`."""
@@ -91,9 +95,9 @@ def callable_functions(addresses: dict[str, int]) -> dict[str, Any]:
     found[HALVES] = ctypes.CFUNCTYPE(None, pointer, pointer, pointer, long)(addresses[HALVES])
     factor = ctypes.CFUNCTYPE(word, pointer, pointer, long, long, pointer, pointer)
     found.update((name, factor(addresses[name])) for name in factors.NAMES)
-    block = ctypes.CFUNCTYPE(None, *[pointer] * 6, *[long] * 5, *rounding, ctypes.c_bool)
-    for plain in (False, True):
-        name = blocks.name_of("rows", plain=plain)
+    block = ctypes.CFUNCTYPE(None, *[pointer] * 6, *[long] * 5, *rounding, word, ctypes.c_bool)
+    for sums in blocks.SUMS[:2]:
+        name = blocks.name_of("rows", sums)
         found[name] = block(addresses[name])
     return found
 
