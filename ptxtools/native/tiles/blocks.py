@@ -36,6 +36,7 @@ _LARGEST_SUM = 0x7FFF_FF7F
 #: of "and" of single bits, of which a factor has 32 to a column.
 SUMS = ("", "plain", "wide", "bits")
 
+COUNTING = "<" + ", ".join(f"i32 {i}" for i in range(16)) + ">"
 _COMMON = "i32 %fraction, i64 %mask, i64 %odd, i32 %least, i32 %keep, i32 %form, i1 %force"
 _FACTORS = (
     "ptr noalias readonly %a, ptr noalias readonly %ap, ptr noalias readonly %b, ptr noalias readonly %bp, ptr %c, "
@@ -72,7 +73,8 @@ def functions(code: Emitter) -> list[str]:
 class _BlockOperands:
     """The operands of a block: `own` factors, a vector of f32 for each vector of D at a column of A, and `common` ones,
     the same for all; and their exponents (i16) for the whole block. Addresses of D and C: one for each vector. shift:
-    where their halves begin in a word (i32), or "" if they have words of their own."""
+    where their halves begin in a word (i32), or "" if they have words of their own; some: elements that are stored, or ""
+    for all."""
 
     own: Callable[[int, str], str]
     common: Callable[[str], str]
@@ -81,6 +83,7 @@ class _BlockOperands:
     d: list[str]
     c: list[str]
     shift: str = ""
+    some: str = ""
 
 
 def _warp(code: Emitter, name: str, sums: str) -> str:
@@ -156,7 +159,6 @@ def _each_four_times(b: Emitter, kind: str, four: str) -> str:
 
 
 def _rows(code: Emitter, name: str, sums: str) -> str:
-    """Columns are a multiple of 16."""
     b = code
     k = _sums_of_64(b)
 
@@ -191,8 +193,12 @@ def _rows(code: Emitter, name: str, sums: str) -> str:
             line = b.value(f"add i64 {b.value(f'mul i64 {row}, {stride}')}, {column}")
             return [b.element("float", base, line, str(16 * i)) for i in range(vectors)]
 
+        some = ""
+        if vectors == 1:  # there may be fewer columns left than a vector has
+            left = b.value(f"trunc i64 {b.value(f'sub i64 %columns, {column}')} to i32")
+            some = b.value(f"icmp slt {WORD} {COUNTING}, {k.spread('i32', left)}")
         d, c = places("%out", "%stride.out"), places("%c", "%stride.c")
-        _block(k, _BlockOperands(value_b, value_a, exponents_b, exponents_a, d, c), sums, vectors)
+        _block(k, _BlockOperands(value_b, value_a, exponents_b, exponents_a, d, c, some=some), sums, vectors)
 
     whole = b.value("and i64 %columns, -64")
     rest = b.value(f"sub i64 %columns, {whole}")
@@ -222,7 +228,7 @@ def _four_times(b: Emitter, kind: str, four: str, width: int) -> str:
 
 
 def _block(k: VectorSums, at: _BlockOperands, sums: str, vectors: int) -> None:
-    stored = Stored(k, at.d, at.c, at.shift)
+    stored = Stored(k, at.d, at.c, at.shift, at.some)
     if sums == "bits":
         stored.store_whole(_counts(k.code, at, vectors))
         return
@@ -305,23 +311,13 @@ class _Sums:
         exponents, low = [], []
         for i, addend in enumerate(self.addends):
             part = b.part("i16", 16 * self.vectors, largest, 16 * i, 16)
-            found = b.apply("smax", WORD, b.value(f"sext {SHORT} {part} to {WORD}"), self._own(addend))
+            found = b.apply("smax", WORD, b.value(f"sext {SHORT} {part} to {WORD}"), exponent_of(b, addend, self.sums.spread("i32", "%least.exponent")))
             raised = b.apply("smax", WORD, found, everywhere(LOWEST))
             some = b.value(f"icmp sgt {WORD} {found}, {everywhere(_NOTHING)}")
             below = b.value(f"icmp slt {WORD} {found}, {everywhere(LOWEST)}")
             low.append(b.value(f"and <16 x i1> {some}, {below}"))
             exponents.append(raised)
         return exponents, _any(b, low)
-
-    def _own(self, addend: str) -> str:
-        """Exponents of the addend; zero has the exponent of nothing."""
-        b = self.code
-        bits = b.value(f"bitcast {SINGLE} {addend} to {WORD}")
-        size = b.value(f"and {WORD} {bits}, {everywhere(SIZE)}")
-        own = b.value(f"sub {WORD} {b.value(f'lshr {WORD} {size}, {everywhere(23)}')}, {everywhere(127)}")
-        own = b.apply("smax", WORD, own, self.sums.spread("i32", "%least.exponent"))
-        zero = b.value(f"icmp eq {WORD} {size}, zeroinitializer")
-        return b.value(f"select <16 x i1> {zero}, {WORD} {everywhere(NO_EXPONENT)}, {WORD} {own}")
 
     def _totals(self, exponents: list[str]) -> tuple[list[str], str]:
         """Sums of the terms in units of 2**-fraction of the largest exponent, and whether one is too large."""
@@ -409,6 +405,16 @@ class _Sums:
         none = b.value(f"icmp eq <16 x i64> {wide}, {splat('i64', NO_EXPONENT)}")
         bits = b.value(f"select <16 x i1> {none}, <16 x i64> zeroinitializer, <16 x i64> {bits}")
         return b.value(f"bitcast <16 x i64> {bits} to <16 x double>")
+
+
+def exponent_of(b: Emitter, addend: str, least: str) -> str:
+    """Exponents (i32) of f32, at least those given; zero has the exponent of nothing."""
+    bits = b.value(f"bitcast {SINGLE} {addend} to {WORD}")
+    size = b.value(f"and {WORD} {bits}, {everywhere(SIZE)}")
+    own = b.value(f"sub {WORD} {b.value(f'lshr {WORD} {size}, {everywhere(23)}')}, {everywhere(127)}")
+    own = b.apply("smax", WORD, own, least)
+    zero = b.value(f"icmp eq {WORD} {size}, zeroinitializer")
+    return b.value(f"select <16 x i1> {zero}, {WORD} {everywhere(NO_EXPONENT)}, {WORD} {own}")
 
 
 def _size(b: Emitter, total: str) -> str:

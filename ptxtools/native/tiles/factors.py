@@ -21,7 +21,7 @@ MAJORS = ("k", "mn", "mn_pairs")
 #: Exponent of zero: far below that of any product; exponent of infinities and NaN.
 NO_EXPONENT, NOT_FINITE = -1000, 128
 
-_PARAMETERS = "ptr %base, ptr noalias readonly %table, i64 %groups, i64 %k, ptr noalias %values, ptr noalias %exponents"
+PARAMETERS = "ptr %base, ptr noalias readonly %table, i64 %groups, i64 %k, ptr noalias %values, ptr noalias %exponents"
 _CHUNK = "<16 x i8>"
 
 
@@ -47,7 +47,7 @@ def _function(code: Emitter, t: str, major: str) -> str:
     code.repeat("%groups", 1, f.along if major == "k" else f.across)
     highest = code.value(f"load {WORD}, ptr {f.highest}, align 64")
     answer = code.call("llvm.vector.reduce.smax.v16i32", "i32", [(WORD, highest)])
-    return code.function(name_of(t, major), _PARAMETERS, answer)
+    return code.function(name_of(t, major), PARAMETERS, answer)
 
 
 class _Factor:

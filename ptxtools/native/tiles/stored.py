@@ -22,15 +22,29 @@ def form_of(dtype: str, *, saturates: bool = False) -> int:
 
 
 class Stored:
-    """The vectors of a block of elements, at addresses of D and of C. shift: `blocks._BlockOperands`."""
+    """The vectors of a block of elements, at addresses of D and of C. shift, some: `blocks._BlockOperands`."""
 
-    def __init__(self, k: VectorSums, d: list[str], c: list[str], shift: str) -> None:
-        self.sums, self.code, self.d, self.c, self.shift = k, k.code, d, c, shift
+    def __init__(self, k: VectorSums, d: list[str], c: list[str], shift: str = "", some: str = "") -> None:
+        self.sums, self.code, self.d, self.c, self.shift, self.some = k, k.code, d, c, shift, some
+
+    def _load(self, place: str) -> str:
+        if not self.some:
+            return self.code.value(f"load {WORD}, ptr {place}, align 4")
+        given = [("ptr", place), ("i32", "4"), ("<16 x i1>", self.some), (WORD, ZERO)]
+        return self.code.call("llvm.masked.load.v16i32.p0", WORD, given)
+
+    def _put(self, word: str, place: str) -> None:
+        b = self.code
+        if not self.some:
+            b.line(f"store {WORD} {word}, ptr {place}, align 4")
+            return
+        b.declare("llvm.masked.store.v16i32.p0", f"declare void @llvm.masked.store.v16i32.p0({WORD}, ptr, i32, <16 x i1>)")
+        b.line(f"call void @llvm.masked.store.v16i32.p0({WORD} {word}, ptr {place}, i32 4, <16 x i1> {self.some})")
 
     def _words(self) -> list[str]:
         """C as it is stored; zeros if it is not added."""
         keep = self.sums.spread("i32", "%keep")
-        loaded = [self.code.value(f"load {WORD}, ptr {place}, align 4") for place in self.c]
+        loaded = [self._load(place) for place in self.c]
         return [self.code.value(f"and {WORD} {word}, {keep}") for word in loaded]
 
     def addends(self) -> list[str]:
@@ -71,7 +85,7 @@ class Stored:
         b.line(f"switch i32 %form, label %{other} [ i32 {SINGLES}, label %{single} i32 {HALVES}, label %{half} ]")
         b.begin(single)
         for result, place in zip(results, self.d, strict=True):
-            b.line(f"store {SINGLE} {result}, ptr {place}, align 4")
+            self._put(b.value(f"bitcast {SINGLE} {result} to {WORD}"), place)
         b.jump(done)
         b.begin(half)
         self._store_halves(results)
@@ -90,7 +104,7 @@ class Stored:
             wrapped = b.value(f"add {WORD} {total}, {word}")
             limited = b.apply("sadd.sat", WORD, total, word)
             result = b.value(f"select i1 {saturates}, {WORD} {limited}, {WORD} {wrapped}")
-            b.line(f"store {WORD} {result}, ptr {place}, align 4")
+            self._put(result, place)
 
     def _store_halves(self, results: list[str]) -> None:
         b = self.code
@@ -101,9 +115,9 @@ class Stored:
         for result, place in zip(results, self.d, strict=True):
             word = half_of(b, result)
             if shift:
-                old = b.value(f"and {WORD} {b.value(f'load {WORD}, ptr {place}, align 4')}, {clear}")
+                old = b.value(f"and {WORD} {self._load(place)}, {clear}")
                 word = b.value(f"or {WORD} {old}, {b.value(f'shl {WORD} {word}, {shift}')}")
-            b.line(f"store {WORD} {word}, ptr {place}, align 4")
+            self._put(word, place)
 
 
 def half_of(b: Emitter, single: str) -> str:
