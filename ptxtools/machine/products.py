@@ -64,8 +64,9 @@ PAIRS = tuple(8 * (i // 8) + 2 * (i % 4) + i % 8 // 4 for i in range(GROUP))
 class Chunks(NamedTuple):
     """A factor in memory, in chunks of 16 bytes.
 
-    memory: u8 or u32; start: the byte of it that `offsets` (i32, bytes) count from; major: "k" for chunks along K
-    (offsets: [group of rows][32 bytes of K][row][2]), "mn" for chunks across it ([group][k][chunk]).
+    type: of an element; those of 6 and 4 bits have bytes of their own, or with ".packed" the layout of shared memory
+    (9.7.16.10.4.4). memory: u8 or u32; start: the byte of it that `offsets` (i32, bytes) count from; major: "k" for
+    chunks along K (offsets: [group of rows][32 bytes of K][row][2]), "mn" for chunks across it ([group][k][chunk]).
     """
 
     type: str
@@ -75,35 +76,75 @@ class Chunks(NamedTuple):
     offsets: Array
 
 
-class TensorProduct(NamedTuple):
-    """D = A * B, plus D where `accumulate`: dense, with f32 sums.
+class Metadata(NamedTuple):
+    """Where a sparse A's metadata is, for each stored element: [group of 16 rows][stored column][row].
 
-    Of each CTA that takes part: its rows of A, its share of B's columns, and its rows of D, which are rows of 32-bit
-    cells from `column` on. rows: of a CTA; n, k: of the whole product.
+    words: byte offsets (i32) of the words from the first; bit: of the word, at which the element's field of two bits
+    begins; base: the column that 0 means; step: columns between two values; half: whether only the upper bit counts.
     """
 
-    a: tuple[Chunks, ...]
-    b: tuple[Chunks, ...]
-    d: tuple[Array, ...]
-    column: int
+    words: Array
+    bit: Array
+    base: Array
+    step: int
+    half: bool
+
+
+class Factor(NamedTuple):
+    """Rows of A, or columns of B, of one product. metadata: of a sparse A, with the memory that its words are in.
+    scales: copies of the factor's scale factors, which may be equal: memory and byte offsets, [factor along K][row]."""
+
+    chunks: Chunks
     rows: int
-    n: int
+    metadata: tuple[Metadata, Array] | None = None
+    scales: tuple[tuple[Array, Array], ...] = ()
+
+
+class Block(NamedTuple):
+    """Neighbouring rows of D, in 32-bit cells. cells: [lane][column]; lane: of the first; rows; first: the row of A that
+    goes with it; columns from `column` on; a, b: numbers of the factors."""
+
+    cells: Array
+    lane: int
+    rows: int
+    first: int
+    column: int
+    width: int
+    a: int
+    b: int
+
+
+class TensorProduct(NamedTuple):
+    """D = A * B, plus D where `accumulate`, in tensor memory. a, b: the factors; d: all of D, each block a product of two
+    of them. k: logical columns of A, of which a sparse A has stored half; dtype: of D; scale: type of scale factors or
+    ""; factors: how many there are along K."""
+
+    a: tuple[Factor, ...]
+    b: tuple[Factor, ...]
+    d: tuple[Block, ...]
     k: int
+    dtype: str
     accumulate: bool
+    saturate: bool = False
+    negated: bool = False
+    scale: str = ""
+    factors: int = 0
 
 
 @dataclass(frozen=True)
 class WarpgroupProduct:
-    """A dense wgmma.mma_async with f32 sums, as written. d: slots of D's registers; a: slots of A's registers, or of
-    its descriptor; scale: the predicate that says whether D is added; mn_major: of A, of B; layout: a bit that goes
-    with B's descriptor into the key of an issue. places: for "a" or "b" and a descriptor, the offsets of its chunks (as
-    in `Chunks`, B along K in the order of `PAIRS`) from the multiple of 1024 bytes below its address, and the end of
-    the last."""
+    """A wgmma.mma_async as written. k: logical columns of A, of which a sparse A has stored half. d: slots of D's
+    registers; a: slots of A's registers, or of its descriptor; scale: the predicate that says whether D is added;
+    mn_major: of A, of B; layout: a bit that goes with B's descriptor into the key of an issue; metadata: of a sparse A,
+    with the slot of its register. places: for "a" or "b" and a descriptor, the offsets of its chunks (as in `Chunks`, B
+    along K in the order of `PAIRS`) from the multiple of 1024 bytes below its address, and the end of the last."""
 
     n: int
     k: int
     atype: str
     btype: str
+    dtype: str
+    saturate: bool
     negated: bool
     d: Array
     a: Array | Ref
@@ -111,14 +152,15 @@ class WarpgroupProduct:
     scale: Ref
     mn_major: tuple[bool, bool]
     layout: int
+    metadata: tuple[Metadata, int] | None
     places: Callable[[str, int], tuple[Array, int]]
 
 
 class Products:
     """Products and updates as `semantics` defines them, in NumPy."""
 
-    #: Types of factors that `tensor_product` may take, and that `take_over_product` may.
-    direct: ClassVar[frozenset[str]] = frozenset()
+    #: Whether `tensor_product` can do anything.
+    direct: ClassVar[bool] = False
 
     # --- decoding -----------------------------------------------------------------------------------------------------
 

@@ -275,8 +275,9 @@ class WgmmaProduct(NamedTuple):
     """The payload of a product of wgmma. factor_a, factor_b, product, expand: functions of `tiles.factors` and
     `tiles.blocks`. registers: slots of A's chunks, null for A in memory; offsets: slots of D's registers; tables_a,
     tables_b: TABLES rows of TABLE. *_slot: of descriptors, and of scale-d (`flag`: a predicate). groups: of 16 columns;
-    a_bytes: of a warp's part of a table of A; sign: is added to A's; key: bits for the layout of B. fraction, least,
-    mask, odd: `tiles.Rounding`."""
+    a_bytes: of a warp's part of a table of A; sign: is added to A's; key: bits for the layout of B; form: of D
+    (`tiles.stored`). fraction, least, mask, odd: `tiles.Rounding`. scatter: `tiles.sparse`, null for a dense A; its
+    metadata, and tables of its words and fields."""
 
     factor_a: Address
     factor_b: Address
@@ -300,6 +301,11 @@ class WgmmaProduct(NamedTuple):
     tables_a: Address = Address(0)
     a_slot: Slot = NO_SLOT
     a_bytes: int = 0
+    form: int = 0
+    scatter: Address = Address(0)
+    words: Address = Address(0)
+    fields: Address = Address(0)
+    words_slot: Slot = NO_SLOT
 
 
 class WgmmaWait(NamedTuple):

@@ -19,6 +19,7 @@ from ptxtools.native.code.emitter import Emitter, splat
 
 from .decode import SHORT, SINGLE, SIZE, WORD, everywhere
 from .factors import NO_EXPONENT, TOGETHER
+from .stored import HALVES, Stored
 from .sums import STEP, VectorSums, chain_elements, elements, loop
 
 #: Elements of D in a block; vectors of 16 that it has.
@@ -31,7 +32,12 @@ _NOTHING = -600
 #: The greatest sum that is certain to stay below 2**31 when it is rounded to f32.
 _LARGEST_SUM = 0x7FFF_FF7F
 
-_COMMON = "i32 %fraction, i64 %mask, i64 %odd, i32 %least, i32 %keep, i1 %force"
+#: How products are added: as `Rule` says with its `fraction`; f32 multiply-adds in the order of K; the same in f64; ones
+#: of "and" of single bits, of which a factor has 32 to a column.
+SUMS = ("", "plain", "wide", "bits")
+
+COUNTING = "<" + ", ".join(f"i32 {i}" for i in range(16)) + ">"
+_COMMON = "i32 %fraction, i64 %mask, i64 %odd, i32 %least, i32 %keep, i32 %form, i1 %force"
 _FACTORS = (
     "ptr noalias readonly %a, ptr noalias readonly %ap, ptr noalias readonly %b, ptr noalias readonly %bp, ptr %c, "
 )
@@ -41,13 +47,14 @@ PARAMETERS = {
 }
 
 
-def name_of(layout: str, *, plain: bool) -> str:
-    """Symbol of the function for a layout; plain: f32 multiply-adds in the order of K."""
-    return f"tile_block_{layout}{'_plain' if plain else ''}"
+def name_of(layout: str, sums: str = "") -> str:
+    """Symbol of the function for a layout and a way to add (`SUMS`)."""
+    return f"tile_block_{layout}_{sums}".rstrip("_")
 
 
 EXPAND = "tile_expand"
-NAMES = (EXPAND, *(name_of(layout, plain=plain) for layout in PARAMETERS for plain in (False, True)))
+_MADE = [*((layout, sums) for layout in PARAMETERS for sums in SUMS[:2]), ("rows", "wide"), ("warp", "bits")]
+NAMES = (EXPAND, *(name_of(*made) for made in _MADE))
 
 
 def functions(code: Emitter) -> list[str]:
@@ -58,17 +65,16 @@ def functions(code: Emitter) -> list[str]:
     force: compute all blocks in f64. expand (values, exponents, K, sign bit to be turned, values and exponents for
     "warp"): a group of 16 rows with each four times.
     """
-    return [_expand(code)] + [
-        make(code, name_of(layout, plain=plain), plain)
-        for layout, make in (("warp", _warp), ("rows", _rows))
-        for plain in (False, True)
-    ]
+    makers = {"warp": _warp, "rows": _rows}
+    return [_expand(code), *(makers[layout](code, name_of(layout, sums), sums) for layout, sums in _MADE)]
 
 
 @dataclass(frozen=True)
 class _BlockOperands:
     """The operands of a block: `own` factors, a vector of f32 for each vector of D at a column of A, and `common` ones,
-    the same for all; and their exponents (i16) for the whole block. Addresses of D and C: one for each vector."""
+    the same for all; and their exponents (i16) for the whole block. Addresses of D and C: one for each vector. shift:
+    where their halves begin in a word (i32), or "" if they have words of their own; some: elements that are stored, or ""
+    for all."""
 
     own: Callable[[int, str], str]
     common: Callable[[str], str]
@@ -76,12 +82,17 @@ class _BlockOperands:
     common_exponents: Callable[[str], str]
     d: list[str]
     c: list[str]
+    shift: str = ""
+    some: str = ""
 
 
-def _warp(code: Emitter, name: str, plain: bool) -> str:
+def _warp(code: Emitter, name: str, sums: str) -> str:
     """%c: offsets of the registers."""
     b = code
     k = _sums_of_64(b)
+    halves = b.value(f"icmp eq i32 %form, {HALVES}")
+    each, column, lower = (b.value(f"select i1 {halves}, i64 {x}, i64 {y}") for x, y in ((2, 4), (0, 1), (1, 2)))
+    bits = b.value(f"select i1 {halves}, i64 16, i64 0")
 
     def block(pair: str) -> None:  # columns of B are in groups of four: the even ones of eight, then the odd ones
         group, quad = b.value(f"lshr i64 {pair}, 2"), b.value(f"and i64 {pair}, 3")
@@ -107,14 +118,16 @@ def _warp(code: Emitter, name: str, plain: bool) -> str:
         def exponents_a(at: str) -> str:
             return b.value(f"load <64 x i16>, ptr {b.element('<64 x i16>', '%ap', at)}, align 64")
 
-        tile = b.value(f"shl i64 {b.value(f'lshr i64 {pair}, 1')}, 2")
-        first = b.value(f"add i64 {tile}, {b.value(f'and i64 {pair}, 1')}")
+        odd = b.value(f"and i64 {pair}, 1")
+        first = b.value(f"mul i64 {b.value(f'lshr i64 {pair}, 1')}, {each}")
+        first = b.value(f"add i64 {first}, {b.value(f'mul i64 {odd}, {column}')}")
         places = []
-        for half in range(2):
-            offset = b.value(f"load i64, ptr {b.element('i64', '%c', first, str(2 * half))}")
+        for half in ("0", lower):
+            offset = b.value(f"load i64, ptr {b.element('i64', '%c', first, half)}")
             register = b.value(f"getelementptr i8, ptr %out, i64 {offset}")
             places += [register, b.element("float", register, "16")]
-        _block(k, _BlockOperands(value_a, value_b, exponents_a, exponents_b, places, places), plain, VECTORS)
+        shift = b.value(f"trunc i64 {b.value(f'mul i64 {odd}, {bits}')} to i32")
+        _block(k, _BlockOperands(value_a, value_b, exponents_a, exponents_b, places, places, shift), sums, VECTORS)
 
     pairs = b.value("lshr i64 %columns, 2")
     b.repeat(pairs, 1, block)
@@ -145,8 +158,7 @@ def _each_four_times(b: Emitter, kind: str, four: str) -> str:
     return b.shuffle(f"<4 x {kind}>", (i // 4 for i in range(16)), four)
 
 
-def _rows(code: Emitter, name: str, plain: bool) -> str:
-    """Columns are a multiple of 16."""
+def _rows(code: Emitter, name: str, sums: str) -> str:
     b = code
     k = _sums_of_64(b)
 
@@ -181,8 +193,12 @@ def _rows(code: Emitter, name: str, plain: bool) -> str:
             line = b.value(f"add i64 {b.value(f'mul i64 {row}, {stride}')}, {column}")
             return [b.element("float", base, line, str(16 * i)) for i in range(vectors)]
 
+        some = ""
+        if vectors == 1:  # there may be fewer columns left than a vector has
+            left = b.value(f"trunc i64 {b.value(f'sub i64 %columns, {column}')} to i32")
+            some = b.value(f"icmp slt {WORD} {COUNTING}, {k.spread('i32', left)}")
         d, c = places("%out", "%stride.out"), places("%c", "%stride.c")
-        _block(k, _BlockOperands(value_b, value_a, exponents_b, exponents_a, d, c), plain, vectors)
+        _block(k, _BlockOperands(value_b, value_a, exponents_b, exponents_a, d, c, some=some), sums, vectors)
 
     whole = b.value("and i64 %columns, -64")
     rest = b.value(f"sub i64 %columns, {whole}")
@@ -211,28 +227,55 @@ def _four_times(b: Emitter, kind: str, four: str, width: int) -> str:
 # --- one block --------------------------------------------------------------------------------------------------------
 
 
-def _block(k: VectorSums, at: _BlockOperands, plain: bool, vectors: int) -> None:
-    addends = [k.addend(c) for c in at.c]
-    if plain:
-        narrow = VectorSums(k.code, 16, wide=False)
-        results = chain_elements(
-            narrow, vectors, addends, lambda _, i, where: at.own(i, where), lambda _, where: at.common(where)
-        )
-        _store(k.code, results, at.d)
+def _block(k: VectorSums, at: _BlockOperands, sums: str, vectors: int) -> None:
+    stored = Stored(k, at.d, at.c, at.shift, at.some)
+    if sums == "bits":
+        stored.store_whole(_counts(k.code, at, vectors))
+        return
+    addends = stored.addends()
+    if sums:
+        wide = sums == "wide"
+        chain = VectorSums(k.code, 16, wide=wide)
+
+        def own(_: str, i: int, where: str) -> str:
+            return _widened(k.code, at.own(i, where), wide)
+
+        def common(_: str, where: str) -> str:
+            return _widened(k.code, at.common(where), wide)
+
+        stored.store(chain_elements(chain, vectors, addends, own, common), whole=not wide)
     else:
-        _Sums(k, at, vectors, addends).emit()
+        _Sums(k, at, vectors, addends, stored).emit()
 
 
-def _store(b: Emitter, results: list[str], places: list[str]) -> None:
-    for result, place in zip(results, places, strict=True):
-        b.line(f"store {SINGLE} {result}, ptr {place}, align 4")
+def _widened(b: Emitter, single: str, wide: bool) -> str:
+    return b.value(f"fpext {SINGLE} {single} to <16 x double>") if wide else single
+
+
+def _counts(b: Emitter, at: _BlockOperands, vectors: int) -> list[str]:
+    """Ones that columns of single bits have in common."""
+
+    def step(place: str, now: list[str]) -> list[str]:
+        for i in range(STEP):
+            column = b.value(f"add i64 {place}, {i}")
+            common = b.value(f"bitcast {SINGLE} {at.common(column)} to {WORD}")
+            for v in range(vectors):
+                own = b.value(f"bitcast {SINGLE} {at.own(v, column)} to {WORD}")
+                ones = b.apply("ctpop", WORD, b.value(f"and {WORD} {own}, {common}"))
+                now[v] = b.value(f"add {WORD} {now[v]}, {ones}")
+        return now
+
+    return loop(b, vectors, WORD, "zeroinitializer", step)
 
 
 class _Sums:
     """The fast way, and a way in f64 for blocks that it cannot compute."""
 
-    def __init__(self, k: VectorSums, at: _BlockOperands, vectors: int, addends: list[str]) -> None:
+    def __init__(
+        self, k: VectorSums, at: _BlockOperands, vectors: int, addends: list[str], stored: Stored
+    ) -> None:  # fmt: skip
         self.sums, self.code, self.at, self.vectors, self.addends = k, k.code, at, vectors, addends
+        self.stored = stored
         self.short = f"<{16 * vectors} x i16>"
 
     def emit(self) -> None:
@@ -245,10 +288,10 @@ class _Sums:
         b.branch(over, slow, sums)
         b.begin(sums)
         results = [self._result(i, totals[i], exponents[i]) for i in range(self.vectors)]
-        _store(b, results, self.at.d)
+        self.stored.store(results)
         b.jump(done)
         b.begin(slow)
-        _store(b, elements(self.sums, self.vectors, self.addends, self._wide_own, self._wide_common), self.at.d)
+        self.stored.store(elements(self.sums, self.vectors, self.addends, self._wide_own, self._wide_common))
         b.jump(done)
         b.begin(done)
 
@@ -268,23 +311,13 @@ class _Sums:
         exponents, low = [], []
         for i, addend in enumerate(self.addends):
             part = b.part("i16", 16 * self.vectors, largest, 16 * i, 16)
-            found = b.apply("smax", WORD, b.value(f"sext {SHORT} {part} to {WORD}"), self._own(addend))
+            found = b.apply("smax", WORD, b.value(f"sext {SHORT} {part} to {WORD}"), exponent_of(b, addend, self.sums.spread("i32", "%least.exponent")))
             raised = b.apply("smax", WORD, found, everywhere(LOWEST))
             some = b.value(f"icmp sgt {WORD} {found}, {everywhere(_NOTHING)}")
             below = b.value(f"icmp slt {WORD} {found}, {everywhere(LOWEST)}")
             low.append(b.value(f"and <16 x i1> {some}, {below}"))
             exponents.append(raised)
         return exponents, _any(b, low)
-
-    def _own(self, addend: str) -> str:
-        """Exponents of the addend; zero has the exponent of nothing."""
-        b = self.code
-        bits = b.value(f"bitcast {SINGLE} {addend} to {WORD}")
-        size = b.value(f"and {WORD} {bits}, {everywhere(SIZE)}")
-        own = b.value(f"sub {WORD} {b.value(f'lshr {WORD} {size}, {everywhere(23)}')}, {everywhere(127)}")
-        own = b.apply("smax", WORD, own, self.sums.spread("i32", "%least.exponent"))
-        zero = b.value(f"icmp eq {WORD} {size}, zeroinitializer")
-        return b.value(f"select <16 x i1> {zero}, {WORD} {everywhere(NO_EXPONENT)}, {WORD} {own}")
 
     def _totals(self, exponents: list[str]) -> tuple[list[str], str]:
         """Sums of the terms in units of 2**-fraction of the largest exponent, and whether one is too large."""
@@ -372,6 +405,16 @@ class _Sums:
         none = b.value(f"icmp eq <16 x i64> {wide}, {splat('i64', NO_EXPONENT)}")
         bits = b.value(f"select <16 x i1> {none}, <16 x i64> zeroinitializer, <16 x i64> {bits}")
         return b.value(f"bitcast <16 x i64> {bits} to <16 x double>")
+
+
+def exponent_of(b: Emitter, addend: str, least: str) -> str:
+    """Exponents (i32) of f32, at least those given; zero has the exponent of nothing."""
+    bits = b.value(f"bitcast {SINGLE} {addend} to {WORD}")
+    size = b.value(f"and {WORD} {bits}, {everywhere(SIZE)}")
+    own = b.value(f"sub {WORD} {b.value(f'lshr {WORD} {size}, {everywhere(23)}')}, {everywhere(127)}")
+    own = b.apply("smax", WORD, own, least)
+    zero = b.value(f"icmp eq {WORD} {size}, zeroinitializer")
+    return b.value(f"select <16 x i1> {zero}, {WORD} {everywhere(NO_EXPONENT)}, {WORD} {own}")
 
 
 def _size(b: Emitter, total: str) -> str:

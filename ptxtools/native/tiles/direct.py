@@ -1,88 +1,175 @@
-"""Products of tcgen05.mma in three calls, from shared memory to tensor memory; factors must be finite."""
+"""Products of tcgen05.mma in one call, from shared memory to tensor memory; factors must be finite."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from ptxtools.machine.products import GROUP, Array, Chunks, TensorProduct
+from ptxtools.machine.products import GROUP, Array, Block, Factor, TensorProduct
 from ptxtools.semantics.accumulation import Rule
 
-from . import blocks, factors
+from . import blocks, decode, factors, scales, sparse, steps
 from . import interface as tiles
-from .factors import NOT_FINITE, TOGETHER
+from .factors import TOGETHER
+from .stored import form_of
 
-#: Largest K, rows in a CTA, and N.
-_K, _M, _N = 32, 128, 256
 _EVERYTHING = 0xFFFF_FFFF
+#: Enough for all factors of a product: values, exponents and scale factors of 256 columns of B, of 128 rows of A in each
+#: of two CTAs, and of these as they are stored, with K = 128.
+_ROOM = 1 << 20
 
 
 class _Room(threading.local):
-    """Host addresses for arranged factors of a thread, aligned to cache lines: values and exponents of B, and of A in
-    each CTA of a pair."""
+    """Memory of a thread for arranged factors, aligned to cache lines. Every product begins at its start."""
 
     def __init__(self) -> None:
-        sizes = [(4 * _K * _N, 2 * _K * _N), *[(4 * _K * _M, 2 * _K * _M)] * 2]
-        self.memory = np.zeros(sum(map(sum, sizes)) + 64, np.uint8)
-        at = -(-tiles.address_of(self.memory) // 64) * 64
-        found = []
-        for values, exponents in sizes:
-            found.append((at, at + values))
-            at += values + exponents
-        self.b, *self.a = found
+        self.memory = np.zeros(_ROOM + 64, np.uint8)
+        self.start = self.next = -(-tiles.address_of(self.memory) // 64) * 64
+
+    def take(self, size: int) -> int:
+        """The address of some bytes."""
+        found = self.next
+        self.next += -(-size // 64) * 64
+        if self.next > self.start + _ROOM:
+            raise MemoryError("a product is larger than any of tcgen05")
+        return found
 
 
 _room = _Room()
 
 
+class _Arranged:
+    """A factor's places: of values and exponents, and of scale factors and their exponents."""
+
+    def __init__(self, rows: int, k: int) -> None:
+        self.rows = -(-rows // GROUP) * GROUP
+        fours = -(-rows // (GROUP * TOGETHER)) * GROUP * TOGETHER
+        self.values, self.exponents = _room.take(4 * k * self.rows), _room.take(2 * k * fours)
+        self.scales = self.powers = 0
+
+    def scaled(self, count: int) -> None:
+        """There are so many scale factors along K."""
+        self.scales, self.powers = _room.take(4 * count * self.rows), _room.take(4 * count * self.rows)
+
+
 def prepare(product: TensorProduct, rule: Rule) -> Callable[[], bool] | None:
-    """What computes D in all CTAs, false where a factor is not finite; None where B cannot be put together."""
-    share = product.n // len(product.b)
-    if share % (GROUP if len(product.b) == 1 else GROUP * TOGETHER):
-        return None
-    return _Prepared(product, rule, share)
+    """What computes D in all CTAs; false, with nothing changed, where a factor is not finite, or scaled out of range."""
+    return _Prepared(product, rule)
 
 
 class _Prepared:
-    """A product with all addresses; what lies there stays as long as this."""
+    """A product as steps with all addresses; what lies there stays as long as this."""
 
-    def __init__(self, product: TensorProduct, rule: Rule, share: int) -> None:
-        room, k = _room, product.k
-        self._kept = product, room.memory
-        self._takes = [
-            *[_take(part, share, k, room.b, share * k * i) for i, part in enumerate(product.b)],
-            *[_take(part, product.rows, k, here, 0) for part, here in zip(product.a, room.a, strict=False)],
-        ]
-        self._blocks = [_block(product, cells, rule, here) for cells, here in zip(product.d, room.a, strict=False)]
-        self._multiply = tiles.functions()[blocks.name_of("rows", plain=not rule.fraction)]
+    def __init__(self, product: TensorProduct, rule: Rule) -> None:
+        _room.next = _room.start
+        self._product, self._rule = product, rule
+        self._kept: list[object] = [product, _room.memory]
+        self._rows: list[tuple[int, ...]] = []
+        self._addresses = tiles.addresses()
+        self._sums = "plain" if product.dtype == "s32" or not rule.fraction else ""
+        self._grouped = bool(product.scale) and rule.group > 1
+        if product.scale and not rule.fraction:
+            self._sums = rule.wide == "f64" and "wide" or "plain"
+        a, b = ([self._factor(one) for one in some] for some in (product.a, product.b))
+        if product.negated:
+            for one in a:
+                self._step(steps.NEGATE, one.values, one.rows // GROUP * product.k)
+        for block in product.d:
+            (self._group_block if self._grouped else self._block)(block, a[block.a], b[block.b])
+        table = np.zeros((len(self._rows), steps.WORDS), np.uint64)
+        for words, row in zip(table, self._rows, strict=True):
+            words[: len(row)] = row
+        self._table = table
+        self._run, self._operands = tiles.functions()[steps.RUN], (tiles.address_of(table), len(table))
 
     def __call__(self) -> bool:
-        highest = max([take(*operands) for take, operands in self._takes])
-        if highest >= NOT_FINITE:
-            return False
-        for operands in self._blocks:
-            self._multiply(*operands, highest > blocks.HIGHEST)
-        return True
+        return bool(self._run(*self._operands))
 
+    def _step(self, name: str, *operands: int) -> None:
+        self._rows.append((self._addresses[name], *operands))
 
-def _take(part: Chunks, rows: int, k: int, room: tuple[int, int], skipped: int) -> tuple[Any, tuple[int, ...]]:
-    """What arranges rows of A, or columns of B, behind so many elements, and answers with the greatest exponent; and
-    its operands."""
-    base = tiles.address_of(part.memory) + part.start
-    values, exponents = room[0] + 4 * skipped, room[1] + 2 * skipped
-    take = tiles.functions()[factors.name_of(part.type, part.major)]
-    return take, (base, tiles.address_of(part.offsets), rows // GROUP, k, values, exponents)
+    def _array(self, array: Array) -> int:
+        """The address of an array that stays."""
+        self._kept.append(array)
+        return tiles.address_of(array)
 
+    # --- factors ------------------------------------------------------------------------------------------------------
 
-def _block(product: TensorProduct, cells: Array, rule: Rule, room: tuple[int, int]) -> tuple[int, ...]:
-    """Operands of D in the cells of one CTA, but for the last."""
-    rounding = tiles.rounding_of(rule)
-    d, stride = tiles.address_of(cells) + 4 * product.column, cells.strides[0] // 4
-    return (
-        *room, *_room.b, d, d, product.rows, product.n, product.k, stride, stride,
-        rounding.fraction, rounding.mask, rounding.odd, rounding.least,
-        _EVERYTHING if product.accumulate else 0,
-    )  # fmt: skip
+    def _factor(self, factor: Factor) -> _Arranged:
+        k, chunks = self._product.k, factor.chunks
+        found = _Arranged(factor.rows, k)
+        groups = found.rows // GROUP
+        take = self._addresses[factors.name_of(chunks.type, chunks.major)]
+        where = tiles.address_of(chunks.memory) + chunks.start, self._array(chunks.offsets)
+        if factor.metadata is None:
+            self._step(steps.TAKE, take, *where, groups, k, found.values, found.exponents)
+        else:
+            metadata, memory = factor.metadata
+            stored = _Arranged(factor.rows, k // 2)
+            self._step(steps.TAKE, take, *where, groups, k // 2, stored.values, stored.exponents)
+            powers = 0 if chunks.type in decode.WHOLE else stored.exponents
+            self._step(
+                steps.SCATTER, stored.values, powers, groups, k // 2, self._array(memory),
+                self._array(np.ascontiguousarray(metadata.words)), self._array(sparse.fields(metadata)), found.values,
+                found.exponents,
+            )  # fmt: skip
+        if factor.scales:
+            self._scale(factor, found)
+        return found
+
+    def _scale(self, factor: Factor, found: _Arranged) -> None:
+        """Read the scale factors, and multiply if they are no part of sums of groups."""
+        product, count = self._product, self._product.factors
+        found.scaled(count)
+        table = np.empty((len(factor.scales), count, found.rows), np.int64)
+        for copy, (memory, offsets) in zip(table, factor.scales, strict=True):
+            self._kept.append(memory)
+            copy[:, : factor.rows] = tiles.address_of(memory) + offsets
+            copy[:, factor.rows :] = copy[:, factor.rows - 1 : factor.rows]
+        vectors = found.rows // GROUP
+        self._step(
+            scales.READ, self._array(table), len(table), count * found.rows, vectors, count, scales.KINDS[product.scale],
+            found.scales, found.powers,
+        )  # fmt: skip
+        if not self._grouped:
+            powers = 0 if self._sums else found.exponents
+            self._step(
+                scales.SCALE, found.values, powers, vectors, product.k, found.scales, found.powers, count
+            )  # fmt: skip
+
+    # --- D ------------------------------------------------------------------------------------------------------------
+
+    def _place(self, block: Block) -> tuple[int, int]:
+        """The address of a block's first cell, and the cells between two rows."""
+        stride = block.cells.strides[0] // 4
+        return tiles.address_of(block.cells) + 4 * (block.lane * stride + block.column), stride
+
+    def _rounding(self) -> tuple[int, ...]:
+        product = self._product
+        rounding = tiles.NO_ROUNDING if product.dtype == "s32" else tiles.rounding_of(self._rule)
+        return (
+            rounding.fraction, rounding.mask, rounding.odd, rounding.least,
+            _EVERYTHING if product.accumulate else 0, form_of(product.dtype, saturates=product.saturate),
+        )  # fmt: skip
+
+    def _block(self, block: Block, a: _Arranged, b: _Arranged) -> None:
+        """A block begins at a multiple of 16 rows of A."""
+        k = self._product.k
+        group, four = block.first // GROUP, block.first // (GROUP * TOGETHER)
+        values = a.values + 4 * GROUP * k * group
+        exponents = a.exponents + 2 * GROUP * (TOGETHER * k * four + group % TOGETHER)
+        d, stride = self._place(block)
+        self._step(
+            steps.BLOCK, self._addresses[blocks.name_of("rows", self._sums)], values, exponents, b.values, b.exponents,
+            d, d, block.rows, block.width, k, stride, stride, *self._rounding(),
+        )  # fmt: skip
+
+    def _group_block(self, block: Block, a: _Arranged, b: _Arranged) -> None:
+        d, stride = self._place(block)
+        self._step(
+            scales.STEP_GROUPED, a.values, a.scales, a.powers, b.values, b.scales, b.powers, d, d, block.rows,
+            block.first, block.width, self._product.k, stride, stride, a.rows, b.rows, self._product.factors,
+            *self._rounding(),
+        )  # fmt: skip

@@ -13,7 +13,7 @@ from ptxtools.machine.products import GROUP, PAIRS
 from ptxtools.native.code.emitter import Emitter
 from ptxtools.semantics.tensorcore import LEAST
 
-from .decode import SHORT, SINGLE, SIZE, TYPES, WORD, decode, everywhere
+from .decode import PACKED, SHORT, SINGLE, SIZE, TYPES, WHOLE, WORD, base_of, decode, decode_packed, everywhere
 
 #: Groups of rows whose exponents are stored together.
 TOGETHER = 4
@@ -21,16 +21,19 @@ MAJORS = ("k", "mn", "mn_pairs")
 #: Exponent of zero: far below that of any product; exponent of infinities and NaN.
 NO_EXPONENT, NOT_FINITE = -1000, 128
 
-_PARAMETERS = "ptr %base, ptr noalias readonly %table, i64 %groups, i64 %k, ptr noalias %values, ptr noalias %exponents"
+PARAMETERS = "ptr %base, ptr noalias readonly %table, i64 %groups, i64 %k, ptr noalias %values, ptr noalias %exponents"
 _CHUNK = "<16 x i8>"
 
 
 def name_of(t: str, major: str) -> str:
     """Symbol of the function for a type and a major."""
-    return f"tile_factor_{t}_{major}"
+    return f"tile_factor_{t.replace('.', '_')}_{major}"
 
 
-_FORMS = [(t, major) for t, bits in TYPES.items() for major in MAJORS if bits == 16 or major != "mn_pairs"]
+#: Types that can be transposed.
+_WIDE = ("f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8")
+_FORMS = [(t, major) for t, bits in TYPES.items() for major in MAJORS
+          if major == "k" or (t in _WIDE and (bits == 16 or major != "mn_pairs"))]  # fmt: skip
 NAMES = tuple(name_of(t, major) for t, major in _FORMS)
 
 
@@ -44,7 +47,7 @@ def _function(code: Emitter, t: str, major: str) -> str:
     code.repeat("%groups", 1, f.along if major == "k" else f.across)
     highest = code.value(f"load {WORD}, ptr {f.highest}, align 64")
     answer = code.call("llvm.vector.reduce.smax.v16i32", "i32", [(WORD, highest)])
-    return code.function(name_of(t, major), _PARAMETERS, answer)
+    return code.function(name_of(t, major), PARAMETERS, answer)
 
 
 class _Factor:
@@ -61,23 +64,33 @@ class _Factor:
         """A group of 16 rows: 32 bytes of each at a time, which are transposed."""
         b = self.code
         each = 256 // self.bits
-        spans = b.value(f"udiv i64 %k, {each}")
+        spans = b.value(f"lshr i64 %k, {each.bit_length() - 1}")
 
         def span(number: str) -> None:
             line = b.value(f"add i64 {b.value(f'mul i64 {group}, {spans}')}, {number}")
             first = b.value(f"mul i64 {line}, {2 * GROUP}")
             chunks = [self._chunk(b.value(f"add i64 {first}, {i}")) for i in range(2 * GROUP)]
-            rows = [_joined(b, chunks[i : i + 2], self.bits) for i in range(0, 2 * GROUP, 2)]
             start = b.value(f"mul i64 {number}, {each}")
             for half in range(0, each, 16):
                 width = min(16, each)
-                kind, order = f"<{each} x i{self.bits}>", [half + i % width for i in range(16)]
-                parts = [b.shuffle(kind, order, row) if each != 16 else row for row in rows]
-                turned = _turned(b, [decode(b, self.type, part) for part in parts])
+                turned = _turned(b, self._decoded_rows(chunks, each, half))
                 for i in range(width):
                     self._store(group, b.value(f"add i64 {start}, {half + i}"), turned[i])
 
         b.repeat(spans, 1, span)
+
+    def _decoded_rows(self, chunks: list[str], each: int, first: int) -> list[str]:
+        """16 elements of every row, which has two chunks with `each` elements."""
+        b = self.code
+        if self.type in PACKED:
+            inside = each // 2
+            some = chunks[first // inside :: 2]
+            return [decode_packed(b, self.type, chunk, first % inside) for chunk in some]
+        rows = [_joined(b, chunks[i : i + 2], self.bits) for i in range(0, 2 * GROUP, 2)]
+        if each != 16:
+            kind, order = f"<{each} x i{self.bits}>", [first + i % min(16, each) for i in range(16)]
+            rows = [b.shuffle(kind, order, row) for row in rows]
+        return [decode(b, self.type, row) for row in rows]
 
     # --- chunks across K ----------------------------------------------------------------------------------------------
 
@@ -106,17 +119,19 @@ class _Factor:
 
     def _store(self, group: str, k: str, values: str) -> None:
         b = self.code
+        line = b.value(f"add i64 {b.value(f'mul i64 {group}, %k')}, {k}")
+        b.line(f"store {SINGLE} {values}, ptr {b.element(SINGLE, '%values', line)}, align 64")
+        if self.type in WHOLE:
+            return
         bits = b.value(f"bitcast {SINGLE} {values} to {WORD}")
         size = b.value(f"and {WORD} {bits}, {everywhere(SIZE)}")
         own = b.value(f"sub {WORD} {b.value(f'lshr {WORD} {size}, {everywhere(23)}')}, {everywhere(127)}")
-        own = b.apply("smax", WORD, own, everywhere(LEAST[self.type]))
+        own = b.apply("smax", WORD, own, everywhere(LEAST[base_of(self.type)]))
         zero = b.value(f"icmp eq {WORD} {size}, zeroinitializer")
         own = b.value(f"select <16 x i1> {zero}, {WORD} {everywhere(NO_EXPONENT)}, {WORD} {own}")
         known = b.value(f"load {WORD}, ptr {self.highest}, align 64")
         more = b.apply("smax", WORD, own, known)
         b.line(f"store {WORD} {more}, ptr {self.highest}, align 64")
-        line = b.value(f"add i64 {b.value(f'mul i64 {group}, %k')}, {k}")
-        b.line(f"store {SINGLE} {values}, ptr {b.element(SINGLE, '%values', line)}, align 64")
         four = b.value(f"udiv i64 {group}, {TOGETHER}")
         place = b.value(f"add i64 {b.value(f'mul i64 {four}, %k')}, {k}")
         place = b.value(f"mul i64 {place}, {TOGETHER}")

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ptxtools.semantics.accumulation import RESULTS, SCALED_GROUP, Rule
 
-from . import blocks, factors
+from . import steps
 from .rows import HALVES, NAMES, ROWS_NAMES, module
 from .sums import MOST_FRACTION, ROWS, STEP, WIDTH
 
@@ -50,6 +50,10 @@ class Rounding:
     mask: int
     odd: int
     least: int
+
+
+#: For whole numbers.
+NO_ROUNDING = Rounding(0, 0, 0, 0)
 
 
 @cache
@@ -89,12 +93,7 @@ def callable_functions(addresses: dict[str, int]) -> dict[str, Any]:
     rows = ctypes.CFUNCTYPE(None, *[pointer] * 6, *[long] * 5, *rounding)
     found: dict[str, Any] = {name: rows(addresses[name]) for name in ROWS_NAMES}
     found[HALVES] = ctypes.CFUNCTYPE(None, pointer, pointer, pointer, long)(addresses[HALVES])
-    factor = ctypes.CFUNCTYPE(word, pointer, pointer, long, long, pointer, pointer)
-    found.update((name, factor(addresses[name])) for name in factors.NAMES)
-    block = ctypes.CFUNCTYPE(None, *[pointer] * 6, *[long] * 5, *rounding, ctypes.c_bool)
-    for plain in (False, True):
-        name = blocks.name_of("rows", plain=plain)
-        found[name] = block(addresses[name])
+    found[steps.RUN] = ctypes.CFUNCTYPE(word, pointer, long)(addresses[steps.RUN])
     return found
 
 

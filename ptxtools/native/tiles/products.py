@@ -14,7 +14,7 @@ from ptxtools.machine.products import Array, Numbers, Products, TensorProduct, U
 from ptxtools.program.program import Ref
 from ptxtools.semantics.accumulation import SCALED_GROUP, Rule
 
-from . import decode, direct, numbers, takeover
+from . import direct, numbers, takeover
 from . import interface as tiles
 from .numbers import TileNumbers
 
@@ -26,7 +26,7 @@ Matrix = TypeVar("Matrix", bound=Numbers)
 class TileProducts(Products):
     """`Products` over the functions of `native.tiles`. Its `Numbers` are `TileNumbers`."""
 
-    direct = frozenset(decode.TYPES)
+    direct = True
 
     def numbers(self, t: str, codes: Array) -> Numbers:
         return numbers.numbers(t, codes)
@@ -67,7 +67,7 @@ class TileProducts(Products):
         return lambda target, data: updates.reduce(operation, type_, target, data, flushes=flushes)
 
     def tensor_product(self, product: TensorProduct, rule: Rule) -> Callable[[], bool] | None:
-        return direct.prepare(product, rule) if tiles.suits(rule, product.k) else None
+        return direct.prepare(product, rule) if product.dtype == "s32" or tiles.suits(rule, product.k) else None
 
     def take_over_product(self, view: View, product: Callable[[], WarpgroupProduct], rule: Rule) -> None:
         takeover.product(view, product, rule)

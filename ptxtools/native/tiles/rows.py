@@ -6,7 +6,7 @@ from ptxtools.native.code.emitter import ZERO, Emitter, module_of
 from ptxtools.semantics.accumulation import SCALED_GROUP
 from ptxtools.semantics.tensorcore import LEAST
 
-from . import blocks, factors, wgmma
+from . import blocks, factors, scales, sparse, steps, wgmma
 from .decode import EXPONENT, SHORT, SINGLE, SIZE, WORD, decode, everywhere
 from .sums import PARAMETERS, ROWS, WIDTH, VectorSums, chain_elements, elements
 
@@ -151,7 +151,9 @@ _FORMS = {
 }  # fmt: skip
 HALVES = "tile_halves"
 ROWS_NAMES = (*(f"tile_rows_{form}" for form in _FORMS), "tile_rows_grouped")
-NAMES = (*ROWS_NAMES, HALVES, *factors.NAMES, *blocks.NAMES, *wgmma.NAMES)
+NAMES = (
+    *ROWS_NAMES, HALVES, *factors.NAMES, *blocks.NAMES, sparse.SCATTER, *scales.NAMES, *steps.NAMES, *wgmma.NAMES,
+)  # fmt: skip
 
 
 def module(attributes: str) -> str:
@@ -159,5 +161,6 @@ def module(attributes: str) -> str:
     code = Emitter()
     functions = [_grouped_function(code, "tile_rows_grouped"), _halves_function(code, HALVES)]
     functions += [_rows_function(code, f"tile_rows_{form}", *how) for form, how in _FORMS.items()]
-    functions += [*factors.functions(code), *blocks.functions(code), *wgmma.functions()]
+    functions += [*factors.functions(code), *blocks.functions(code), sparse.function(code)]
+    functions += [*scales.functions(code), *steps.functions(code), *wgmma.functions()]
     return module_of(functions, code.declarations, attributes, "nounwind")

@@ -15,14 +15,16 @@ from ptxtools.machine.products import GROUP, Array, WarpgroupProduct
 from ptxtools.native.code.structures import Address, Long, WgmmaProduct, WgmmaWait
 from ptxtools.native.loop.cells import Cell, Tables
 from ptxtools.native.loop.events import NativeView
-from ptxtools.program.program import Ref
+from ptxtools.program.program import Ref, Slot
 from ptxtools.semantics.accumulation import Rule
 
-from . import blocks, decode, factors, wgmma
+from . import blocks, factors, sparse, stored, wgmma
 from . import interface as tiles
 
 #: Rows of a core matrix; bytes of a chunk.
 _EIGHT, _CHUNK = 8, 16
+#: Single bits in an element of b1.
+_WORD = 32
 
 
 def _cell(view: View) -> Cell | None:
@@ -51,7 +53,7 @@ def product(view: View, make: Callable[[], WarpgroupProduct], rule: Rule) -> Non
     if cell is None:
         return
     product = make()
-    if product.atype not in decode.TYPES or product.btype not in decode.TYPES or not tiles.suits(rule, product.k):
+    if product.dtype != "s32" and not tiles.suits(rule, product.k):
         return
     assert isinstance(view, NativeView)
     view.lend(wgmma.SCRATCH_BYTES)
@@ -69,11 +71,13 @@ def product(view: View, make: Callable[[], WarpgroupProduct], rule: Rule) -> Non
 def _payload(cell: Cell, tables: tuple[Tables, Tables], product: WarpgroupProduct, rule: Rule) -> WgmmaProduct:
     functions = {name: Address(where) for name, where in tiles.addresses().items()}
     major_a, major_b = ("mn" if leads else "k" for leads in product.mn_major)
-    rounding = tiles.rounding_of(rule)
+    whole = product.dtype == "s32"
+    rounding = tiles.NO_ROUNDING if whole else tiles.rounding_of(rule)
+    sums = "bits" if product.atype == "b1" else "" if rounding.fraction else "plain"
     payload = WgmmaProduct(
         factor_a=functions[factors.name_of(product.atype, major_a)],
         factor_b=functions[factors.name_of(product.btype, "mn_pairs" if major_b == "mn" else "k")],
-        product=functions[blocks.name_of("warp", plain=not rule.fraction)],
+        product=functions[blocks.name_of("warp", sums)],
         expand=functions[blocks.EXPAND],
         offsets=cell.keep(product.d),
         tables_b=cell.keep(tables[1].rows),
@@ -82,20 +86,29 @@ def _payload(cell: Cell, tables: tuple[Tables, Tables], product: WarpgroupProduc
         flag=product.scale.type == "pred",
         columns=product.n,
         groups=-(-product.n // GROUP),
-        k=product.k,
+        k=product.k // (_WORD if product.atype == "b1" else 1),
         sign=product.negated << 31,
         fraction=rounding.fraction,
         least=rounding.least,
         key=Long(product.layout),
         mask=Long(rounding.mask),
         odd=Long(rounding.odd),
+        form=stored.form_of(product.dtype, saturates=product.saturate),
     )
+    if product.metadata is not None:
+        places, slot = product.metadata
+        payload = payload._replace(
+            scatter=functions[sparse.SCATTER],
+            words=cell.keep(np.ascontiguousarray(places.words)),
+            fields=cell.keep(sparse.fields(places)),
+            words_slot=Slot(slot),
+        )
     if not isinstance(product.a, Ref):
         return payload._replace(registers=cell.keep(_registers(product.a)))
     return payload._replace(
         tables_a=cell.keep(tables[0].rows),
         a_slot=product.a.slot,
-        a_bytes=4 * (2 * GROUP if major_a == "k" else 2 * product.k),
+        a_bytes=4 * (2 * GROUP if major_a == "k" else 2 * product.k // (2 if product.metadata else 1)),
     )
 
 

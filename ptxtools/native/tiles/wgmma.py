@@ -15,15 +15,17 @@ from ptxtools.native.code.structures import TABLES
 from .blocks import BLOCK, HIGHEST
 from .factors import NOT_FINITE
 
-#: Largest K and N of a product of elements of 8 bits and more (9.7.15.2).
-_K, _N = 32, 256
+#: Largest K and N of a product of elements of 8 bits and more (9.7.15.2); a sparse A has stored half of K.
+_K, _N = 64, 256
 #: Parts of the scratch memory, in bytes, as `factors` lays them out (f32, i16): B's values and exponents, those of the
-#: warp's rows of A, and those of A with each row four times.
+#: warp's rows of A, of a sparse A as it is stored, and of A with each row four times.
 _PARTS = (
-    4 * _K * _N, 2 * _K * _N, 4 * _K * GROUP,
-    2 * _K * BLOCK, 4 * _K * BLOCK, 2 * _K * BLOCK,
+    4 * _K * _N, 2 * _K * _N, 4 * _K * GROUP, 2 * _K * BLOCK, 4 * _K // 2 * GROUP, 2 * _K // 2 * BLOCK, 4 * _K * BLOCK,
+    2 * _K * BLOCK,
 )  # fmt: skip
-_B, _B_EXPONENTS, _A, _A_EXPONENTS, _FOUR, _FOUR_EXPONENTS = (sum(_PARTS[:i]) for i in range(len(_PARTS)))
+_B, _B_EXPONENTS, _A, _A_EXPONENTS, _STORED, _STORED_EXPONENTS, _FOUR, _FOUR_EXPONENTS = (
+    sum(_PARTS[:i]) for i in range(len(_PARTS))
+)
 SCRATCH_BYTES = sum(_PARTS)
 #: Bits of a descriptor that hold the address's multiple of 1024; where the hash of the others begins.
 _HIGH, _MULTIPLIER, _SHIFT = 0x3FC0, 0x9E3779B97F4A7C15, 64 - TABLES.bit_length() + 1
@@ -179,7 +181,26 @@ factors:
   %a = getelementptr i8, ptr %scratch, i64 {_A}
   %a.exponents = getelementptr i8, ptr %scratch, i64 {_A_EXPONENTS}
   %take.a = get wgmma.factor_a
-  %a.most = call i32 %take.a(ptr %a.base, ptr %a.places, i64 1, i64 %k64, ptr %a, ptr %a.exponents)
+  %scatter = get wgmma.scatter
+  %dense = icmp eq ptr %scatter, null
+  br i1 %dense, label %all, label %some
+all:
+  %all.most = call i32 %take.a(ptr %a.base, ptr %a.places, i64 1, i64 %k64, ptr %a, ptr %a.exponents)
+  br label %second
+some:                                             ; half of the columns are stored
+  %stored.k = lshr i64 %k64, 1
+  %stored = getelementptr i8, ptr %scratch, i64 {_STORED}
+  %stored.exponents = getelementptr i8, ptr %scratch, i64 {_STORED_EXPONENTS}
+  %some.most = call i32 %take.a(ptr %a.base, ptr %a.places, i64 1, i64 %stored.k, ptr %stored, ptr %stored.exponents)
+  %words.slot = get wgmma.words_slot
+  %words = getelementptr i8, ptr %fp, i32 %words.slot
+  %fields.places = get wgmma.words
+  %fields = get wgmma.fields
+  call void %scatter(ptr %stored, ptr %stored.exponents, i64 1, i64 %stored.k, ptr %words, ptr %fields.places,
+    ptr %fields, ptr %a, ptr %a.exponents)
+  br label %second
+second:
+  %a.most = phi i32 [%all.most, %all], [%some.most, %some]
   %b = getelementptr i8, ptr %scratch, i64 {_B}
   %b.exponents = getelementptr i8, ptr %scratch, i64 {_B_EXPONENTS}
   %groups = get wgmma.groups
@@ -213,9 +234,10 @@ multiply:
   %cut = get wgmma.mask
   %odd = get wgmma.odd
   %least = get wgmma.least
+  %form = get wgmma.form
   %product = get wgmma.product
   call void %product(ptr %four, ptr %four.exponents, ptr %b, ptr %b.exponents, ptr %offsets, ptr %fp, i64 %columns64,
-    i64 %k64, i32 %fraction, i64 %cut, i64 %odd, i32 %least, i32 %keep, i1 %force)
+    i64 %k64, i32 %fraction, i64 %cut, i64 %odd, i32 %least, i32 %keep, i32 %form, i1 %force)
   %keys = addr warp.wg_keys
   %index = and i32 %issued, {KEYS - 1}
   %index64 = zext i32 %index to i64

@@ -100,7 +100,7 @@ def _matrix_spans(cta: Cta, d: shared.Descriptor, t: str, mn: int, k: int, mn_ma
 
 def _run(call: Call) -> None:
     """Compute D in every CTA that takes part."""
-    if call.said.shape.dtype != "s32" and direct.multiply(call):
+    if direct.multiply(call):
         return
     zero, shift = (None, 0)
     if has(call.view, "zero_column_mask_desc"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from ptxtools.isa.descriptors import DescriptorError
 from ptxtools.machine.claims import Claim, Span, announce, heard
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.issued import WARPS
-from ptxtools.machine.products import PAIRS, Numbers, WarpgroupProduct
+from ptxtools.machine.products import PAIRS, Metadata, Numbers, WarpgroupProduct
 from ptxtools.program.details import NamedOperands
 from ptxtools.semantics.accumulation import Rule, Sum, rule_of
 from ptxtools.semantics.fragments import sparse_elements
@@ -27,6 +28,8 @@ from .operands import has, number, place, registers, set_registers, slots
 from .wgmma_groups import Warpgroup, records, warpgroup_of
 
 _ROWS = 16
+#: Bytes of a lane's part of a register.
+_LANE_BYTES = 4
 #: Instructions whose B is kept for the other warps; it may be read again.
 _KEPT = 4
 
@@ -108,21 +111,27 @@ def factor_rows(values: Array, bits: int) -> Array:
     return np.ascontiguousarray(parts.transpose(1, 2, 0, 3, 4)).reshape(_ROWS, -1)
 
 
+@lru_cache(64)
+def sparse_places(t: str, k: int, selector: int) -> Metadata:
+    """Where a warp's metadata is, in the register of its lanes."""
+    found = sparse_elements(BITS[t], _ROWS, k, selector)
+    lane, bit, base = (np.array([getattr(e, name) for e in found], np.int32) for name in ("lane", "bit", "base"))
+    places = [m.reshape(1, _ROWS, k // 2).transpose(0, 2, 1) for m in (_LANE_BYTES * lane, bit, base)]
+    return Metadata(*places, found[0].step, found[0].half)
+
+
 def sparse_columns(t: str, k: int, selector: int, metadata: Array) -> Array:
     """Logical columns of a warp's stored rows, 16 x K/2, from the metadata registers of its lanes."""
-    key = (t if t == "tf32" else BITS[t], k, selector)
-    if key not in _sparse_places:
-        found = sparse_elements(BITS[t], _ROWS, k, selector)
-        _sparse_places[key] = tuple(
-            np.array([getattr(e, name) for e in found]) for name in ("lane", "bit", "base", "step", "half")
-        )
-    lane, bit, base, step, half = _sparse_places[key]
-    field_values = (metadata[lane] >> bit.astype(np.uint32) & np.uint32(3)).astype(np.intp) >> half.astype(np.intp)
-    places: Array = (base + field_values * step).reshape(_ROWS, k // 2)
-    return places
+    places = sparse_places(t, k, selector)
+    field_values = (metadata[places.words // _LANE_BYTES] >> places.bit.astype(np.uint32) & np.uint32(3)).astype(np.intp)
+    columns: Array = places.base + (field_values >> int(places.half)) * places.step
+    return columns[0].T
 
 
-_sparse_places: dict[tuple[str | int, int, int], tuple[Array, ...]] = {}
+def _metadata(view: View, plan: Plan) -> tuple[Metadata, int]:
+    """Places of a warp's metadata, and the slot of its register."""
+    (slot,) = slots(view, "sp_meta")
+    return sparse_places(plan.atype, plan.k, number(view, "sp_sel", view.leader)), int(slot)
 
 
 # --- the product ------------------------------------------------------------------------------------------------------
@@ -145,7 +154,7 @@ def product(view: View) -> None:
         return
     group.executed[warp] = issue + 1
     _finish(view, plan, group, issue, claim)
-    if plan.dtype == "f32" and not plan.sparse and not heard(view):
+    if not heard(view):
         launch = view.launch
         launch.products.take_over_product(view, lambda: _written(view, plan), plan.rule(launch.numerics))
 
@@ -158,17 +167,17 @@ def _written(view: View, plan: Plan) -> WarpgroupProduct:
     assert b is not None
     assert scale is not None
     return WarpgroupProduct(
-        plan.n, plan.k, plan.atype, plan.btype, plan.negated, slots(view, "d"), a, b, scale,
+        plan.n, plan.k, plan.atype, plan.btype, plan.dtype, plan.saturate, plan.negated, slots(view, "d"), a, b, scale,
         ("a" in plan.transposed, "b" in plan.transposed), shared.layout_bit("b" in plan.transposed),
-        lambda which, code: _places(plan, which, code),
+        _metadata(view, plan) if plan.sparse else None, lambda which, code: _places(plan, which, code),
     )  # fmt: skip
 
 
 def _places(plan: Plan, which: str, code: int) -> tuple[Array, int]:
     """Offsets of a matrix's chunks from the multiple of 1024 bytes below its address, and the end of the last."""
-    mn, t = (WARPS * _ROWS, plan.atype) if which == "a" else (plan.n, plan.btype)
+    mn, k, t = (WARPS * _ROWS, plan.stored, plan.atype) if which == "a" else (plan.n, plan.k, plan.btype)
     found = arranged.chunk_offsets(
-        shared.warpgroup_descriptor(code), mn, plan.k, BITS[t], mn_major=which in plan.transposed,
+        shared.warpgroup_descriptor(code), mn, k, BITS[t], mn_major=which in plan.transposed,
         order=PAIRS if which == "b" else None,
     )  # fmt: skip
     return found.offsets, found.end
