@@ -92,7 +92,6 @@ class Warp:
         self.lanes[lanes] = np.maximum(self.lanes[lanes], together)
         self.tick()
 
-
     @contextmanager
     def using_mbarriers(self, *, together: bool) -> Iterator[None]:
         """Meanwhile it knows of inits what fence.mbarrier_init told it; together: its lanes count as one."""

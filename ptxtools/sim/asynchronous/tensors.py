@@ -150,7 +150,9 @@ def _check_barrier(view: View, lane: int, cta: Cta, barrier: Barrier, pair: bool
     if ranks[0] // 2 != ranks[1] // 2 if pair else ranks[0] != ranks[1]:
         where = "pair" if pair else "CTA"
         raise view.trap(
-            f"the mbarrier at {barrier} is not in the {where} of the destination, CTA rank {cta.rank}", lane
+            f"the mbarrier at {barrier} is not in the {where} of the destination, CTA rank {cta.rank}",
+            lane,
+            cause=Cause.MBARRIER,
         )
 
 

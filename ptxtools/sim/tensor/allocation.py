@@ -34,7 +34,9 @@ def _ctas(view: View) -> int:
 def _columns(view: View) -> int:
     count = uniform(view, "nCols")
     if not UNIT <= count <= COLUMNS or count & (count - 1):
-        raise view.trap(f"nCols is {count}: it must be a power of two from {UNIT} to {COLUMNS}")
+        raise view.trap(
+            f"nCols is {count}: it must be a power of two from {UNIT} to {COLUMNS}", cause=Cause.TENSOR_MEMORY
+        )
     return count
 
 
@@ -48,7 +50,10 @@ def allocate(view: View) -> None:
         raise view.trap(reason, cause=Cause.TENSOR_MEMORY)
     if view.woken(view.leader) is None:
         if count > memory.limit:
-            raise view.trap(f"tcgen05.alloc of {count} columns after one of {memory.limit}: nCols must not grow")
+            raise view.trap(
+                f"tcgen05.alloc of {count} columns after one of {memory.limit}: nCols must not grow",
+                cause=Cause.TENSOR_MEMORY,
+            )
         memory.limit = count
     pair = partners(view, _ctas(view), "tcgen05.alloc")
     first = _take(view, pair, count)
@@ -80,7 +85,10 @@ def _take(view: View, ctas: tuple[Cta, ...], count: int) -> int | None:
         view.wait(_WAIT, "tcgen05.alloc of the other CTA of the pair")
         return None
     if len(set(meeting.asked.values())) > 1:
-        raise view.trap(f"the CTAs of the pair request different numbers of columns: {sorted(meeting.asked.values())}")
+        raise view.trap(
+            f"the CTAs of the pair request different numbers of columns: {sorted(meeting.asked.values())}",
+            cause=Cause.COLLECTIVE,
+        )
     memories = [of(other) for other in ctas]
     first = memories[0].free(count, memories[1])
     if first is None:
