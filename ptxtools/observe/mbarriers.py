@@ -39,6 +39,7 @@ def operation(session: Session, view: View, action: str, lanes: Array, ground: G
         elif action == "init":
             if offset in live:
                 _tell(session, view, lane, f"mbarrier at shared {offset:#x} is initialised while in use", "again")
+                _kept(view, cta, offset)
             else:
                 ground.take(offset, offset + _WORD.size)
             live[offset] = view.op.where
@@ -161,6 +162,15 @@ def access(session: Session, view: View, access: Access) -> None:
             if len(hit):
                 message = f"shared {access.action} of the mbarrier at {offset:#x}, which is in use"
                 _tell(session, view, int(access.lanes[hit[0]]), message, "touched")
+                if access.writes:
+                    _kept(view, cta, offset)
+
+
+def _kept(view: View, cta: Cta, offset: int) -> None:
+    """Memory of an mbarrier that nobody has invalidated is used anew: a leak, too."""
+    if view.launch.observers is not None:
+        reason = f"the memory of the mbarrier at shared {offset:#x} of {cta} is used anew without mbarrier.inval"
+        view.launch.observers.tell("leaked", view, cta, "mbarrier", reason)
 
 
 def _places(view: View, lanes: Array) -> Iterator[tuple[int, Cta, int]]:

@@ -111,7 +111,7 @@ def _note(view: View, cta: Cta, first: int, count: int) -> None:
     memory = of(cta)
     if not memory.watched:
         memory.watched = True
-        cta.at_end.append(lambda: _check_leaks(cta))
+        cta.at_end += [lambda: _check_leaks(cta), lambda: _check_permit(cta)]
     memory.allocations[first] = count
     memory.makers[first] = view
     listeners = view.launch.observers
@@ -128,12 +128,21 @@ def _check_leaks(cta: Cta) -> None:
             f"the CTA has ended without tcgen05.dealloc of {count} columns of tensor memory, from column {first} on"
         )
         if launch.observers is not None and launch.observers.hear("leaked"):
-            launch.observers.tell("leaked", view, cta, reason)
+            launch.observers.tell("leaked", view, cta, "tensor-memory", reason)
             continue
         raise Trap(
             reason, kernel=launch.program.kernel, cta=cta.place, thread=(0, 0, 0), where=op.where,
             text=launch.program.lines[op.where][2] if op.where >= 0 else "", kind="trap",
         )  # fmt: skip
+
+
+def _check_permit(cta: Cta) -> None:
+    """A CTA that keeps its permit keeps others of its SM from allocating as long as it runs."""
+    memory = of(cta)
+    view = next(iter(memory.makers.values()))
+    if not memory.relinquished and view.launch.observers is not None:
+        reason = "the CTA has allocated tensor memory, and ended without tcgen05.relinquish_alloc_permit"
+        view.launch.observers.tell("leaked", view, cta, "alloc-permit", reason)
 
 
 @serves("tcgen05.dealloc")
