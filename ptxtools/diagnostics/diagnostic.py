@@ -159,7 +159,8 @@ class Trap(Exception):  # noqa: N818 - the user-facing name
     "trap", "timeout", "deadlock" or a checker's name; cause, space: what the thread did wrong, in which state space;
     source: the place that the line was generated from (`Origin`: file, line, function, inlined_at), or None;
     where: index into the program's lines, from which the device finds file and line; places: the same for each of the
-    details, -1 where one has no place; findings: what checkers reported before it.
+    details, -1 where one has no place; parted: of a deadlock, the places where lanes of a warp wait for one another;
+    findings: what checkers reported before it.
     """
 
     def __init__(
@@ -181,6 +182,7 @@ class Trap(Exception):  # noqa: N818 - the user-facing name
         self.where = where
         self.findings: tuple[Finding, ...] = ()
         self.places: tuple[int, ...] = ()
+        self.parted: tuple[int, ...] = ()
         self.source: Origin | None = None
         self.reason, self.kernel, self.cta, self.thread = reason, kernel, cta, thread
         self.file, self.line, self.text, self.details = file, line, text, details

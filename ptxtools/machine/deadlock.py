@@ -16,6 +16,9 @@ from .residents import Cluster, Schedule, Wait
 #: The most groups of warps in a report, ranges of CTAs or warps per group, and pieces of pending work.
 _MOST, _RANGES, _PENDING = 48, 8, 8
 
+#: What lanes wait for at an instruction that their warp executes as a whole.
+PARTED = "for other lanes of the warp"
+
 #: A line about a CTA as a whole (None: about no CTA in particular).
 CtaLine: TypeAlias = tuple[Dim3 | None, str]
 
@@ -77,7 +80,17 @@ def report(
         kind=kind, where=where, text=program.lines[where][2] if where is not None else "", details=tuple(told),
     )  # fmt: skip
     trap.places = tuple(places)
+    trap.parted = _parted(waiting)
     return trap
+
+
+def _parted(waiting: Iterable[Waiting]) -> tuple[int, ...]:
+    """Lines where lanes wait for others of their warp, all of which wait so themselves."""
+    warps: dict[tuple[Dim3, int], list[Waiting]] = {}
+    for one in waiting:
+        warps.setdefault((one.cta, one.warp), []).append(one)
+    apart = [some for some in warps.values() if all(one.what == PARTED for one in some)]
+    return tuple(dict.fromkeys(one.where for some in apart for one in some))
 
 
 def _first(waiting: list[Waiting], kind: str) -> Waiting | None:

@@ -171,9 +171,9 @@ class Observer:
     def found(self, at: View, lane: int, finding: Finding) -> None:
         """A checker that looks at grids has something to report about a lane; told of equal reports once."""
 
-    def leaked(self, at: View, cta: Cta, message: str) -> None:
-        """A CTA has ended without giving back tensor memory; `at` is where it was allocated. Who listens reports it;
-        otherwise it is a trap."""
+    def leaked(self, at: View, cta: Cta, kind: str, message: str) -> None:
+        """A CTA has not given something back; `at` is where it got it, or where that shows. kind: "tensor-memory",
+        which is a trap if nobody listens, "alloc-permit", or "mbarrier": its memory is used anew."""
 
     def tensor(self, at: View, lane: int, spans: Sequence[Span]) -> None:
         """A lane issues an instruction that reads and writes tensor memory (`machine.claims.Span`); or has allocated

@@ -8,7 +8,8 @@ other one: lanes run independently (9.7.13.1), and what a lane learns from outsi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -53,7 +54,8 @@ class Warp:
     the warp knows it; fenced: what it knew at its last fence of each scope; heard: what relaxed reads have seen, for
     the next fence; missed: what was read of another warp without taking it in,
     by its number, and the narrowest scope of the two sides (0: there was no acquire); seen: what relaxed reads told,
-    which orders writes behind them after reads before the release."""
+    which orders writes behind them after reads before the release; begun: what it knew at its last
+    fence.mbarrier_init; inits: what it knows of others' mbarrier.init alone."""
 
     agent: int
     cluster: int
@@ -64,6 +66,8 @@ class Warp:
     heard: list[Message] = field(default_factory=list)
     missed: dict[int, tuple[Message, int]] = field(default_factory=dict)
     seen: Known = field(default_factory=dict)
+    begun: Known = field(default_factory=dict)
+    inits: Known = field(default_factory=dict)
 
     @property
     def time(self) -> int:
@@ -88,6 +92,19 @@ class Warp:
         self.lanes[lanes] = np.maximum(self.lanes[lanes], together)
         self.tick()
 
+    @contextmanager
+    def using_mbarriers(self, *, together: bool) -> Iterator[None]:
+        """Meanwhile it knows of inits what fence.mbarrier_init told it; together: its lanes count as one."""
+        known, lanes = self.known, self.lanes
+        if self.inits:
+            self.known = merged(known, self.inits)
+            own = self.inits.get(self.cluster)
+            self.lanes = lanes if own is None else np.maximum(lanes, own[self.number])
+        if together:
+            self.lanes = np.full_like(lanes, self.time)
+        yield
+        self.known, self.lanes = known, lanes
+
 
 class Clocks:
     """The warps of a grid. per_cta: warps of a CTA; per_cluster: of a cluster."""
@@ -96,6 +113,8 @@ class Clocks:
         self.per_cta, self.per_cluster = per_cta, per_cluster
         self._warps: dict[int, Warp] = {}
         self._carried: dict[Any, Known] = {}
+        self._inits: dict[Any, Known] = {}
+        self._halves: dict[Any, tuple[dict[int, Known], list[Message]]] = {}  # fences, and what was heard
 
     def warp(self, cluster: int, number: int) -> Warp:
         """A warp by its number in its cluster."""
@@ -131,14 +150,28 @@ class Clocks:
 
     def give(self, warp: Warp, key: Any, told: Known | None = None) -> None:
         """Whoever takes from `key` learns what a warp knows, or `told`."""
-        told = warp.known if told is None else told
-        self._carried[key] = merged(self._carried.get(key, {}), told)
+        self._carried[key] = merged(self._carried.get(key, {}), warp.known if told is None else told)
+        if told is None and (warp.heard or any(scope > CTA for scope in warp.fenced)):
+            fences, heard = self._halves.setdefault(key, ({}, []))
+            for scope, known in warp.fenced.items():
+                fences[scope] = merged(fences.get(scope, {}), known)
+            heard += warp.heard
+        if warp.begun:
+            self._inits[key] = merged(self._inits.get(key, {}), warp.begun)
         warp.tick()
 
     def take(self, warp: Warp, key: Any, lanes: Array) -> None:
+        """Learn what others gave. A release or an acquire of which they have had one half may be ended by this warp, as
+        programs do that have all threads run a fence, and one of them the atomic."""
         told = self._carried.get(key)
         if told is not None:
             warp.take(told, lanes)
+        warp.inits = merged(warp.inits, self._inits.get(key, {}))
+        fences, heard = self._halves.get(key, ({}, []))
+        for scope, known in fences.items():
+            warp.fenced[scope] = merged(warp.fenced.get(scope, {}), known)
+        mine = {(one.agent, one.where) for one in warp.heard}
+        warp.heard += [one for one in heard if one.agent != warp.agent and (one.agent, one.where) not in mine]
 
     def carried(self, key: Any) -> Known:
         """What `key` has been told."""
@@ -147,16 +180,16 @@ class Clocks:
     def forget(self, key: Any) -> None:
         """Nobody will take from it any more."""
         self._carried.pop(key, None)
+        self._halves.pop(key, None)
+        self._inits.pop(key, None)
 
     # --- release and acquire patterns (8.8) ---------------------------------------------------------------------------
 
     def fence(self, warp: Warp, scope: int, lanes: Array, *, acquires: bool = True, releases: bool = True) -> None:
         """A fence: what was known is released by strong writes behind it, what relaxed reads saw is acquired. A
         one-sided fence does one of the two (8.4)."""
-        if acquires:
-            for message in warp.heard:
-                self._accept(warp, message, scope, lanes)
-            warp.heard.clear()
+        if acquires:  # what a wider fence would acquire waits for one
+            warp.heard = [one for one in warp.heard if not self._accept(warp, one, scope, lanes) and one.told]
         if releases:
             for narrower in range(CTA, scope + 1):
                 warp.fenced[narrower] = dict(warp.known)
@@ -186,11 +219,14 @@ class Clocks:
         if message.told is not None and reach >= self._between(warp, message):
             warp.seen = merged(warp.seen, message.told)
 
-    def _accept(self, warp: Warp, message: Message, scope: int, lanes: Array) -> None:
+    def _accept(self, warp: Warp, message: Message, scope: int, lanes: Array) -> bool:
+        """Take in what a message tells, if the scopes of both sides reach; whether they do."""
         reach = min(message.scope, scope)
         warp.missed[message.agent] = message, reach
-        if message.told is not None and reach >= self._between(warp, message):
-            warp.take(message.told, lanes)
+        if message.told is None or reach < self._between(warp, message):
+            return False
+        warp.take(message.told, lanes)
+        return True
 
     def _between(self, warp: Warp, message: Message) -> int:
         return int(self.distance(warp, np.array([message.agent]))[0])

@@ -1,5 +1,5 @@
 """leakcheck: blocks of the heap that a launch allocates must be freed before it ends, columns of tensor memory before
-their CTA does."""
+their CTA does, and the permit to allocate some given back; mbarriers are invalidated before their memory is reused."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 #: The kind of a report of a block of the heap.
 NEVER_FREED = "never-freed"
+_HELP = {
+    "tensor-memory": "tcgen05.dealloc of what tcgen05.alloc wrote, by a whole warp, before the CTA ends",
+    "alloc-permit": "tcgen05.relinquish_alloc_permit behind the last tcgen05.alloc",
+    "mbarrier": "mbarrier.inval before its memory is used for something else",
+}
 
 
 class LeakCheck:
@@ -40,11 +45,12 @@ class LeakCheck:
         """Grids that may run again use neither the heap nor tensor memory."""
         return lambda: None
 
-    def leaked(self, at: View, cta: Cta, message: str) -> None:
-        """A CTA has ended with tensor memory that it has not given back."""
+    def leaked(self, at: View, cta: Cta, kind: str, message: str) -> None:
+        """A CTA has not given something back."""
         assert self._places is not None
         program, where, places = at.launch.program, at.op.where, self._places
-        known = next((f for f in self.findings if f.kernel == program.kernel and f.text == at.text), None)
+        same = (program.kernel, kind, at.text)
+        known = next((one for one in self.findings if (one.kernel, one.kind, one.text) == same), None)
         if known is not None:
             known.count += 1
             return
@@ -52,8 +58,7 @@ class LeakCheck:
             Finding(
                 TrapKind.LEAKCHECK, message, program.kernel, cta.place, at.thread(at.leader),
                 *places.line_of(program, where), at.text, source=places.source_of(program, where),
-                kind="tensor-memory", space="tensor",
-                help="tcgen05.dealloc of what tcgen05.alloc wrote, by a whole warp, before the CTA ends",
+                kind=kind, space="shared" if kind == "mbarrier" else "tensor", help=_HELP[kind],
             )
         )  # fmt: skip
 

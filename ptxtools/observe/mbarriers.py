@@ -7,7 +7,7 @@ import struct
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _NAME = "synccheck"
 _LIVE = "mbarriers in use"
 _WORD = struct.Struct("<Q")
+#: Bytes that something expects, or brings, and its place in the program.
+_Part: TypeAlias = tuple[int, int]
 
 
 def operation(session: Session, view: View, action: str, lanes: Array, ground: Ground) -> None:
@@ -37,6 +39,7 @@ def operation(session: Session, view: View, action: str, lanes: Array, ground: G
         elif action == "init":
             if offset in live:
                 _tell(session, view, lane, f"mbarrier at shared {offset:#x} is initialised while in use", "again")
+                _kept(view, cta, offset)
             else:
                 ground.take(offset, offset + _WORD.size)
             live[offset] = view.op.where
@@ -77,19 +80,39 @@ class Transactions:
         phase.program = view.launch.program
 
     def stuck(self) -> None:
-        """Nobody can go on: report mbarriers that have all arrivals, and lack bytes or got too many."""
+        """Nobody in a cluster can go on: report mbarriers that have all arrivals, and lack bytes or got too many."""
         for (cta, offset), phase in self._phases.items():
             found: int = _WORD.unpack_from(cta.shared, offset)[0]
-            wanted, come = (sum(size for _, size in part) for part in (phase.expected, phase.brought))
-            if phase.program is None or word.phase(found) != phase.parity or not word.transactions(found):
+            if word.phase(found) == phase.parity and word.transactions(found):
+                wanted, come = _bytes(phase.expected), _bytes(phase.brought)
+                message = f"expects {wanted:,} bytes in this phase, and {_copies(phase.brought)} brought {come:,}"
+                self._report(cta, offset, phase, phase.expected, phase.brought, message)
+
+    def ended(self, cta: Cta) -> None:
+        """A CTA has ended: report mbarriers that got more bytes than anybody expects. What came in a phase after all
+        bytes that were expected in the one before was meant for that."""
+        for (owner, offset), phase in list(self._phases.items()):
+            if owner is not cta:
                 continue
-            places = list(dict.fromkeys(where for where, _ in (*phase.expected, *phase.brought)))
-            message = f"the mbarrier at shared {offset:#x} of {cta} expects {wanted:,} bytes in this phase, "
-            message += f"and {len(phase.brought)} cop{'y' if len(phase.brought) == 1 else 'ies'} brought {come:,}"
+            del self._phases[owner, offset]
+            if _bytes(phase.brought) <= _bytes(phase.expected) or not word.transactions(
+                _WORD.unpack_from(cta.shared, offset)[0]
+            ):
+                continue
+            expected, brought = phase.before[0] + phase.expected, phase.before[1] + phase.brought
+            message = f"was to expect {_bytes(expected):,} bytes, and {_copies(brought)} brought {_bytes(brought):,}"
+            self._report(cta, offset, phase, expected, brought, message)
+
+    def _report(
+        self, cta: Cta, offset: int, phase: _Phase, expected: list[_Part], brought: list[_Part], message: str
+    ) -> None:
+        places = list(dict.fromkeys(where for where, _ in (*expected, *brought)))
+        program, message = phase.program, f"the mbarrier at shared {offset:#x} of {cta} {message}"
+        if program is not None:
             self._session.report_at(
-                phase.program, places[0], cta.place, phase.thread, _NAME, message, (places[0], "bytes"),
-                kind="transaction-bytes", space="shared", address=offset,
-                others=tuple(self._session.site(phase.program, where, cta.place) for where in places[1:]),
+                program, places[0], cta.place, phase.thread, _NAME, message,
+                (places[0], "bytes"), kind="transaction-bytes", space="shared", address=offset,
+                others=tuple(self._session.site(program, where, cta.place) for where in places[1:]),
                 help="expect as many bytes as the copies of the phase bring",
             )  # fmt: skip
 
@@ -97,19 +120,29 @@ class Transactions:
         parity = word.phase(_WORD.unpack_from(cta.shared, offset)[0])
         known = self._phases.get((cta, offset))
         if known is None or known.parity != parity:
-            known = self._phases[cta, offset] = _Phase(parity)
+            before = (known.expected, known.brought) if known is not None else ([], [])
+            known = self._phases[cta, offset] = _Phase(parity, before)
         return known
 
 
 @dataclass(slots=True)
 class _Phase:
-    """expected, brought: (place in the program, bytes)."""
+    """before: both of the phase before; expected, brought."""
 
     parity: int
-    expected: list[tuple[int, int]] = field(default_factory=list)
-    brought: list[tuple[int, int]] = field(default_factory=list)
+    before: tuple[list[_Part], list[_Part]] = field(default_factory=lambda: ([], []))
+    expected: list[_Part] = field(default_factory=list)
+    brought: list[_Part] = field(default_factory=list)
     program: Program | None = None
     thread: tuple[int, int, int] | None = None
+
+
+def _bytes(parts: list[_Part]) -> int:
+    return sum(size for _, size in parts)
+
+
+def _copies(parts: list[_Part]) -> str:
+    return f"{len(parts)} cop{'y' if len(parts) == 1 else 'ies'}"
 
 
 def access(session: Session, view: View, access: Access) -> None:
@@ -129,6 +162,15 @@ def access(session: Session, view: View, access: Access) -> None:
             if len(hit):
                 message = f"shared {access.action} of the mbarrier at {offset:#x}, which is in use"
                 _tell(session, view, int(access.lanes[hit[0]]), message, "touched")
+                if access.writes:
+                    _kept(view, cta, offset)
+
+
+def _kept(view: View, cta: Cta, offset: int) -> None:
+    """Memory of an mbarrier that nobody has invalidated is used anew: a leak, too."""
+    if view.launch.observers is not None:
+        reason = f"the memory of the mbarrier at shared {offset:#x} of {cta} is used anew without mbarrier.inval"
+        view.launch.observers.tell("leaked", view, cta, "mbarrier", reason)
 
 
 def _places(view: View, lanes: Array) -> Iterator[tuple[int, Cta, int]]:

@@ -15,8 +15,10 @@ from ptxtools.program.program import LANES
 from . import shuffles
 
 if TYPE_CHECKING:
+    from ptxtools.diagnostics import Trap
     from ptxtools.machine.events import View
     from ptxtools.machine.observers import Array
+    from ptxtools.program.program import Program
 
     from .session import Session
 
@@ -43,6 +45,17 @@ def together(session: Session, view: View, lanes: Array) -> None:
     masks = view.source(len(view.op.src) - 1).astype(np.uint64)
     if not _missing(session, view, lanes, masks, "its member mask") and opcode.family == "shfl":
         _shuffle(session, view, lanes, masks)
+
+
+def parted(session: Session, program: Program, trap: Trap) -> None:
+    """In a deadlock: lanes of a warp that wait at one instruction for lanes that wait at another."""
+    if trap.parted:
+        where, *others = trap.parted
+        session.report_at(
+            program, where, trap.cta, trap.thread, _NAME, "lanes of the warp wait here for lanes that do not come",
+            (where, "absent"), kind="absent", others=tuple(session.site(program, one) for one in others),
+            help="all lanes that the instruction needs have to come to it",
+        )  # fmt: skip
 
 
 def met(session: Session, view: View, lanes: Array) -> None:
@@ -75,7 +88,7 @@ def _shuffle(session: Session, view: View, lanes: Array, masks: Array) -> None:
     found = shuffles.sources(view)
     here = sum(1 << lane for lane in lanes.tolist())
     named = (masks[lanes] & np.uint64(here)) >> found[lanes].astype(np.uint64) & np.uint64(1)
-    bad = lanes[(named == 0) & (found[lanes] < threads_of(view))]
+    bad = lanes[named == 0]
     if len(bad):
         lane = int(bad[0])
         message = f"lane {lane} reads lane {int(found[lane])}, which is not in the member mask {int(masks[lane]):#010x}"

@@ -5,6 +5,7 @@ Bad lanes are reported and left out of the access (`program.passes.instrument`),
 
 from __future__ import annotations
 
+import re
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 _NAME = "memcheck"
 #: Bad accesses of warps after which a run ends: a loop may wait for what it can never read.
 _ENOUGH = 10_000
+#: Calls pass arrays in the frame of the function that they call.
+_CALL = re.compile(r"(^|\s)call\b")
 _STACK = Ref(STACK_POINTER, "b64")
 
 
@@ -76,6 +79,7 @@ class MemCheck:
         self._frames = [function.variables for function in program.functions]
         self._gaps = [_gaps(variables) for variables in self._frames]
         self._extents = [function.local_bytes for function in program.functions]
+        self._grows = program.takes_stack  # memory behind the frames is in use, too
 
     @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
@@ -112,7 +116,7 @@ class MemCheck:
         reads = {
             "global": stretches(known),
             "shared": stretches(_runs(self._valid)),
-            "local": stretches(_between(self._gaps[0], local_bytes(launch))),
+            "local": stretches(_between(self._gaps[0], local_bytes(launch) if self._grows else self._extents[0])),
         }
         return Bounds(reads, {**reads, "global": stretches(self._read_only.without_constants(known))}, self._asks)
 
@@ -214,8 +218,11 @@ class MemCheck:
         bad: Array = (access.addresses > end) | (access.addresses + np.uint64(access.size) > end)
         bad |= _overlap(self._gaps[0], access.addresses, access.size)
         function = view.op.of(Look).function
+        frames = view.values(_STACK)[access.lanes] if function else np.zeros(len(bad), np.uint64)
+        beyond = access.addresses + np.uint64(access.size) > frames + np.uint64(self._extents[function])
+        if not self._grows and beyond.any() and not _CALL.search(view.text):  # of a function that has returned
+            bad |= beyond
         if function and self._gaps[function]:
-            frames = view.values(_STACK)[access.lanes]
             bad |= _overlap(self._gaps[function], access.addresses - frames, access.size)
         return bad
 

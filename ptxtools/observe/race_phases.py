@@ -16,7 +16,7 @@ import numpy as np
 
 from ptxtools.program import mbarrier as word
 
-from .clocks import Known, Warp, merged
+from .clocks import CLUSTER, CTA, Known, Message, Warp, merged
 from .mbarriers import each
 
 if TYPE_CHECKING:
@@ -32,10 +32,13 @@ _WORD = struct.Struct("<Q")
 @dataclass(slots=True)
 class Phases:
     """One mbarrier: number of the phase that is open; what arrivals up to a phase have told, for the open phase and the
-    two before; who has waited for the last one: (cluster, number of the warp in it, its time, line)."""
+    two before, and those of the CTA alone; far: the last arrival of each warp of another CTA; who has waited for the
+    last phase: (cluster, number of the warp in it, its time, line)."""
 
     number: int = 0
     told: dict[int, Known] = field(default_factory=lambda: {0: {}, -1: {}, -2: {}})
+    near: dict[int, Known] = field(default_factory=lambda: {0: {}, -1: {}, -2: {}})
+    far: dict[int, Message] = field(default_factory=dict)
     waited: list[tuple[int, int, int, int]] = field(default_factory=list)
 
     def begin(self, parity: int) -> list[int]:
@@ -45,7 +48,10 @@ class Phases:
         told = self.told[self.number]
         late = [where for *who, where in self.waited if not _knows(told, *who)]
         self.number += 1
-        self.told = {self.number: dict(told), self.number - 1: told, self.number - 2: self.told[self.number - 2]}
+        for known in (self.told, self.near):
+            last = known[self.number - 1]
+            known[self.number] = dict(last)
+            del known[self.number - 3]
         self.waited.clear()
         return late
 
@@ -73,19 +79,28 @@ class Mbarriers:
         self._decide = decide
 
     def arrive(self, view: View, what: str, lanes: Array, warp: Warp, told: Known) -> None:
-        """Lanes initialise an mbarrier, or arrive there and tell something."""
+        """Lanes initialise an mbarrier, or arrive there and tell something: nothing to another CTA, if the scope is
+        that of their own."""
         for cta, offset in _places(view, lanes):
             if what.endswith((" init", " inval")):
                 cta.state.setdefault(_STATE, {}).pop(offset, None)
-            else:
-                self.tell(cta, offset, told, view.op.where, warp.known)
+                continue
+            scope = CLUSTER
+            if cta is not view.cta:
+                scope = CTA if _of_the_cta(view) else CLUSTER
+                self._phases(cta, offset).far[warp.agent] = Message(warp.agent, told, scope, view.op.where)
+            if scope == CLUSTER:
+                self.tell(cta, offset, told, view.op.where, warp.known, near=cta is view.cta)
 
-    def tell(self, cta: Cta, offset: int, told: Known, where: int, known: Known | None = None) -> None:
-        """Something arrives at an mbarrier. known: what the thread that arrives knows."""
+    def tell(
+        self, cta: Cta, offset: int, told: Known, where: int, known: Known | None = None, *, near: bool = True
+    ) -> None:
+        """Something arrives at an mbarrier. known: what the thread that arrives knows; near: it is one of the CTA."""
         phases = self._phases(cta, offset)
         if known is not None and not covers(known, phases.told[phases.number - 1]):
             self._decide(where, "an mbarrier")
-        phases.told[phases.number] = merged(phases.told[phases.number], told)
+        for carried in (phases.told, phases.near) if near else (phases.told,):
+            carried[phases.number] = merged(carried[phases.number], told)
 
     def wait(self, view: View, what: str, lanes: Array, warp: Warp) -> None:
         """Lanes go on behind a wait: those whose phase is complete learn what its arrivals told. If others have run in
@@ -96,7 +111,11 @@ class Mbarriers:
         for lane, cta, offset in each(view, lanes):
             phases = self._phases(cta, offset)
             back = 1 if phases.number & 1 != int(wanted[lane]) & 1 else 2
-            warp.take(phases.told[phases.number - back], np.array([lane]))
+            of_the_cta = _of_the_cta(view)
+            warp.take((phases.near if of_the_cta else phases.told)[phases.number - back], np.array([lane]))
+            for message in phases.far.values():
+                if of_the_cta or message.scope == CTA:
+                    warp.missed[message.agent] = message, CTA
             passed = (warp.cluster, warp.number, warp.time, view.op.where)
             if back == 1 and passed not in phases.waited:
                 phases.waited.append(passed)
@@ -106,6 +125,12 @@ class Mbarriers:
         for where in phases.begin(word.phase(_WORD.unpack_from(cta.shared, offset)[0])):
             self._decide(where, "a wait")
         return phases
+
+
+def _of_the_cta(view: View) -> bool:
+    """Whether an operation says that its scope is the CTA. Without a scope it counts as one of the cluster: compilers'
+    code and libraries leave it out for mbarriers of other CTAs, too."""
+    return view.op.opcode is not None and view.op.opcode.has("cta")
 
 
 def _places(view: View, lanes: Array) -> dict[tuple[Cta, int], None]:

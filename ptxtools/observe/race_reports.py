@@ -86,6 +86,8 @@ def _why(session: Session, view: View, clocks: Clocks, warp: Warp, other: Other,
     """A word for the race, and what there is, or is not, between the accesses."""
     if other.agent == warp.agent:
         return "lanes", "no bar.warp.sync"
+    if scope and other.scope:
+        return "scope", f"a scope too narrow, .{NAMES[min(scope, other.scope)]},"
     missed = warp.missed.get(other.agent)
     if missed is not None:
         message, reach = missed
@@ -99,8 +101,6 @@ def _why(session: Session, view: View, clocks: Clocks, warp: Warp, other: Other,
         if not reach:
             return "pattern", f"no order (what line {line} stored there was read with no acquire, and no fence behind)"
         return "scope", f"too narrow a scope of the release or acquire, .{NAMES[reach]}, through line {line},"
-    if scope and other.scope:
-        return "scope", f"a scope too narrow, .{NAMES[min(scope, other.scope)]},"
     near = other.agent // clocks.per_cta == warp.agent // clocks.per_cta
     return "order", "no barrier" if near else "nothing that orders CTAs"
 

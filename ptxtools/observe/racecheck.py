@@ -19,6 +19,7 @@ import numpy.typing as npt
 from ptxtools.machine.observers import Access
 from ptxtools.program.operations import OPERATIONS
 from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT
+from ptxtools.sim.asynchronous.signals import signalled
 
 from .clocks import CLUSTER, CTA, SYS, WEAK, Clocks, Known, Warp
 from .race_accesses import (
@@ -119,14 +120,12 @@ class RaceCheck:
         stores = what.endswith((" init", " inval"))
         addresses = at.addresses()[lanes] & np.uint64(_SHARED)
         access = Access("shared", lanes, addresses, 8, "write" if stores else "read", "")
-        self._shared(at, access, None, WEAK if stores else SYS)
+        # Libraries have one lane invalidate what all have used, after a match or a vote.
+        with warp.using_mbarriers(together=what.endswith(" inval")):
+            self._shared(at, access, None, WEAK if stores else SYS)
         if "_wait" in what:
             return
         told: Known = (warp.fenced.get(CLUSTER) or {}) if relaxed else warp.known
-        opcode = at.op.opcode
-        if opcode is not None and opcode.has("cta"):  # a scope that does not include who waits elsewhere
-            ranks = addresses.astype(np.int64) >> RANK_SHIFT
-            lanes = lanes[(ranks == at.cta.rank) | (not at.launch.program.clustered)]
         self._mbarriers.arrive(at, what, lanes, warp, told)
         warp.tick()
 
@@ -152,10 +151,12 @@ class RaceCheck:
         if action:
             self._begun.controlled(action, at, warp, lanes)
         elif opcode is not None and not opcode.has("proxy"):
-            scope = CLUSTER if opcode.has("mbarrier_init") else scope_named(at, SYS)
-            self._clocks.fence(
-                warp, scope, lanes, acquires=not opcode.has("release"), releases=not opcode.has("acquire")
-            )
+            if opcode.has("mbarrier_init"):  # of mbarrier.init alone (9.7.13.4)
+                warp.begun = dict(warp.known)
+                warp.tick()
+                return
+            acquires, releases = not opcode.has("release"), not opcode.has("acquire")
+            self._clocks.fence(warp, scope_named(at, SYS), lanes, acquires=acquires, releases=releases)
 
     # --- accesses -----------------------------------------------------------------------------------------------------
 
@@ -257,6 +258,7 @@ class RaceCheck:
         lane = -1 if OPERATIONS[view.op.kind].warp else claim.lane
         for span in claim.spans:
             self._span(view, warp, span, lane)
+        self._signals(view, warp, claim.lane, [(one.cta, one.offset) for one in signalled(view, claim.lane)])
         self._told[id(view)] = claim, dict(warp.known)
         warp.tick()
 
@@ -283,6 +285,14 @@ class RaceCheck:
             lanes = np.full(len(inside), lane)
             self._pages.look(view, access, warp, span.owner, (number, page), inside, lanes, None, scope)
 
+    def _signals(self, view: View, warp: Warp, lane: int, mbarriers: list[tuple[Cta, int]]) -> None:
+        """Work uses mbarriers, of other CTAs too: their initialisation must come before."""
+        if mbarriers:
+            places = np.array([cta.rank << RANK_SHIFT | offset for cta, offset in mbarriers])
+            access = Access("shared", np.full(len(places), lane), places, 8, "read", "")
+            with warp.using_mbarriers(together=False):
+                self._shared(view, access, None, SYS)
+
     def transacted(self, at: View, cta: Cta, offset: int, size: int) -> None:
         """A copy has brought its bytes: who waits for the mbarrier knows what was known when it was issued."""
         _, told = self._told.get(id(at), (None, self._warp(at).known))
@@ -291,6 +301,7 @@ class RaceCheck:
     def signalled(self, at: View, cta: Cta, offset: int) -> None:
         """What tcgen05.commit has waited for is done."""
         warp = self._warp(at)
+        self._signals(at, warp, at.leader, [(cta, offset)])
         self._mbarriers.tell(cta, offset, warp.known, at.op.where, warp.known)
         warp.tick()
 

@@ -2,7 +2,7 @@
 
 That lanes compute with such a register is common in correct programs: compilers let them, where the result is not used.
 So what nobody has written is followed from register to register, until it is an address, a predicate that decides, an
-operand of something that concerns more than the lane, or what is stored to global memory. The report is about the
+operand of something that concerns more than the lane, an argument of a function, or what is stored to global memory. The report is about the
 instruction that read the register, and names the one that used it.
 """
 
@@ -108,8 +108,12 @@ class RegisterCheck:
                 origin = np.where((one.bytes != 0) & (one.origin >= 0), one.origin, origin)
         if touch.kind != "copy":
             origin = np.where(origin == _NOWHERE, at.op.where, origin)
+        frame = at.launch.program.functions[touch.function].frame_bytes
         for place, slot in enumerate(touch.writes):
-            if slot >= 0:
+            if slot >= frame:  # an argument of a function, in its frame
+                for register in reads.values():
+                    self._used(at, lanes, register, _ALL, "passes")
+            elif slot >= 0:
                 known.of(slot).bytes[lanes] = unwritten_bytes(at, touch, masks, place)[lanes]
                 known.of(slot).origin[lanes] = origin[lanes]
 

@@ -57,6 +57,7 @@ class SyncCheck:
         self._session: Session = weakref.proxy(session)  # which outlives this
         self._transactions = mbarriers.Transactions(session)
         self._ground = Ground()  # of shared memory: where no mbarrier is
+        self._program = grid.program
         self._thread_sync = thread_sync.ThreadSync(session, grid)
         if not self._thread_sync.wanted:
             vars(self)["tensor"] = None  # which then is no event to listen to
@@ -184,13 +185,15 @@ class SyncCheck:
         self._transactions.brought(at, cta, offset, size)
 
     def trapped(self, trap: Trap) -> None:
-        """In a deadlock an mbarrier may lack bytes."""
+        """In a deadlock an mbarrier may lack bytes, and lanes of a warp may wait for one another."""
         if trap.kind is TrapKind.DEADLOCK:
             self._transactions.stuck()
+            members.parted(self._session, self._program, trap)
 
     def cta_ended(self, cta: Cta) -> None:
         """All warps of a warpgroup must have executed the same setmaxnreg (9.7.19.5)."""
         mbarriers.ended(cta, self._ground)
+        self._transactions.ended(cta)
         places: dict[int, list[int]] = cta.state.get(_CHANGES, {})
         for group in {warp // _WARPGROUP for warp in places}:
             done = [places.get(_WARPGROUP * group + n, []) for n in range(_WARPGROUP)]

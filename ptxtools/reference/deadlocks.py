@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ptxtools.diagnostics import Trap
-from ptxtools.machine.deadlock import CtaLine, Waiting, asleep, in_loop, is_sleep, missing, pending, told
+from ptxtools.machine.deadlock import PARTED, CtaLine, Waiting, asleep, in_loop, is_sleep, missing, pending, told
 from ptxtools.machine.polled import Look, looks
 from ptxtools.program.details import Action
 from ptxtools.program.program import LANES, Ref
@@ -84,7 +84,7 @@ def _all_waiting(m: Machine, lines: list[CtaLine], found: list[Waiting]) -> None
     parked = np.flatnonzero((m.pc != GONE) & m.parked)
     for block in np.unique(m.pc[parked]):
         where = m.program.blocks[int(block)].terminator.where
-        _note(m, found, parked[m.pc[parked] == block], "for other lanes of the warp", where)
+        _note(m, found, parked[m.pc[parked] == block], PARTED, where)
     _clusters(m, found)
     for wait in m.schedule.waits():
         _note_wait(m, found, wait, wait.lanes)

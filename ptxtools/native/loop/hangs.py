@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ptxtools.machine.deadlock import CtaLine, Waiting, asleep, in_loop, is_sleep, missing, pending, told
+from ptxtools.machine.deadlock import PARTED, CtaLine, Waiting, asleep, in_loop, is_sleep, missing, pending, told
 from ptxtools.machine.polled import Look, looks
 from ptxtools.native.code.keys import RECORD_BYTES
 from ptxtools.native.code.structures import CTA, WARP, Structure
@@ -111,7 +111,7 @@ def _waiting(worker: Worker, cta: int) -> list[Waiting]:
             _note(worker, found, warp, _item(warp, WARP, "waiting", number), what)
         what = f"at the cluster barrier: {missing(cta_field(leader, 'cl_came'), in_cluster)}"
         _note(worker, found, warp, warp_field(warp, "cl_waiting"), what)
-        _note(worker, found, warp, warp_field(warp, "parked"), "for other lanes of the warp")
+        _note(worker, found, warp, warp_field(warp, "parked"), PARTED)
     return found
 
 

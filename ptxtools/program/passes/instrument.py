@@ -28,10 +28,12 @@ makes an observed run slower by orders of magnitude. `machine.looks` serves the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from ptxtools.isa import resolve
 from ptxtools.program.details import Action, Called, Guard, Look, Meeting, ThreadCopy, Touch
 from ptxtools.program.operations import COUNTS, LANE_ACCESS, OPERATIONS, access_bytes, access_lanes
 from ptxtools.program.program import Block, FunctionCode, Op, Program, Ref, Slot, Terminator
@@ -42,6 +44,8 @@ from .registers import IN_FLIGHT, in_flight, touch_of, unwritten
 
 #: By kind of event: what finds the registers, function by function, that it is about.
 REGISTERS = {"observe.unwritten": unwritten, "observe.in_flight": in_flight}
+#: Opcodes that become accesses of each lane.
+_TILES = re.compile(r"wmma\.(load|store)\.[\w.:]+")
 _SLOT = 64  # bytes of the frame for the predicate that says who makes an access
 
 
@@ -232,7 +236,7 @@ class _Rewriter:
         before = [_at_ending(end)] if op is None else [_together(op), *_before(op, self._number)]
         for look in self._wanted(before):
             ops = self._cut(ops, look)
-        leave = None if op is None else _behind(op)
+        leave = self._at_meeting(end) if op is None else _behind(op)
         if end.kind == "warpsync" and "bar.warp.sync" in self._lines[end.where][2]:
             src = (end.index, None, None)
             leave = Op("observe.leave", None, (), src, (), ("b32", "u32", "pred"), detail=Meeting("warp", False),
@@ -243,6 +247,14 @@ class _Rewriter:
             behind = Terminator("event", op=look, other=end.other, where=end.where)
             end.other = -2 - len(self.blocks)
             self.blocks.append(Block([], behind))
+
+    def _at_meeting(self, end: Terminator) -> Op | None:
+        """The event behind where a warp meets for wmma.load and wmma.store, which are ordinary accesses."""
+        found = _TILES.search(self._lines[end.where][2]) if end.kind == "warpsync" else None
+        if found is None:
+            return None
+        return Op("observe.together", resolve(found[0]), (), (None,), (), ("pred",), detail=Guard(False),
+                  where=end.where)  # fmt: skip
 
     def _renumber(self, end: Terminator) -> None:
         end.target, end.other = self._new(end.target), self._new(end.other)

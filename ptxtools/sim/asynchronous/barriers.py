@@ -79,7 +79,9 @@ def barrier_at(view: View, address: int, lane: int, space: str = "") -> Barrier:
     """The mbarrier at an address of the shared or (space "") the generic window. Raises `Trap`."""
     view.memory(address, 8, space, lane=lane, write=False, align=8)
     if space == "" and address >> 56 != SHARED_WINDOW >> 56:
-        raise view.trap(f"there is no mbarrier at {address:#x}: it is not a shared memory address", lane)
+        raise view.trap(
+            f"there is no mbarrier at {address:#x}: it is not a shared memory address", lane, cause=Cause.OUT_OF_BOUNDS
+        )
     return Barrier(view.shared_owner(address & 0xFFFF_FFFF, lane=lane), address & OFFSET_MASK)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ptxtools.diagnostics import Cause
 from ptxtools.isa.types import TYPES
 from ptxtools.machine.claims import Span, span_at
 from ptxtools.machine.events import View, serves
@@ -40,7 +41,9 @@ def copy(view: View) -> None:
     for lane in view.lanes():
         size = operands.one("size", lane)
         if size % 16:
-            raise view.trap(f"a bulk copy of {size} bytes; the size must be a multiple of 16", lane)
+            raise view.trap(
+                f"a bulk copy of {size} bytes; the size must be a multiple of 16", lane, cause=Cause.MISALIGNED
+            )
         if operands.has("mbar"):
             _to_shared(view, operands, lane, size)
         else:
@@ -92,7 +95,11 @@ def _source(view: View, operands: Operands, lane: int, size: int) -> Array:
         return operands.memory("srcMem", lane, size, write=False, align=16)
     left, right = (operands.one(name, lane) for name in ("ignoreBytesLeft", "ignoreBytesRight"))
     if max(left, right) > _MOST_IGNORED or left + right > size:
-        raise view.trap(f"a bulk copy of {size} bytes ignores {left} at its begin and {right} at its end", lane)
+        raise view.trap(
+            f"a bulk copy of {size} bytes ignores {left} at its begin and {right} at its end",
+            lane,
+            cause=Cause.MISALIGNED,
+        )
     address = operands.one("srcMem", lane)
     operands.memory("srcMem", lane, 0, write=False, align=16)
     inside = view.memory(address + left, size - left - right, operands.spaces["srcMem"], lane=lane, write=False)
@@ -224,7 +231,7 @@ def clear(view: View) -> None:
     for lane in view.lanes():
         size = operands.one("size", lane)
         if size % 8:
-            raise view.trap(f"st.bulk of {size} bytes; a multiple of 8 is possible", lane)
+            raise view.trap(f"st.bulk of {size} bytes; a multiple of 8 is possible", lane, cause=Cause.MISALIGNED)
         target = operands.memory("a", lane, size, write=True, align=8)
         cta, offset = operands.shared("a", lane, size, align=8)
         accesses.tell(view, "shared", "write", size, [lane], [cta.rank << RANK_SHIFT | offset])

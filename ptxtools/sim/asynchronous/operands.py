@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ptxtools.diagnostics import Cause
 from ptxtools.machine.events import View
 from ptxtools.machine.residents import Cta
 from ptxtools.program.details import SourceNames
@@ -75,7 +76,7 @@ def targets(view: View, operands: Operands, lane: int, cta: Cta) -> list[Cta]:
         return [cta]
     mask, ctas = operands.one("ctaMask", lane), view.cluster.ctas
     if mask >> len(ctas):
-        raise view.trap(f"multicast to CTAs {mask:#x} of a cluster of {len(ctas)}", lane)
+        raise view.trap(f"multicast to CTAs {mask:#x} of a cluster of {len(ctas)}", lane, cause=Cause.OUT_OF_BOUNDS)
     return [one for one in ctas if mask >> one.rank & 1]
 
 

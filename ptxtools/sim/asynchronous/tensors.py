@@ -26,6 +26,7 @@ from .bulk import signal
 from .operands import Array, Operands, bytes_of, targets
 from .queue import Step, queue_of
 from .reductions import update_of
+from .signals import barrier_of_target
 
 T = TypeVar("T")
 
@@ -131,7 +132,7 @@ def _to_shared(view: View, operands: Operands, lane: int, map_: TensorMap, box: 
     def run() -> None:
         for target in targets(view, operands, lane, cta):
             load(map_, box, _memory(view, lane), bytes_of(target, offset, whole), offset)
-            own = _signalled(target.rank, barrier, pair) if multicast else barrier
+            own = barrier_of_target(target.rank, barrier, pair) if multicast else barrier
             signal(view, lane, own, size)()
 
     text = f"a tensor copy of {size} bytes to shared {offset:#x}, for the mbarrier at {barrier}"
@@ -149,15 +150,10 @@ def _check_barrier(view: View, lane: int, cta: Cta, barrier: Barrier, pair: bool
     if ranks[0] // 2 != ranks[1] // 2 if pair else ranks[0] != ranks[1]:
         where = "pair" if pair else "CTA"
         raise view.trap(
-            f"the mbarrier at {barrier} is not in the {where} of the destination, CTA rank {cta.rank}", lane
+            f"the mbarrier at {barrier} is not in the {where} of the destination, CTA rank {cta.rank}",
+            lane,
+            cause=Cause.MBARRIER,
         )
-
-
-def _signalled(rank: int, barrier: Barrier, pair: bool) -> Barrier:
-    """The barrier of a multicast for a target CTA: its own, or with .cta_group::2 that of the CTA of its pair whose
-    rank has the parity of the given barrier's CTA."""
-    ctas = barrier.cta.cluster.ctas
-    return Barrier(ctas[rank & ~1 | barrier.cta.rank & 1 if pair else rank], barrier.offset)
 
 
 def _to_global(view: View, operands: Operands, lane: int, map_: TensorMap, box: Region) -> None:

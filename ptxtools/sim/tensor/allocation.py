@@ -34,7 +34,9 @@ def _ctas(view: View) -> int:
 def _columns(view: View) -> int:
     count = uniform(view, "nCols")
     if not UNIT <= count <= COLUMNS or count & (count - 1):
-        raise view.trap(f"nCols is {count}: it must be a power of two from {UNIT} to {COLUMNS}")
+        raise view.trap(
+            f"nCols is {count}: it must be a power of two from {UNIT} to {COLUMNS}", cause=Cause.TENSOR_MEMORY
+        )
     return count
 
 
@@ -48,7 +50,10 @@ def allocate(view: View) -> None:
         raise view.trap(reason, cause=Cause.TENSOR_MEMORY)
     if view.woken(view.leader) is None:
         if count > memory.limit:
-            raise view.trap(f"tcgen05.alloc of {count} columns after one of {memory.limit}: nCols must not grow")
+            raise view.trap(
+                f"tcgen05.alloc of {count} columns after one of {memory.limit}: nCols must not grow",
+                cause=Cause.TENSOR_MEMORY,
+            )
         memory.limit = count
     pair = partners(view, _ctas(view), "tcgen05.alloc")
     first = _take(view, pair, count)
@@ -80,7 +85,10 @@ def _take(view: View, ctas: tuple[Cta, ...], count: int) -> int | None:
         view.wait(_WAIT, "tcgen05.alloc of the other CTA of the pair")
         return None
     if len(set(meeting.asked.values())) > 1:
-        raise view.trap(f"the CTAs of the pair request different numbers of columns: {sorted(meeting.asked.values())}")
+        raise view.trap(
+            f"the CTAs of the pair request different numbers of columns: {sorted(meeting.asked.values())}",
+            cause=Cause.COLLECTIVE,
+        )
     memories = [of(other) for other in ctas]
     first = memories[0].free(count, memories[1])
     if first is None:
@@ -103,7 +111,7 @@ def _note(view: View, cta: Cta, first: int, count: int) -> None:
     memory = of(cta)
     if not memory.watched:
         memory.watched = True
-        cta.at_end.append(lambda: _check_leaks(cta))
+        cta.at_end += [lambda: _check_leaks(cta), lambda: _check_permit(cta)]
     memory.allocations[first] = count
     memory.makers[first] = view
     listeners = view.launch.observers
@@ -120,12 +128,21 @@ def _check_leaks(cta: Cta) -> None:
             f"the CTA has ended without tcgen05.dealloc of {count} columns of tensor memory, from column {first} on"
         )
         if launch.observers is not None and launch.observers.hear("leaked"):
-            launch.observers.tell("leaked", view, cta, reason)
+            launch.observers.tell("leaked", view, cta, "tensor-memory", reason)
             continue
         raise Trap(
             reason, kernel=launch.program.kernel, cta=cta.place, thread=(0, 0, 0), where=op.where,
             text=launch.program.lines[op.where][2] if op.where >= 0 else "", kind="trap",
         )  # fmt: skip
+
+
+def _check_permit(cta: Cta) -> None:
+    """A CTA that keeps its permit keeps others of its SM from allocating as long as it runs."""
+    memory = of(cta)
+    view = next(iter(memory.makers.values()))
+    if not memory.relinquished and view.launch.observers is not None:
+        reason = "the CTA has allocated tensor memory, and ended without tcgen05.relinquish_alloc_permit"
+        view.launch.observers.tell("leaked", view, cta, "alloc-permit", reason)
 
 
 @serves("tcgen05.dealloc")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ptxtools.diagnostics import Cause
 from ptxtools.isa import descriptors
 from ptxtools.isa.chips import K96
 from ptxtools.isa.descriptors import DescriptorError, Shape, Variant, decode
@@ -113,7 +114,7 @@ def _decoded(view: View, lane: int, variant: Variant, what: str) -> Said:
             a = number(view, "a_tmem", lane)
         b = _descriptor(view, "b", lane, shape.btype, variant, mn_major=shape.b_mn_major)
     except DescriptorError as problem:
-        raise view.trap(f"{what}: {problem}", lane) from None
+        raise view.trap(f"{what}: {problem}", lane, cause=Cause.DESCRIPTOR) from None
     said = Said(
         variant, shape,
         layout.path_of(shape.m, variant.ctas, sparse=variant.sparse, stationary=variant.stationary),
@@ -155,13 +156,21 @@ def _check(view: View, lane: int, said: Said, what: str) -> None:
     first, _ = split(said.d)
     if first not in ((0, 16) if half else (0,)):
         allowed = "0 or 16" if half else "0"
-        raise view.trap(f"{what}: D at lane {first} of tensor memory; layout {said.path.name} requires {allowed}", lane)
+        raise view.trap(
+            f"{what}: D at lane {first} of tensor memory; layout {said.path.name} requires {allowed}",
+            lane,
+            cause=Cause.TENSOR_MEMORY,
+        )
     others = [("A", said.a if isinstance(said.a, int) else said.d)]
     if said.variant.sparse:
         others.append(("the metadata", said.meta))
     for name, address in others:
         if split(address)[0] != first:
-            raise view.trap(f"{what}: {name} at lane {split(address)[0]} of tensor memory; D is at {first}", lane)
+            raise view.trap(
+                f"{what}: {name} at lane {split(address)[0]} of tensor memory; D is at {first}",
+                lane,
+                cause=Cause.TENSOR_MEMORY,
+            )
     if said.shifted and said.shape.m < 128:
         raise view.trap(f"{what}: .ashift with M = {said.shape.m}; it must be 128 or 256", lane)
     if said.columns >> 39 & 1 or said.columns >> 56:

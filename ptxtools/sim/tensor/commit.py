@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ptxtools.diagnostics import Cause
 from ptxtools.machine.events import View, serves
 from ptxtools.program.details import NamedOperands
 from ptxtools.program.program import OFFSET_MASK
@@ -30,7 +31,11 @@ def _barriers(view: View, lane: int) -> list[Barrier]:
     mask = number(view, "ctaMask", lane) & 0xFFFF
     ctas = view.cluster.ctas
     if mask >> len(ctas):
-        raise view.trap(f"tcgen05.commit: ctaMask {mask:#x} includes CTAs beyond the {len(ctas)} of the cluster", lane)
+        raise view.trap(
+            f"tcgen05.commit: ctaMask {mask:#x} includes CTAs beyond the {len(ctas)} of the cluster",
+            lane,
+            cause=Cause.OUT_OF_BOUNDS,
+        )
     return [Barrier(cta, address & OFFSET_MASK) for cta in ctas if mask >> cta.rank & 1]
 
 

@@ -100,7 +100,11 @@ def partners(view: View, ctas: int, what: str, lane: int | None = None, *, alive
         return (cta,)
     even = cta.rank & ~1
     if even + 1 >= len(cluster.ctas):
-        raise view.trap(f"{what} with .cta_group::2 requires a pair of CTAs; {cta} of the cluster has no peer", lane)
+        raise view.trap(
+            f"{what} with .cta_group::2 requires a pair of CTAs; {cta} of the cluster has no peer",
+            lane,
+            cause=Cause.COLLECTIVE,
+        )
     pair = (cluster.ctas[even], cluster.ctas[even + 1])
     for other in pair:
         if alive and other.ended:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ptxtools.diagnostics import Cause
 from ptxtools.machine.events import View
 from ptxtools.program.details import NamedOperands
 from ptxtools.program.program import Ref
@@ -78,5 +79,5 @@ def uniform(view: View, name: str) -> int:
         values = view.values(ref)
         first = values[view.leader]
         if not all(values[lane] == first for lane in view.lanes()):
-            raise view.trap(f"'{name}' differs between the threads of the warp")
+            raise view.trap(f"'{name}' differs between the threads of the warp", cause=Cause.COLLECTIVE)
     return number(view, name, view.leader)

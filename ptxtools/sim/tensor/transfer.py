@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ptxtools.diagnostics import Cause
 from ptxtools.isa import Opcode
 from ptxtools.isa.descriptors import DescriptorError
 from ptxtools.machine.claims import Span, chunks, mask_of
@@ -62,7 +63,8 @@ def _cells(view: View, packed: bool) -> tuple[Array, Array, Array]:
     rows = 32 if shape == "32x32b" else 16
     if lane not in range(first, first + _WARP - rows + 1, 16):
         raise view.trap(f"{op.name} at lane {lane}: this warp accesses lanes {first} to {first + 31} of tensor memory, "
-                        f"and .{shape} requires {rows} of them at a multiple of 16")  # fmt: skip
+                        f"and .{shape} requires {rows} of them at a multiple of 16",
+                        cause=Cause.TENSOR_MEMORY)  # fmt: skip
     width = 2 if packed else 1
     reach = width * (int(columns[-1].max()) + 1)
     cells = check_columns(view, view.cta, column, reach, op.name)
@@ -72,7 +74,7 @@ def _cells(view: View, packed: bool) -> tuple[Array, Array, Array]:
     second, further = split(other)
     if second not in (first, first + 16):
         raise view.trap(f"{op.name}: the second half begins at lane {second}; this warp accesses lanes {first} to "
-                        f"{first + 31} of tensor memory")  # fmt: skip
+                        f"{first + 31} of tensor memory", cause=Cause.TENSOR_MEMORY)  # fmt: skip
     check_columns(view, view.cta, further, reach, op.name)
     upper = np.arange(_WARP) >= 16
     return cells, lanes + np.where(upper, second, lane), width * columns + np.where(upper, further, column)
@@ -186,11 +188,15 @@ def _issue_copy(view: View, lane: int) -> None:
     targets = copy_lanes(shape, op.mods.get("multicast", ""))
     first, column = split(address)
     if first + int(targets.max()) >= LANES:
-        raise view.trap(f"tcgen05.cp to lane {first}: .{shape} extends past lane 127 of tensor memory", lane)
+        raise view.trap(
+            f"tcgen05.cp to lane {first}: .{shape} extends past lane 127 of tensor memory",
+            lane,
+            cause=Cause.TENSOR_MEMORY,
+        )
     try:
         descriptor = shared.tensor_descriptor(number(view, "s_desc", lane))
     except DescriptorError as problem:
-        raise view.trap(f"s-desc: {problem}", lane) from None
+        raise view.trap(f"s-desc: {problem}", lane, cause=Cause.DESCRIPTOR) from None
     bits = _DECOMPRESSED.get(op.mods.get("src_fmt", ""), 0)
 
     def work() -> None:
@@ -218,7 +224,7 @@ def _source(view: View, cta: Cta, descriptor: shared.Descriptor, rows: int, word
     try:
         return shared.gather(memory, descriptor, rows, words // 4, mn_major=False)
     except DescriptorError as problem:
-        raise view.trap(f"s-desc: {problem}", lane) from None
+        raise view.trap(f"s-desc: {problem}", lane, cause=Cause.DESCRIPTOR) from None
 
 
 # --- shift ------------------------------------------------------------------------------------------------------------
@@ -236,7 +242,11 @@ def shift(view: View) -> None:
         ctas = partners(view, int(op.mods["cta_group"][-1]), "tcgen05.shift", lane)
         first, column = split(number(view, "taddr", lane))
         if first % 32 or first >= LANES:
-            raise view.trap(f"tcgen05.shift at lane {first}: the lane must be a multiple of 32 below 128", lane)
+            raise view.trap(
+                f"tcgen05.shift at lane {first}: the lane must be a multiple of 32 below 128",
+                lane,
+                cause=Cause.TENSOR_MEMORY,
+            )
 
         def work(ctas: tuple[Cta, ...] = ctas, first: int = first, column: int = column, lane: int = lane) -> None:
             for cta in ctas:

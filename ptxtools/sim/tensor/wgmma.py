@@ -12,6 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ptxtools.diagnostics import Cause
 from ptxtools.isa.descriptors import DescriptorError
 from ptxtools.machine.claims import Claim, Span, announce, heard
 from ptxtools.machine.events import View, serves
@@ -145,7 +146,7 @@ def product(view: View) -> None:
     issue = everybody[warp].issued
     key = number(view, "b_desc", view.leader) | shared.layout_bit("b" in plan.transposed)
     if any(record.key_of(issue) not in (None, key) for record in everybody):
-        raise view.trap("the warps of the warpgroup have different descriptors or layouts of B")
+        raise view.trap("the warps of the warpgroup have different descriptors or layouts of B", cause=Cause.COLLECTIVE)
     everybody[warp].issue(key)
     claim = announce(view, view.leader, "wgmma.mma_async", lambda: _spans(view, plan))
     if view.launch.late and (group.late[warp] or view.schedule.lags()):
@@ -273,4 +274,4 @@ def _matrix(view: View, code: int, which: str, plan: Plan, mn: int, some: slice 
         memory = np.frombuffer(view.cta.shared, np.uint8)
         return shared.matrix(memory, descriptor, mn, k, BITS[t], mn_major=which in plan.transposed, some=some)
     except DescriptorError as problem:
-        raise view.trap(f"{which}-desc: {problem}") from None
+        raise view.trap(f"{which}-desc: {problem}", cause=Cause.DESCRIPTOR) from None

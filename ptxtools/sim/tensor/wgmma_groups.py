@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ptxtools.diagnostics import Cause
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.issued import WARPS, IssuedProducts
 
@@ -44,7 +45,9 @@ def warpgroup_of(view: View) -> tuple[Warpgroup, int]:
     if found is None:
         x, y, z = view.launch.block
         if x * y * z <= 32 * (view.warp // WARPS * WARPS + WARPS - 1):
-            raise view.trap("wgmma requires a whole warpgroup: four warps, the first a multiple of four")
+            raise view.trap(
+                "wgmma requires a whole warpgroup: four warps, the first a multiple of four", cause=Cause.COLLECTIVE
+            )
         found = state[key] = Warpgroup()
     return found, view.warp % WARPS
 

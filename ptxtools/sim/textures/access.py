@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ptxtools.diagnostics import Cause
 from ptxtools.machine.events import View
 
 from .handles import Textures, is_handle
@@ -55,9 +56,13 @@ def texture_at(view: View, handle: int, lane: int) -> Texture:
     texture = textures_of(view).find(held)
     if texture is None:
         what = f"{handle:#x} is not a texture or surface"
-        raise view.trap(what if is_handle(handle) or held else f"{what}: nothing is bound to that variable", lane)
+        raise view.trap(
+            what if is_handle(handle) or held else f"{what}: nothing is bound to that variable",
+            lane,
+            cause=Cause.DESCRIPTOR,
+        )
     if texture.freed:
-        raise view.trap("the memory of the texture has been freed", lane)
+        raise view.trap("the memory of the texture has been freed", lane, cause=Cause.OUT_OF_BOUNDS)
     return texture
 
 
@@ -69,7 +74,7 @@ def sampler_at(view: View, handle: int, lane: int) -> Sampler:
         return texture.sampler
     sampler = sampler_of(held)
     if sampler is None and held:
-        raise view.trap(f"{handle:#x} is not a sampler", lane)
+        raise view.trap(f"{handle:#x} is not a sampler", lane, cause=Cause.DESCRIPTOR)
     return sampler or Sampler()
 
 
