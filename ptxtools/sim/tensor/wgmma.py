@@ -60,7 +60,7 @@ class Plan:
         return rule_of(Sum("wgmma", self.atype, self.dtype, self.k, self.sparse), numerics)
 
 
-def _plan(view: View) -> Plan:
+def plan_of(view: View) -> Plan:
     named = view.op.of(NamedOperands)
     found: Plan | None = named.known.get("plan")
     if found is None:
@@ -132,7 +132,7 @@ _sparse_places: dict[tuple[str | int, int, int], tuple[Array, ...]] = {}
 def product(view: View) -> None:
     """One warp's part of an instruction (9.7.15.5.2, 9.7.15.6.3); in late runs until somebody waits for it."""
     group, warp = warpgroup_of(view)
-    plan, everybody = _plan(view), records(view)
+    plan, everybody = plan_of(view), records(view)
     issue = everybody[warp].issued
     key = number(view, "b_desc", view.leader) | shared.layout_bit("b" in plan.transposed)
     if any(record.key_of(issue) not in (None, key) for record in everybody):
@@ -160,11 +160,11 @@ def _written(view: View, plan: Plan) -> WarpgroupProduct:
     return WarpgroupProduct(
         plan.n, plan.k, plan.atype, plan.btype, plan.negated, slots(view, "d"), a, b, scale,
         ("a" in plan.transposed, "b" in plan.transposed), shared.layout_bit("b" in plan.transposed),
-        lambda which, code: _places(plan, which, code),
+        lambda which, code: places(plan, which, code),
     )  # fmt: skip
 
 
-def _places(plan: Plan, which: str, code: int) -> tuple[Array, int]:
+def places(plan: Plan, which: str, code: int) -> tuple[Array, int]:
     """Offsets of a matrix's chunks from the multiple of 1024 bytes below its address, and the end of the last."""
     mn, t = (WARPS * _ROWS, plan.atype) if which == "a" else (plan.n, plan.btype)
     found = arranged.chunk_offsets(
@@ -182,7 +182,7 @@ def _finish(view: View, plan: Plan, group: Warpgroup, issue: int, claim: Claim |
 
 def reads(view: View) -> list[Span]:
     """The matrices in shared memory that an instruction reads."""
-    return _spans(view, _plan(view))
+    return _spans(view, plan_of(view))
 
 
 def _spans(view: View, plan: Plan) -> list[Span]:
