@@ -33,8 +33,21 @@ SPACES = ("global", "shared", "local")
 #: multiples of 32, and not more than the CTA has threads, in whole warps; UNIFORM: all lanes that are there come, or
 #: none. In any case it does where no lane comes, and where that is NOBODY nowhere else. COMES: threads that come to
 #: barriers of the whole CTA are counted; with the last one another epoch begins (`Bounds.owners`). INITIALISED: source
-#: 0 is the address of one mbarrier of the own CTA, which is initialised.
-ALWAYS, WHOLE, NAMED, COUNTED, UNIFORM, NOBODY, COMES, INITIALISED = 0, 1, 2, 4, 8, 16, 32, 64
+#: 0 is the address of one mbarrier of the own CTA, which is initialised. FENCES: a fence for the asynchronous proxy is
+#: noted if all threads of the warp come (`Bounds.proxies`). MATRICES: what a product of a warpgroup reads is looked at
+#: natively, once the observer has named the places (`Products.take_over_reads`).
+ALWAYS, WHOLE, NAMED, COUNTED, UNIFORM, NOBODY, COMES, INITIALISED, FENCES, MATRICES = (
+    0,
+    1,
+    2,
+    4,
+    8,
+    16,
+    32,
+    64,
+    128,
+    256,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +72,9 @@ class Bounds:
     of bytes marked in the launch. Sources ("observe.fetch") widen the gap between two stretches of `writes` to global
     memory, which they must be: of what lies before all sources, and of what lies behind.
 
+    proxies: beside that, the observer wants to know when bytes of shared memory were stored, and which of them products
+    of warpgroups read until they are waited for: writes pass where there are none. Accesses are of 16 bytes at most.
+
     owners: (bytes of global memory, bytes of shared memory) that have a word of 4 bytes which says who has touched it,
     kept likewise; 0 bytes: no such memory is accessed. An access passes if nobody else has touched them, or nobody has
     written and it only reads; an atomic if only atomics of its `sort`, from 1 to 60, have (0: it is like a write). All
@@ -72,11 +88,14 @@ class Bounds:
     flagged: bool = False
     owners: tuple[int, int] | None = None
     marks: Array | None = None
+    proxies: bool = False
     sort: Callable[[Op], int] | None = None
 
 
 #: All of a state space.
 EVERYWHERE: Array = np.array([(0, (1 << 64) - 1, 0)], np.uint64)
+#: Bytes of shared memory for a word that says who has touched it, where nobody needs the words, but only the epochs.
+EPOCHS = 1 << 20
 #: Bytes behind flags that can be read.
 FLAGS_BEHIND = 4
 
@@ -118,6 +137,11 @@ class Filters:
                     return None
                 found |= 1 << number
         return found
+
+    @property
+    def marked(self) -> int | None:
+        """The table of the observer who wants bytes marked that copies write."""
+        return next((number for number, bounds in enumerate(self.tables) if bounds.marks is not None), None)
 
     def chosen(self, tables: int) -> list[Bounds]:
         """The bounds that such bits stand for."""

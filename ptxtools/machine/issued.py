@@ -24,21 +24,31 @@ PATIENCE = 8
 
 class IssuedProducts:
     """A warp's numbers: `words` (u32: issued products, commits, whether somebody waits for the warpgroup, turns given
-    to others, products at each of the last commits) and `keys` (u64)."""
+    to others, products at each of the last commits), `keys` (u64), and `finished` (u32: products that it has waited
+    for)."""
 
-    __slots__ = ("keys", "words")
+    __slots__ = ("finished", "keys", "words")
 
-    def __init__(self, words: Array, keys: Array) -> None:
-        self.words, self.keys = words, keys
+    def __init__(self, words: Array, keys: Array, finished: Array) -> None:
+        self.words, self.keys, self.finished = words, keys, finished
 
     @staticmethod
     def empty() -> IssuedProducts:
-        return IssuedProducts(np.zeros(4 + MARKS, np.uint32), np.zeros(KEYS, np.uint64))
+        return IssuedProducts(np.zeros(4 + MARKS, np.uint32), np.zeros(KEYS, np.uint64), np.zeros(1, np.uint32))
 
     @property
     def issued(self) -> int:
         """Products."""
         return int(self.words[0])
+
+    @property
+    def done(self) -> int:
+        """Products that the warp has waited for."""
+        return int(self.finished[0])
+
+    @done.setter
+    def done(self, value: int) -> None:
+        self.finished[0] = max(value, self.done)
 
     @property
     def commits(self) -> int:

@@ -269,10 +269,13 @@ class Listeners:
         self.flags = any(getattr(observer, "FLAGS", False) for observer in self.observers)
         self.trial = False  # the observers are those of a first look (`Doubt`)
         #: Bytes of shared memory that have a word which says who has touched them (`filters.Bounds`); 0: none have.
-        self.owners = max((getattr(observer, "owners", 0) for observer in self.observers), default=0)
+        pieces = [getattr(observer, "owners", 0) for observer in self.observers]
+        self.owners = min(filter(None, pieces), default=0)
         told = [observer for observer in self.observers if not wants(observer).isdisjoint(LINES)]
         #: Whether any observer wants bytes of shared memory marked that copies write (`filters.Bounds.marks`).
         self.marks = any(getattr(observer, "MARKS", False) for observer in self.observers)
+        #: Whether any wants to know of bytes of shared memory when they were stored (`filters.Bounds.proxies`).
+        self.proxies = any(getattr(observer, "proxies", False) for observer in self.observers)
         #: What says of which instructions the only observer of instructions is told (`gates`).
         self.gate: Gate | None = getattr(told[0], "gate", None) if len(told) == 1 else None
         #: Where an engine may write the events of an observer, who is told by rows, with `logged`.

@@ -32,6 +32,10 @@ Array: TypeAlias = npt.NDArray[Any]
 #: Memory = operation(memory, data), for bytes of whole elements in arrays of one shape.
 Update: TypeAlias = Callable[[Array, Array], None]
 
+#: For "a" or "b" and a descriptor, the offsets of the matrix's chunks from the multiple of 1024 bytes below its
+#: address, and the end of the last.
+Places: TypeAlias = "Callable[[str, int], tuple[Array, int]]"
+
 _A = NumpyAlgebra()
 
 
@@ -153,7 +157,7 @@ class WarpgroupProduct:
     mn_major: tuple[bool, bool]
     layout: int
     metadata: tuple[Metadata, int] | None
-    places: Callable[[str, int], tuple[Array, int]]
+    places: Places
 
 
 class Products:
@@ -237,6 +241,10 @@ class Products:
 
     def take_over_product(self, view: View, product: Callable[[], WarpgroupProduct], rule: Rule) -> None:
         """A service has executed an instruction: from now on the engine may execute it without the service."""
+
+    def take_over_reads(self, view: View, a: Ref | None, b: Ref, places: Places) -> None:
+        """Observers of an instruction have looked at what it reads of shared memory (`filters.MATRICES`): from now on
+        the engine may look itself. a, b: the slots of its descriptors, None where A is in registers."""
 
     def take_over_commit(self, view: View) -> None:
         """Likewise for wgmma.commit_group."""

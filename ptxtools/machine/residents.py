@@ -20,9 +20,11 @@ from ptxtools.program.program import RANK_SHIFT
 
 from .launch import Dim3, Launch
 
-#: Bytes before the marks of a CTA's shared memory, for each warp the group that its copies belong to; how many groups
-#: of a warp can be in flight.
-MARKS_HEAD, MARKED_GROUPS = 64, 7
+#: Bytes before the marks of a CTA's shared memory (`MARKED` of the native engine has their fields); how many groups of
+#: a warp can be in flight.
+MARKS_HEAD, MARKED_GROUPS = 704, 7
+#: Where the time begins in a word of when bytes of shared memory were stored; below it is the warp.
+STORED_SHIFT = 5
 #: Words before those that say who has touched a CTA's shared memory: how many threads have come to the present
 #: barrier, and how many the whole CTA has passed, its epoch. A word: the epoch above `EPOCH_SHIFT`, then who: 0:
 #: nobody; a thread + 1 that has read; or `WRITTEN_SHARED` and one that has written; `SEVERAL_SHARED` have read.
@@ -48,6 +50,8 @@ class Cta:
     ended: bool = False
     flags: Any = None  # for an observer that keeps some (`filters.Bounds`): an array, one for each byte of `shared`
     marks: Any = None  # likewise of what copies write (`filters.Bounds.marks`), `MARKS_HEAD` bytes before them
+    stores: Any = None  # with them, for each four bytes when they were stored (`filters.Bounds.proxies`)
+    reads: Any = None  # and of each warpgroup, for each 16 bytes which product has read them last
     owners: Any = None  # likewise of who has touched what (`filters.Bounds.owners`), `OWNERS_HEAD` words before them
 
     @property

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ptxtools.machine.filters import ALWAYS, COMES, EVERYWHERE, Bounds, stretches
+from ptxtools.machine.filters import ALWAYS, COMES, EVERYWHERE, MATRICES, Bounds, stretches
 from ptxtools.machine.observers import Doubt
 from ptxtools.program.details import Action, Look, Meeting
 from ptxtools.program.operations import ADDRESSED, EVENT, LATE_COPIES, OPERATIONS, TENSOR_CORES, strength
@@ -127,7 +127,9 @@ class RaceTrial(RaceCheck):
 
     def passing(self, op: Op) -> int | None:
         """Of what orders threads only the barriers count; mbarriers and products of warps are looked at."""
-        if op.kind == "observe.together" or (isinstance(op.detail, Meeting) and op.detail.what.startswith("mbarrier")):
+        if op.kind == "observe.together":
+            return MATRICES
+        if isinstance(op.detail, Meeting) and op.detail.what.startswith("mbarrier"):
             return None
         return COMES if op.kind == "observe.arrive" and op.of(Meeting).what == "bar" else ALWAYS
 
@@ -152,6 +154,7 @@ class RaceTrial(RaceCheck):
         """A warp multiplies."""
         if _multiplies(at.op):
             self._tensor.multiplies(at)
+            self._tensor.teach(at)
 
     def issued(self, claim: Claim) -> None:
         """Work of tensor cores begins."""

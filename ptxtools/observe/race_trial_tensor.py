@@ -79,6 +79,10 @@ class TensorTrial:
             self._known[key] = np.unique(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
         self.touch(at.cta, self._known[key], SEVERAL_SHARED, writes=False)
 
+    def teach(self, at: View) -> None:
+        """Let the engine look at what it knows now."""
+        self._reads.teach(at)
+
     def touch(self, cta: Cta, words: Array, who: int, *, writes: bool) -> None:
         """A thread, or several, access words in this epoch."""
         head, epoch = cta.owners[OWNERS_HEAD:], _epoch(cta)

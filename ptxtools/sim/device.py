@@ -233,7 +233,8 @@ class Device:
 
         late = not trial and (self.late or not observers.WORK.isdisjoint(events))
         variant = replace(
-            variant, late=late, groups=trial, lines=not observers.LINES.isdisjoint(events), fences="fence" in events,
+            variant, late=late, groups="grouped" in events, fences="fence" in events,
+            lines=not observers.LINES.isdisjoint(events),
             apart_registers=not observers.REGISTERS.isdisjoint(events), counts=not observers.COUNTS.isdisjoint(events),
         )  # fmt: skip
         program = module.lower(kernel.name, image, variant)
@@ -305,7 +306,7 @@ class Device:
         memory = self._memory_for(image, host)
 
         def run(trial: bool) -> RunResult:
-            at_once = trial and self._copies(program)
+            at_once = trial and self._asynchronous(program)
             chosen = self.program(module, kernel, trial=True) if at_once else program
             grid = Grid(image, chosen, request, context, trial)
             listeners = self._listeners(grid, memory) if self._events else None
@@ -319,10 +320,10 @@ class Device:
                 self.arena.free(slices.address)
 
     @staticmethod
-    def _copies(program: Program) -> bool:
-        from .trial import copies
+    def _asynchronous(program: Program) -> bool:
+        from .trial import asynchronous
 
-        return copies(program)
+        return asynchronous(program)
 
     def _observed(
         self, program: Program, request: Request, cluster: Dim3, host: HostMap | None, context: LaunchContext,

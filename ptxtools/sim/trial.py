@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import Trap, TrapKind
 from ptxtools.machine.observers import Doubt, classes_of, wants_trial
+from ptxtools.program.operations import ISSUES
 
 if TYPE_CHECKING:
     from ptxtools.program.program import Program
@@ -24,7 +25,7 @@ def worth(device: Device, program: Program, request: Request, cluster: tuple[int
     grid changes can be put back."""
     if device.engine != "native" or device.observers or device.host_addresses or prod(cluster) > 1:
         return False
-    if device.seed is not None and copies(program):
+    if device.seed is not None and asynchronous(program):
         return False  # when they end is up to the seed
     if device.arena.used > _MOST_BYTES or prod(request.grid) * prod(request.block) > _MOST_THREADS:
         return False
@@ -33,11 +34,11 @@ def worth(device: Device, program: Program, request: Request, cluster: tuple[int
     return bool(program.cache["trial"])
 
 
-def copies(program: Program) -> bool:
-    """Whether single threads copy asynchronously: in a first look these copies are complete at once."""
-    if "copies" not in program.cache:
-        program.cache["copies"] = any(op.kind == "async.copy" for op in program.operations())
-    return bool(program.cache["copies"])
+def asynchronous(program: Program) -> bool:
+    """Whether there is asynchronous work: in a first look it is complete at once."""
+    if "asynchronous" not in program.cache:
+        program.cache["asynchronous"] = any(op.kind in ISSUES for op in program.operations())
+    return bool(program.cache["asynchronous"])
 
 
 def attempt(device: Device, context: LaunchContext, run: Callable[[bool], RunResult]) -> RunResult:

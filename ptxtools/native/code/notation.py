@@ -14,7 +14,7 @@ It is IR, plus these lines (`%x` any name; structures and fields are those of `s
     %x = item cta.arrived, %id          address of an element of an array field
     %x = lanes %mask                    i32 to <32 x i1>
     %x = bits %lanes                    <32 x i1> to i32
-    %x = splat32 %s                     a scalar in every lane (splat16, splat64; splat64x8: of eight)
+    %x = splat32 %s                     a scalar in every lane (splat8, splat16, splat64; splat64x8: of eight)
     %x = blend32 %lanes, %new, %old     `select` of vectors (blend16, blend64)
     %x = guarded %mask                  lanes of %mask whose guard holds; a record without guard has them all
     %x = depth %fp                      frame offset of a frame's address
@@ -60,7 +60,7 @@ _CONSTANTS.update(
     WARP_BYTES=structures.WARP.size, RECORD_BYTES=RECORD_BYTES, FUN_BYTES=structures.FUNCTION.size,
     CTA_BYTES=structures.CTA.size, TAB_BYTES=structures.TABLE.size, CON_BYTES=structures.CONSTANT.size,
     TEX_BYTES=structures.TEXTURE.size, FILTER_BYTES=structures.FILTER.size, BOUND_BYTES=structures.BOUND.size,
-    ROW_BYTES=structures.ROW.size, OWNERS_BYTES=structures.OWNERS.size,
+    ROW_BYTES=structures.ROW.size, OWNERS_BYTES=structures.OWNERS.size, MARKED_BYTES=structures.MARKED.size,
     CODE_BASE=CODE_BASE, CODE_STEP=CODE_STEP,
     #: Records that a group may run out of its turn while other lanes of its warp wait.
     ROTATED_SLICE=512,
@@ -113,7 +113,7 @@ _RULES: list[tuple[re.Pattern[str], Callable[..., object]]] = [
     (re.compile(rf"{_V} = lanes {_V}"), lambda code, r, m: code.value(f"bitcast i32 {m} to <{LANES} x i1>", r)),
     (re.compile(rf"{_V} = bits {_V}"), lambda code, r, m: code.value(f"bitcast <{LANES} x i1> {m} to i32", r)),
     (
-        re.compile(rf"{_V} = splat(16|32|64)(?:x(\d+))? {_V}"),
+        re.compile(rf"{_V} = splat(8|16|32|64)(?:x(\d+))? {_V}"),
         lambda code, r, n, lanes, v: code.spread(f"i{n}", v, int(lanes or LANES), r),
     ),
     (re.compile(rf"{_V} = blend(16|32|64) {_V}, (.+), (.+)"), _blend),

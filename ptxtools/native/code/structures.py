@@ -26,7 +26,8 @@ Address = NewType("Address", int)
 Long = NewType("Long", int)
 
 _SIZES = {
-    "i8": 1, "i32": 4, "i64": 8, "ptr": 8, "[8 x i32]": 32, "[16 x i32]": 64, "[16 x i64]": 128, "<32 x i32>": 128,
+    "i8": 1, "i32": 4, "i64": 8, "ptr": 8, "[8 x i32]": 32, "[16 x i32]": 64, "[32 x i32]": 128,
+    "[16 x i64]": 128, "<32 x i32>": 128,
 }  # fmt: skip
 #: How Python reads a field, and how it writes several at once.
 _FORMATS = {
@@ -129,14 +130,16 @@ def _structure(name: str, size: int, text: str, pairs: str = "", start: int = 0)
 #: scratch: memory that native services work in, null until one asks for it. textures, texture_count: rows of TEXTURE by
 #: the numbers of handles, none until a service shows them. timed: somebody has read a clock.
 #: filters: rows of FILTER for `AccessFilter`, null where observers are asked about each access. clear_bytes: of a CTA's
-#: shared memory and what is kept beside it. owners: bytes from shared memory to its OWNERS.
+#: shared memory and what is kept beside it. owners: bytes from shared memory to its OWNERS; marks, stores, reads: to
+#: MARKED, to words of when its bytes were stored, and to those of which products read them, reads_bytes for each
+#: warpgroup; 0: there are none.
 #: counters: rows that "count" and "measure" operations of this worker add to; before them 256 bytes to work in. cached,
 #: dirty, cache_mask: tables of the model's L2 (`machine.measures.Cache`), and their last place.
 #: random: state of the shuffle, 0 for none; stride, start: cluster n to be started is
 #: (n * stride + start) % total, or n where stride is 0.
 CTX = _structure(
     "ctx",
-    576,
+    640,
     """
     i32: slice status
     i64: count
@@ -173,7 +176,7 @@ CTX = _structure(
     i64: texture_count
     i32: timed
     ptr: filters
-    i64: clear_bytes owners
+    i64: clear_bytes owners marks stores reads reads_bytes
     ptr: counters cached dirty
     i32: cache_mask
     """,
@@ -218,7 +221,7 @@ CTA = _structure(
 #: wg_*: `ptxtools.machine.issued`.
 WARP = _structure(
     "warp",
-    1344,
+    1408,
     """
     i32: ready alive group pend
     ptr: group_ip cta
@@ -240,6 +243,7 @@ WARP = _structure(
     <32 x i32>: top
     <32 x i32>: wait_at
     [16 x i64]: wg_keys
+    i32: wg_done
     """,
 )
 
@@ -416,7 +420,34 @@ class MeetingFilter(NamedTuple):
     space: int = 0
 
 
-Payload = WgmmaProduct | WgmmaWait | TextureFetch | AccessFilter | MeetingFilter | LineGate | LogEntry
+class GroupFilter(NamedTuple):
+    """The payload of an event where lanes put their copies into groups. commit: they do; waits: they wait until no more
+    than `pending` groups are left; table: that of the worker's in which marks are counted."""
+
+    commit: bool
+    waits: bool
+    pending: int
+    table: int
+
+
+class MatrixFilter(NamedTuple):
+    """The payload of an event before a product of a warpgroup. Slots of the descriptors, a_slot of A or NO_SLOT;
+    tables_a, tables_b: TABLES rows of TABLE; chunks_a, chunks_b: in each; owned: there are words that say who has
+    touched shared memory, of four bytes each."""
+
+    tables_a: Address
+    tables_b: Address
+    a_slot: Slot
+    b_slot: Slot
+    chunks_a: int
+    chunks_b: int
+    owned: bool
+
+
+Payload = (
+    WgmmaProduct | WgmmaWait | TextureFetch | AccessFilter | MeetingFilter | LineGate | LogEntry | GroupFilter
+    | MatrixFilter
+)  # fmt: skip
 _PAYLOAD_TYPES: dict[Any, str] = {Address: "ptr", Long: "i64", Slot: "i32", int: "i32", bool: "i32"}
 
 
@@ -436,6 +467,8 @@ PAYLOADS: dict[type[Payload], Structure] = {
     MeetingFilter: _payload("meeting", MeetingFilter),
     LineGate: _payload("line", LineGate),
     LogEntry: _payload("entry", LogEntry),
+    GroupFilter: _payload("groups", GroupFilter),
+    MatrixFilter: _payload("matrices", MatrixFilter),
 }
 
 #: Where the chunks of a matrix lie, by its descriptor without the address's multiple of 1024; end of the last chunk.
@@ -457,6 +490,25 @@ assert FILTER.offset("bounds") + 2 * SPACE_GENERIC * BOUND.size == FILTER.size
 #: Before the words that say who has touched a CTA's shared memory. came: threads that have come to the present
 #: barrier; epoch: how many the whole CTA has passed. Words: `machine.residents`; those of global memory have no epoch.
 OWNERS = _structure("owners", 4 * residents.OWNERS_HEAD, "i32: came epoch")
+#: Before the marks of what copies write to a CTA's shared memory. group0 and so on: for each warp, a byte, the group
+#: that its copies belong to; commits, waited: of a warp, groups that it has closed, and those that it has waited for.
+#: clock: counts fences and epochs; began: what it was when the present epoch began. Of each warp's fences of all its
+#: lanes for the asynchronous proxy: fenced: when the epoch of the last one began; last: when that one was; before: when
+#: the last one of an earlier epoch was. Words of when bytes were stored: clock + 1, above the warp (`STORED_SHIFT`).
+MARKED = _structure(
+    "marked",
+    residents.MARKS_HEAD,
+    """
+    i64: group0 group1 group2 group3
+    i32: clock began
+    [32 x i32]: commits
+    [32 x i32]: waited
+    [32 x i32]: fenced
+    [32 x i32]: last
+    [32 x i32]: before
+    """,
+)
+STORED_SHIFT = residents.STORED_SHIFT
 EPOCH_SHIFT = residents.EPOCH_SHIFT
 WRITTEN_SHARED, SEVERAL_SHARED = residents.WRITTEN_SHARED, residents.SEVERAL_SHARED
 MOST_EPOCHS = (1 << 32 - EPOCH_SHIFT) - 1
@@ -513,8 +565,8 @@ TEXTURE = _structure(
 LOOK = _structure("look", 64, "ptr: data border\ni32: mode_x mode_y mode_z scaled")
 
 _ALL = (
-    CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, FILTER, BOUND, ROW, OWNERS, GATE,
-    WATCH, LOG, LOG_ROW, TEXTURE, LOOK,
+    CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, FILTER, BOUND, ROW, OWNERS, MARKED,
+    GATE, WATCH, LOG, LOG_ROW, TEXTURE, LOOK,
 )  # fmt: skip
 STRUCTURES = {s.name: s for s in _ALL}
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptxtools.machine.events import HANDLERS, View, find, serves, words_at
-from ptxtools.machine.issued import KEYS, MARKS, IssuedProducts
+from ptxtools.machine.issued import KEYS, MARKS, WARPS, IssuedProducts
 from ptxtools.machine.residents import MARKS_HEAD, OWNERS_HEAD, Cluster, Cta, Wait
 from ptxtools.native.code.structures import CTA, WARP
 from ptxtools.program.program import LANES, SLOT_BYTES, Op, Ref
@@ -145,7 +145,8 @@ class NativeView(View):
             at = self.origin + (warp - self.warp) * self.worker.shape.warp_bytes
             words = np.frombuffer(self.worker.memory, np.uint32, _ISSUED_WORDS, at + WARP.offset("wg_issued"))
             keys = np.frombuffer(self.worker.memory, np.uint64, KEYS, at + WARP.offset("wg_keys"))
-            found = state[key] = IssuedProducts(words, keys)
+            finished = np.frombuffer(self.worker.memory, np.uint32, 1, at + WARP.offset("wg_done"))
+            found = state[key] = IssuedProducts(words, keys, finished)
         return found
 
     # --- local memory: words of a lane lie 128 bytes apart ------------------------------------------------------------
@@ -247,6 +248,12 @@ class Residents:
         if worker.shape.marks:
             place = start + worker.shape.marks - MARKS_HEAD
             cta.marks = np.frombuffer(worker.memory, np.uint8, MARKS_HEAD + worker.shape.shared, place)
+        if worker.shape.stores:
+            words = worker.shape.shared // 4
+            cta.stores = np.frombuffer(worker.memory, np.uint32, words, start + worker.shape.stores)
+            places = (start + worker.shape.reads + worker.shape.reads_bytes * group
+                      for group in range(-(-worker.shape.warps // WARPS)))  # fmt: skip
+            cta.reads = [np.frombuffer(worker.memory, np.uint32, words // 4, place) for place in places]
         observers = worker.launch.observers
         if worker.shape.owners and observers is not None:
             count = OWNERS_HEAD + worker.shape.shared // observers.owners

@@ -13,13 +13,14 @@ from . import filter_meetings
 from .filter_flags import FLAGS, GATHER
 from .filter_marks import MARKS, SOURCES
 from .filter_owners import OWNERS, SCATTER
+from .filter_stores import DONE
 
 ACCESS, MEETING = "filter_access", filter_meetings.NAME
 
 
 def module(attributes: str) -> str:
     """The services as LLVM IR."""
-    return module_of([expand(_ACCESS), expand(filter_meetings.TEXT)], "", attributes)
+    return module_of([expand(DONE), expand(_ACCESS), expand(filter_meetings.TEXT)], "", attributes)
 
 
 #: Bits of a generic address that are the place in its window.

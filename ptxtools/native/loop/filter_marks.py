@@ -1,7 +1,8 @@
 """Parts of the service before an access: marks of what cp.async has in flight (`machine.filters.Bounds.marks`).
 
 `MARKS` begins at `marked`, with %distance of the lanes %group in their stretch and %flags.base, where its marks begin,
-and ends at `passed` or `ask`; `SOURCES` begins at `sources`, and ends at `lookup` or `ask`.
+and ends at `passed` or `ask` (when bytes were stored: `filter_stores`); `SOURCES` begins at `sources`, and ends at
+`lookup` or `ask`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from ptxtools.machine.residents import MARKED_GROUPS, MARKS_HEAD
 from ptxtools.native.code.structures import BOUND, SPACE_GLOBAL
 
 from .filter_flags import GATHER
+from .filter_stores import STORES
 
 _GATHERED = "<32 x ptr> align 1 %mark.word.ptrs"
 
@@ -44,6 +46,12 @@ marked.judge:
   %clear.all = icmp eq i32 %clear.own, %group
   br i1 %clear.all, label %marked.none, label %ask
 marked.none:
+  %stores.kept = get ctx.stores
+  %storing = icmp ne i32 %writes, 0
+  %keeping = icmp ne i64 %stores.kept, 0
+  %noting = and i1 %storing, %keeping
+  br i1 %noting, label %stored, label %stored.done
+{STORES}stored.done:
   %is.copy = icmp eq i32 %copies, 1
   br i1 %is.copy, label %stamp, label %passed
 stamp:                                            ; 1 + 7 * warp + the group that is set

@@ -7,6 +7,7 @@ counted.
 from __future__ import annotations
 
 from ptxtools.machine import filters
+from ptxtools.native.code.structures import STORED_SHIFT
 from ptxtools.program.mbarrier import COUNT_MASK, EXPECTED_SHIFT, PENDING_SHIFT
 
 NAME = "filter_meeting"
@@ -83,6 +84,40 @@ mb.word:
   %mb.counts = and i64 %mb.found, {_COUNTS}
   %mb.ready = icmp ne i64 %mb.counts, 0
   br i1 %mb.ready, label %comes, label %ask
+"""
+
+#: Times that words of when bytes were stored can hold.
+MOST_TIMES = (1 << 32 - STORED_SHIFT) - 1000
+#: From `fences` to `done`: a fence for the asynchronous proxy, if all threads of the warp come.
+FENCES = f"""
+fences:
+  %fences.rule = and i32 %rule, {filters.FENCES}
+  %no.fence = icmp eq i32 %fences.rule, 0
+  %fences.marks = get ctx.marks
+  %fences.unkept = icmp eq i64 %fences.marks, 0
+  %fences.none = or i1 %no.fence, %fences.unkept
+  %fences.part = xor i1 %all, true
+  %fences.pass = or i1 %fences.none, %fences.part
+  br i1 %fences.pass, label %done, label %fenced
+fenced:
+  %fenced.cta = get warp.cta
+  %fenced.shared = get cta.shared of %fenced.cta
+  %fenced.head = getelementptr i8, ptr %fenced.shared, i64 %fences.marks
+  %fenced.clock = get marked.clock of %fenced.head
+  %fenced.began = get marked.began of %fenced.head
+  %fenced.p = item marked.fenced, %id of %fenced.head
+  store i32 %fenced.began, ptr %fenced.p
+  %fenced.last.p = item marked.last, %id of %fenced.head
+  %fenced.before.p = item marked.before, %id of %fenced.head
+  %fenced.last = load i32, ptr %fenced.last.p
+  %fenced.before = load i32, ptr %fenced.before.p
+  %fenced.earlier = icmp ule i32 %fenced.last, %fenced.began
+  %fenced.before.now = select i1 %fenced.earlier, i32 %fenced.last, i32 %fenced.before
+  store i32 %fenced.before.now, ptr %fenced.before.p
+  %fenced.now = add i32 %fenced.clock, 1
+  store i32 %fenced.now, ptr %fenced.last.p
+  set marked.clock, %fenced.now of %fenced.head
+  br label %done
 """
 
 #: Whether all threads of the warp come, and what else the rule asks for.
@@ -165,7 +200,7 @@ initialised:
 {MBARRIER}comes:
   %comes.rule = and i32 %rule, {filters.COMES}
   %unnoted = icmp eq i32 %comes.rule, 0
-  br i1 %unnoted, label %done, label %note
+  br i1 %unnoted, label %fences, label %note
 note:                                             ; as long as no thread has exited all must come
   %cta = get warp.cta
   %shared = get cta.shared
@@ -182,12 +217,24 @@ note:                                             ; as long as no thread has exi
   set owners.came, %came.new of %header
   br i1 %complete.cta, label %another, label %done
 another:
+  %marks.at = get ctx.marks
+  %unmarked = icmp eq i64 %marks.at, 0
+  br i1 %unmarked, label %counted.epoch, label %timed
+timed:
+  %timed.head = getelementptr i8, ptr %shared, i64 %marks.at
+  %timed.clock = get marked.clock of %timed.head
+  %timed.next = add i32 %timed.clock, 1
+  set marked.clock, %timed.next of %timed.head
+  set marked.began, %timed.next of %timed.head
+  %timed.last = icmp ugt i32 %timed.next, {MOST_TIMES}
+  br i1 %timed.last, label %ask, label %counted.epoch
+counted.epoch:
   %epoch = get owners.epoch of %header
   %epoch.next = add i32 %epoch, 1
   set owners.epoch, %epoch.next of %header
   %last = icmp eq i32 %epoch.next, MOST_EPOCHS
   br i1 %last, label %ask, label %done
-done:
+{FENCES}done:
   ret i32 SERVED_DONE
 ask:
   ret i32 SERVED_NOT

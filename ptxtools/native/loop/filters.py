@@ -15,14 +15,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ptxtools.machine.filters import COUNTED, INITIALISED, NAMED, SPACES, Bounds, Filters
+from ptxtools.machine.filters import COUNTED, INITIALISED, MATRICES, NAMED, SPACES, UNIFORM, WHOLE, Bounds, Filters
 from ptxtools.native.code import structures
-from ptxtools.native.code.structures import BOUND, FILTER, NO_SLOT, OWNERS, ROW, AccessFilter, Long, MeetingFilter
-from ptxtools.program.details import Ahead, Guard, Look, Meeting, Touch
+from ptxtools.native.code.emitter import expand, module_of
+from ptxtools.native.code.structures import (
+    BOUND,
+    FILTER,
+    NO_SLOT,
+    OWNERS,
+    ROW,
+    AccessFilter,
+    GroupFilter,
+    Long,
+    MeetingFilter,
+)
+from ptxtools.program.details import Ahead, Groups, Guard, Look, Meeting, Touch
 from ptxtools.program.operations import ADDRESSED
 from ptxtools.program.program import LOCAL_WINDOW, SHARED_WINDOW, Op, Ref, Slot
 
-from . import filter_code
+from . import filter_code, filter_groups, filter_matrices
 
 if TYPE_CHECKING:
     from ptxtools.machine.filters import Array
@@ -42,6 +53,8 @@ _GUARDS = {
     "observe.arrive": 2, "observe.leave": 2, "observe.fence": 2, "observe.together": 0, "observe.branch": 0,
     "observe.unwritten": 0, "observe.in_flight": 0,
 }  # fmt: skip
+#: Services of programs with asynchronous work.
+_ASYNCHRONOUS = (filter_groups.NAME, filter_matrices.NAME)
 
 
 def prepare(launch: Launch, encoded: Encoded) -> list[Bounds]:
@@ -55,7 +68,9 @@ def prepare(launch: Launch, encoded: Encoded) -> list[Bounds]:
             if payload is not None:
                 cell = encoded.cells[id(op)]
                 cell.write(payload)
-                cell.serve(_addresses()[service])
+                cell.serve(service_of(service))
+            elif op.kind == "observe.together":
+                encoded.cells[id(op)].refused = not _teachable(op, found)
     return found.tables
 
 
@@ -83,11 +98,17 @@ def rows_of(tables: list[Bounds], shape: Shape) -> tuple[Array, list[Array]]:
     return rows, kept
 
 
-def _payload(op: Op, found: Filters) -> tuple[AccessFilter | MeetingFilter | None, str]:
+def _payload(op: Op, found: Filters) -> tuple[AccessFilter | MeetingFilter | GroupFilter | None, str]:
     """What native code needs to know of an event, and its service; None where it cannot do it."""
     if op.kind in ADDRESSED:
         tables = found.of_access(op)
         return None if tables is None else _access(op, tables, _sort(op, tables, found)), filter_code.ACCESS
+    if op.kind == "observe.group":
+        groups, table = op.of(Groups), found.marked
+        if table is None:
+            return None, ""
+        pending = groups.pending
+        return GroupFilter(groups.commit, pending is not None, pending or 0, table), filter_groups.NAME
     if op.kind == "observe.ahead":
         tables = found.of_access(replace(op, kind="observe.access"))
         made = _access(op, tables or 0, 0)
@@ -95,7 +116,15 @@ def _payload(op: Op, found: Filters) -> tuple[AccessFilter | MeetingFilter | Non
         return None if made is None else made._replace(refuses=1 if plain else 2), filter_code.ACCESS
     place = _GUARDS.get(op.kind)
     rule = None if place is None else found.of_event(op)
-    return None if place is None or rule is None else _meeting(op, place, rule), filter_code.MEETING
+    if place is None or rule is None or rule & MATRICES:
+        return None, ""
+    return _meeting(op, place, rule), filter_code.MEETING
+
+
+def _teachable(op: Op, found: Filters) -> bool:
+    """Whether a product's reads can be looked at natively, which needs all lanes of the warp."""
+    rule = found.of_event(op)
+    return rule is not None and not rule & ~(MATRICES | WHOLE | UNIFORM)
 
 
 def _sort(op: Op, tables: int, found: Filters) -> int:
@@ -169,9 +198,20 @@ def _slot(ref: Ref | None) -> Slot:
     return NO_SLOT if ref is None else Slot(ref.slot)
 
 
+def service_of(name: str) -> int:
+    """Where a compiled service is."""
+    return _addresses(name in _ASYNCHRONOUS)[name]
+
+
 @cache
-def _addresses() -> dict[str, int]:
-    """Where the compiled services are."""
+def _addresses(asynchronous: bool) -> dict[str, int]:
     from ptxtools.native.code import library
 
+    if asynchronous:
+        return library.functions_of(_ASYNCHRONOUS, _asynchronous)
     return library.functions_of((filter_code.ACCESS, filter_code.MEETING), filter_code.module)
+
+
+def _asynchronous(attributes: str) -> str:
+    parts = [filter_groups.TEXT, *filter_matrices.functions()]
+    return module_of([expand(part) for part in parts], "", attributes)

@@ -11,6 +11,7 @@ from math import gcd
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from ptxtools.machine.issued import WARPS
 from ptxtools.machine.launch import constants, launch_special, local_bytes, no_counts
 from ptxtools.machine.residents import MARKS_HEAD, Schedule, take_back
 from ptxtools.native.code import library, structures
@@ -67,10 +68,16 @@ class Shape:
             self.owners = _up(self.clear + 64, 64)
             self.clear = self.owners + OWNERS.size + 4 * self.shared // launch.observers.owners
         #: Bytes from shared memory to the marks of what copies write, a head before them; 0: there are none.
-        self.marks = 0
+        self.marks = self.stores = self.reads = self.reads_bytes = 0
         if launch.observers is not None and launch.observers.marks:
             self.marks = _up(self.clear + 64, 64) + MARKS_HEAD
-            self.clear = self.marks + self.shared
+            self.clear = self.marks + _up(self.shared, 64)
+        #: Likewise to words of when its bytes were stored, and of which products of each warpgroup read them.
+        if launch.observers is not None and launch.observers.proxies:
+            self.stores = _up(self.clear + 64, 64)
+            self.reads = self.stores + _up(self.shared, 64)
+            self.reads_bytes = _up(self.shared // 4 + 4, 64)
+            self.clear = self.reads + -(-self.warps // WARPS) * self.reads_bytes
         self.warps_offset = _up(CTA.size + self.clear + 64, 64)
         self.warp_bytes = _up(WARP.size + self.frames, 64) | 64  # warps begin at different cache sets
         self.local_offset = _up(self.warps_offset + self.warps * self.warp_bytes, 64)
@@ -168,6 +175,8 @@ class Worker:
             "warps_offset": shape.warps_offset,
             "warp_bytes": shape.warp_bytes, "local_offset": shape.local_offset, "local_warp_bytes": shape.local_warp,
             "shared_bytes": shape.shared, "clear_bytes": shape.clear, "owners": shape.owners,
+            "marks": shape.marks and shape.marks - MARKS_HEAD, "stores": shape.stores, "reads": shape.reads,
+            "reads_bytes": shape.reads_bytes,
             "frame_limit": shape.frames,
             "local_bytes": shape.local,
             "sms": launch.sms, "first_block": 2 * launch.program.functions[0].first, "warp_slice": WARP_SLICE,

@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from ptxtools.machine.events import View
-from ptxtools.machine.products import Array, Numbers, Products, TensorProduct, Update, WarpgroupProduct
+from ptxtools.machine.products import Array, Numbers, Places, Products, TensorProduct, Update, WarpgroupProduct
 from ptxtools.program.program import Ref
 from ptxtools.semantics.accumulation import SCALED_GROUP, Rule
 
@@ -71,6 +71,9 @@ class TileProducts(Products):
 
     def take_over_product(self, view: View, product: Callable[[], WarpgroupProduct], rule: Rule) -> None:
         takeover.product(view, product, rule)
+
+    def take_over_reads(self, view: View, a: Ref | None, b: Ref, places: Places) -> None:
+        takeover.reads(view, a, b, places)
 
     def take_over_commit(self, view: View) -> None:
         takeover.commit(view)

@@ -11,10 +11,13 @@ from collections.abc import Callable
 import numpy as np
 
 from ptxtools.machine.events import View
-from ptxtools.machine.products import GROUP, Array, WarpgroupProduct
-from ptxtools.native.code.structures import Address, Long, WgmmaProduct, WgmmaWait
+from ptxtools.machine.filters import EPOCHS
+from ptxtools.machine.products import GROUP, Array, Places, WarpgroupProduct
+from ptxtools.native.code.structures import NO_SLOT, Address, Long, MatrixFilter, WgmmaProduct, WgmmaWait
+from ptxtools.native.loop import filter_matrices
 from ptxtools.native.loop.cells import Cell, Tables
 from ptxtools.native.loop.events import NativeView
+from ptxtools.native.loop.filters import service_of
 from ptxtools.program.program import Ref, Slot
 from ptxtools.semantics.accumulation import Rule
 
@@ -24,7 +27,9 @@ from . import interface as tiles
 #: Rows of a core matrix; bytes of a chunk.
 _EIGHT, _CHUNK = 8, 16
 #: Single bits in an element of b1.
-_WORD = 32
+_BITS = 32
+#: Bytes of shared memory for each word that says who has touched it.
+_WORD = 4
 
 
 def _cell(view: View) -> Cell | None:
@@ -64,7 +69,7 @@ def product(view: View, make: Callable[[], WarpgroupProduct], rule: Rule) -> Non
             cell.write(_payload(cell, tables, product, rule))
         for known, which, operand in zip(tables, "ab", (product.a, product.b), strict=True):
             if isinstance(operand, Ref):
-                _learn(known, which, view.read(operand, view.leader), product)
+                _learn(known, which, view.read(operand, view.leader), product.places)
         cell.serve(tiles.addresses()["wgmma_product"])
 
 
@@ -86,7 +91,7 @@ def _payload(cell: Cell, tables: tuple[Tables, Tables], product: WarpgroupProduc
         flag=product.scale.type == "pred",
         columns=product.n,
         groups=-(-product.n // GROUP),
-        k=product.k // (_WORD if product.atype == "b1" else 1),
+        k=product.k // (_BITS if product.atype == "b1" else 1),
         sign=product.negated << 31,
         fraction=rounding.fraction,
         least=rounding.least,
@@ -119,6 +124,38 @@ def _registers(a: Array) -> Array:
     return np.ascontiguousarray(offsets, np.int32)
 
 
-def _learn(tables: Tables, which: str, descriptor: int, product: WarpgroupProduct) -> None:
+def _learn(tables: Tables, which: str, descriptor: int, places: Places) -> None:
     if not tables.knows(descriptor):
-        tables.add(descriptor, *product.places(which, descriptor))
+        tables.add(descriptor, *places(which, descriptor))
+
+
+def reads(view: View, a: Ref | None, b: Ref, places: Places) -> None:
+    """From now on what products read with the current descriptors, moved as above, is looked at natively, where
+    observers keep words of four bytes, or none, of who has touched memory."""
+    cell, listeners = _cell(view), view.launch.observers
+    if cell is None or cell.refused or listeners is None or listeners.owners not in (_WORD, EPOCHS):
+        return
+    with cell.lock:
+        tables = cell.tables
+        if tables is None:
+            tables = cell.tables = Tables(), Tables()
+            cell.write(
+                MatrixFilter(
+                    tables_a=cell.keep(tables[0].rows),
+                    tables_b=cell.keep(tables[1].rows),
+                    a_slot=NO_SLOT if a is None else a.slot,
+                    b_slot=b.slot,
+                    chunks_a=_count(view, "a", a, places),
+                    chunks_b=_count(view, "b", b, places),
+                    owned=listeners.owners == _WORD,
+                )
+            )
+        for known, which, operand in zip(tables, "ab", (a, b), strict=True):
+            if operand is not None:
+                _learn(known, which, view.read(operand, view.leader), places)
+        cell.serve(service_of(filter_matrices.NAME))
+
+
+def _count(view: View, which: str, descriptor: Ref | None, places: Places) -> int:
+    """Chunks of a matrix."""
+    return 0 if descriptor is None else places(which, view.read(descriptor, view.leader))[0].size

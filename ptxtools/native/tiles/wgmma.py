@@ -28,7 +28,7 @@ _B, _B_EXPONENTS, _A, _A_EXPONENTS, _STORED, _STORED_EXPONENTS, _FOUR, _FOUR_EXP
 )
 SCRATCH_BYTES = sum(_PARTS)
 #: Bits of a descriptor that hold the address's multiple of 1024; where the hash of the others begins.
-_HIGH, _MULTIPLIER, _SHIFT = 0x3FC0, 0x9E3779B97F4A7C15, 64 - TABLES.bit_length() + 1
+HIGH, _MULTIPLIER, _SHIFT = 0x3FC0, 0x9E3779B97F4A7C15, 64 - TABLES.bit_length() + 1
 
 NAMES = ("wgmma_product", "wgmma_commit", "wgmma_wait")
 
@@ -46,9 +46,9 @@ _PLACE = f"""
 """
 
 #: The table for a descriptor, if it is known and the matrix lies inside of the CTA's shared memory; else null.
-_TABLE = f"""
+TABLE_OF = f"""
 define internal ptr @table_of(ptr %ctx, ptr %tables, i64 %code) #1 {{
-  %high = and i64 %code, {_HIGH}
+  %high = and i64 %code, {HIGH}
   %key = xor i64 %code, %high
   %mixed = mul i64 %key, {_MULTIPLIER - (1 << 64)}
   %start = lshr i64 %mixed, {_SHIFT}
@@ -149,7 +149,7 @@ agree:
 where:
   %cta = get warp.cta
   %shared = get cta.shared
-  %b.high = and i64 %b.code, {_HIGH}
+  %b.high = and i64 %b.code, {HIGH}
   %b.start = shl i64 %b.high, 4
   %b.base = getelementptr i8, ptr %shared, i64 %b.start
   %b.places = get tab.places of %b.entry
@@ -165,7 +165,7 @@ memory:
   %a.known = icmp ne ptr %a.entry, null
   br i1 %a.known, label %part, label %slow
 part:                                             ; the warp's 16 rows
-  %a.high = and i64 %a.code, {_HIGH}
+  %a.high = and i64 %a.code, {HIGH}
   %a.start = shl i64 %a.high, 4
   %a.shared = getelementptr i8, ptr %shared, i64 %a.start
   %a.all = get tab.places of %a.entry
@@ -305,7 +305,13 @@ each:
 next:
   %i.next = add i32 %i, 1
   %again = icmp ult i32 %i.next, {WARPS}
-  br i1 %again, label %each, label %done
+  br i1 %again, label %each, label %issued
+issued:
+  %before = get warp.wg_done
+  %behind = icmp ult i32 %before, %wanted
+  %now = select i1 %behind, i32 %wanted, i32 %before
+  set warp.wg_done, %now
+  br label %done
 others:                                           ; they may issue it while this warp gives way
   %tries.new = add i32 %tries, 1
   set warp.wg_tries, %tries.new
@@ -323,10 +329,10 @@ slow:
 
 def functions() -> list[str]:
     """IR of the services and of the functions that they call; used by `rows.module`."""
-    return [expand(part) for part in (_TABLE, _DISAGREE, _PRODUCT, _COMMIT, _WAIT)]
+    return [expand(part) for part in (TABLE_OF, _DISAGREE, _PRODUCT, _COMMIT, _WAIT)]
 
 
 def slot_of(descriptor: int) -> tuple[int, int]:
     """The key of a descriptor in a table of tables, and the first row to look at."""
-    key = descriptor & ~_HIGH
+    key = descriptor & ~HIGH
     return key, (key * _MULTIPLIER & (1 << 64) - 1) >> _SHIFT

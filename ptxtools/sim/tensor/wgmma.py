@@ -64,7 +64,7 @@ class Plan:
         return rule_of(Sum("wgmma", self.atype, self.dtype, self.k, self.sparse), numerics)
 
 
-def _plan(view: View) -> Plan:
+def plan_of(view: View) -> Plan:
     named = view.op.of(NamedOperands)
     found: Plan | None = named.known.get("plan")
     if found is None:
@@ -142,7 +142,7 @@ def _metadata(view: View, plan: Plan) -> tuple[Metadata, int]:
 def product(view: View) -> None:
     """One warp's part of an instruction (9.7.15.5.2, 9.7.15.6.3); in late runs until somebody waits for it."""
     group, warp = warpgroup_of(view)
-    plan, everybody = _plan(view), records(view)
+    plan, everybody = plan_of(view), records(view)
     issue = everybody[warp].issued
     key = number(view, "b_desc", view.leader) | shared.layout_bit("b" in plan.transposed)
     if any(record.key_of(issue) not in (None, key) for record in everybody):
@@ -170,11 +170,11 @@ def _written(view: View, plan: Plan) -> WarpgroupProduct:
     return WarpgroupProduct(
         plan.n, plan.k, plan.atype, plan.btype, plan.dtype, plan.saturate, plan.negated, slots(view, "d"), a, b, scale,
         ("a" in plan.transposed, "b" in plan.transposed), shared.layout_bit("b" in plan.transposed),
-        _metadata(view, plan) if plan.sparse else None, lambda which, code: _places(plan, which, code),
+        _metadata(view, plan) if plan.sparse else None, lambda which, code: places(plan, which, code),
     )  # fmt: skip
 
 
-def _places(plan: Plan, which: str, code: int) -> tuple[Array, int]:
+def places(plan: Plan, which: str, code: int) -> tuple[Array, int]:
     """Offsets of a matrix's chunks from the multiple of 1024 bytes below its address, and the end of the last."""
     mn, k, t = (WARPS * _ROWS, plan.stored, plan.atype) if which == "a" else (plan.n, plan.k, plan.btype)
     found = arranged.chunk_offsets(
@@ -192,7 +192,7 @@ def _finish(view: View, plan: Plan, group: Warpgroup, issue: int, claim: Claim |
 
 def reads(view: View) -> list[Span]:
     """The matrices in shared memory that an instruction reads."""
-    return _spans(view, _plan(view))
+    return _spans(view, plan_of(view))
 
 
 def _spans(view: View, plan: Plan) -> list[Span]:

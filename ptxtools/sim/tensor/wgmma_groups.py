@@ -95,6 +95,7 @@ def wait(view: View) -> None:
             record.watched = True
         view.wait(_key(view), f"wgmma group: warp {', '.join(missing)} has not issued its part")
         return
+    everybody[warp].done = wanted
     group.catch_up(warp, wanted)
     del done[: max(0, len(done) - allowed)]
     view.launch.products.take_over_wait(view, place(view, "n"))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 from ptxtools.machine.events import View
 from ptxtools.program.details import NamedOperands
 
-from .wgmma import reads
+from .operands import place
+from .wgmma import places, plan_of, reads
 
 if TYPE_CHECKING:
     from ptxtools.machine.claims import Span
@@ -38,6 +39,16 @@ class WarpgroupReads:
     def spans(self, at: View) -> list[Span]:
         """What it reads."""
         return reads(self._view(at))
+
+    def teach(self, at: View) -> None:
+        """Let the engine look at it from now on, where it can."""
+        view = self._view(at)
+        sources, refs = view.op.of(NamedOperands).sources, at.op.src
+        plan = plan_of(view)
+        a = place(view, "a_desc") if plan.in_memory else None
+        b = place(view, "b_desc")
+        if not plan.sparse and refs[0] is None and b is not None and (a is not None or "a_desc" not in sources):
+            at.launch.products.take_over_reads(at, a, b, lambda which, code: places(plan, which, code))
 
     def _view(self, at: View) -> View:
         known = self._ops[at.op.where]

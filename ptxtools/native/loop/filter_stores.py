@@ -1,0 +1,107 @@
+"""Part of the service before an access: writes to shared memory, where an observer wants to know of its bytes when they
+were stored (`machine.filters.Bounds.marks`, `structures.MARKED`).
+
+It begins at `stored`, with %distance of the lanes %group in their stretch and %flags.from, where shared memory begins;
+and ends at `stored.done` or `ask`. A warpgroup may still read chunks whose word is above what its warps have waited
+for.
+"""
+
+from __future__ import annotations
+
+from ptxtools.machine.issued import WARPS
+from ptxtools.native.code.structures import STORED_SHIFT
+
+from .filter_flags import GATHER
+from .filter_owners import SCATTER
+
+#: The least number of products that a warp of a warpgroup has waited for, of those that have more; else -1.
+DONE = f"""
+define internal i32 @products_done(ptr %ctx, ptr %warp, i32 %first) #1 {{
+  %bytes = get ctx.warp_bytes
+  %warps = get ctx.warps
+  %me = get warp.id
+  br label %each
+each:
+  %i = phi i32 [ 0, %0 ], [ %i.next, %look ]
+  %least = phi i32 [ -1, %0 ], [ %least.now, %look ]
+  %number = add i32 %first, %i
+  %there = icmp ult i32 %number, %warps
+  %within = icmp ult i32 %i, {WARPS}
+  %looks = and i1 %there, %within
+  br i1 %looks, label %look, label %known
+look:
+  %i.next = add i32 %i, 1
+  %apart = sub i32 %number, %me
+  %apart64 = sext i32 %apart to i64
+  %distance = mul i64 %apart64, %bytes
+  %other = getelementptr i8, ptr %warp, i64 %distance
+  %issued = get warp.wg_issued of %other
+  %done = get warp.wg_done of %other
+  %idle = icmp eq i32 %issued, %done
+  %less = icmp ult i32 %done, %least
+  %lower = select i1 %less, i32 %done, i32 %least
+  %least.now = select i1 %idle, i32 %least, i32 %lower
+  br label %each
+known:
+  ret i32 %least
+}}
+"""
+
+STORES = f"""
+stored:
+  %st.bytes = get ctx.reads_bytes
+  %st.reads = get ctx.reads
+  %st.warps = get ctx.warps
+  %st.from = add i64 %flags.from, %st.reads
+  %st.chunks = lshr <32 x i64> %distance, splat (i64 4)
+  %st.words = shl <32 x i64> %st.chunks, splat (i64 2)
+  %st.lanes = lanes %group
+  br label %st.each
+st.each:                                          ; each warpgroup
+  %st.first = phi i32 [ 0, %stored ], [ %st.first.next, %st.next ]
+  %st.plane = phi i64 [ %st.from, %stored ], [ %st.plane.next, %st.next ]
+  %st.done = call i32 @products_done(ptr %ctx, ptr %warp, i32 %st.first)
+  %st.idle = icmp eq i32 %st.done, -1
+  br i1 %st.idle, label %st.next, label %st.read
+st.read:
+  %st.plane.all = splat64 %st.plane
+  %st.places = add <32 x i64> %st.words, %st.plane.all
+  %st.ptrs = inttoptr <32 x i64> %st.places to <32 x ptr>
+  %st.found = call <32 x i32> @{GATHER}(<32 x ptr> align 4 %st.ptrs, <32 x i1> %st.lanes, <32 x i32> zeroinitializer)
+  %st.done.all = splat32 %st.done
+  %st.reading = icmp ugt <32 x i32> %st.found, %st.done.all
+  %st.reading.bits = bits %st.reading
+  %st.reading.own = and i32 %st.reading.bits, %group
+  %st.free = icmp eq i32 %st.reading.own, 0
+  br i1 %st.free, label %st.next, label %ask
+st.next:
+  %st.first.next = add i32 %st.first, {WARPS}
+  %st.plane.next = add i64 %st.plane, %st.bytes
+  %st.more = icmp ult i32 %st.first.next, %st.warps
+  br i1 %st.more, label %st.each, label %st.when
+st.when:                                          ; clock + 1, above the warp
+  %st.head.at = get ctx.marks
+  %st.head.from = add i64 %flags.from, %st.head.at
+  %st.head = inttoptr i64 %st.head.from to ptr
+  %st.clock = get marked.clock of %st.head
+  %st.clock.next = add i32 %st.clock, 1
+  %st.high = shl i32 %st.clock.next, {STORED_SHIFT}
+  %st.warp = get warp.id
+  %st.word = or i32 %st.high, %st.warp
+  %st.word.all = splat32 %st.word
+  %st.stores = get ctx.stores
+  %st.stores.from = add i64 %flags.from, %st.stores
+  br label %st.one
+st.one:
+  %st.at = phi i64 [ 0, %st.when ], [ %st.at.next, %st.one ]
+  %st.at.all = splat64 %st.at
+  %st.place = add <32 x i64> %distance, %st.at.all
+  %st.low = and <32 x i64> %st.place, splat (i64 -4)
+  %st.stores.all = splat64 %st.stores.from
+  %st.targets = add <32 x i64> %st.low, %st.stores.all
+  %st.target.ptrs = inttoptr <32 x i64> %st.targets to <32 x ptr>
+  call void @{SCATTER}(<32 x i32> %st.word.all, <32 x ptr> align 4 %st.target.ptrs, <32 x i1> %st.lanes)
+  %st.at.next = add i64 %st.at, 4
+  %st.left = icmp ult i64 %st.at.next, %size
+  br i1 %st.left, label %st.one, label %stored.done
+"""
