@@ -3,7 +3,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench docs site forms sweep clean
+.PHONY: help setup demo test check bench docs site forms tables sweep clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -53,6 +53,9 @@ site: $(VENV)/.installed  ## Build the documentation as a site, in build/site
 
 forms: $(VENV)/.installed  ## Print which forms of isa have no meaning yet, and the lines to write for them
 	$(BIN)/python tools/forms.py
+
+tables: $(VENV)/.installed  ## Write the parsing tables of a changed grammar into the package
+	$(BIN)/python -c "from ptxtools.syntax.tables import ship; ship()"
 
 sweep: $(VENV)/.test  ## Long checks: all rows of all tests, every form on both engines, every case with seeds, threads and late completion
 	$(BIN)/python -m pytest --whole -n auto

@@ -11,23 +11,35 @@ import contextlib
 import os
 import sys
 import zlib
+from itertools import count
 
 # No pathlib, tempfile and hashlib up here: their imports cost more than the cache saves on a small file.
+try:
+    from _blake2 import blake2b  # hashlib loads OpenSSL
+except ImportError:
+    from hashlib import blake2b
+
+__all__ = ["blake2b", "code_state", "directory", "prune", "read_sealed", "scan", "write_sealed"]
 
 #: The packages that decide the content of a cache: its maker, and everything the maker may import
 #: (tests/test_architecture.py compares this with the table of layers).
 MAKERS = {
-    "syntax": ("cache", "diagnostics", "ir", "isa", "syntax"),
-    "nvvm": ("cache", "check", "diagnostics", "ir", "isa", "linter", "nvvm", "syntax"),
-    "native": ("cache", "diagnostics", "ir", "isa", "machine", "native", "program", "semantics"),
-    "sim": ("cache", "check", "container", "diagnostics", "inputs", "ir", "isa", "machine", "program", "semantics",
-            "sim", "syntax"),
+    "syntax": ("cache", "diagnostics", "ir", "isa", "records", "syntax"),
+    "linter": ("cache", "check", "container", "diagnostics", "inputs", "ir", "isa", "linter", "records",
+               "syntax"),
+    "nvvm": ("cache", "check", "diagnostics", "ir", "isa", "linter", "nvvm", "records", "syntax"),
+    "native": ("cache", "diagnostics", "ir", "isa", "machine", "native", "program", "records",
+               "semantics"),
+    "sim": ("cache", "check", "container", "diagnostics", "inputs", "ir", "isa", "machine", "program", "records",
+            "semantics", "sim", "syntax"),
 }  # fmt: skip
 
 #: Bytes of the checksum at the start of a file.
 SEAL_BYTES = 4
 _PACKAGE = os.path.join(os.path.dirname(__file__), "")
 _states: dict[str, str] = {}
+#: Of the files that this process writes.
+_numbers = count()
 
 
 def directory() -> str:
@@ -87,12 +99,10 @@ def read_sealed(path: str, key: str, most: int) -> bytes | None:
 
 def write_sealed(path: str, key: str, content: bytes) -> bool:
     """Write a file under a checksum of key and content. Readers see the old file or the new one, never a part."""
-    import tempfile
-
-    folder = os.path.dirname(path)
+    folder, temporary = os.path.dirname(path), f"{path}.{os.getpid()}-{next(_numbers)}~"
     try:
         os.makedirs(folder, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".")
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
     except OSError:
         return False
     try:

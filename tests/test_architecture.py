@@ -15,7 +15,8 @@ PACKAGE = TESTS.parent / "ptxtools"
 STANDS_ON = {
     "cache": (),
     "files": (),
-    "diagnostics": ("cache",),
+    "records": (),
+    "diagnostics": ("cache", "records"),
     "isa": ("diagnostics",),
     "ir": ("isa",),
     "syntax": ("ir",),
@@ -121,11 +122,14 @@ def test_files_stay_short():
 
 
 def test_caches_depend_on_all_that_makes_their_content():
-    """What a maker may import decides what it makes; a stored kernel is made by the front end, too."""
+    """What a maker may import decides what it makes; a stored kernel is made by the front end, too, and findings are
+    those of a text that was read."""
     for maker, packages in cache.MAKERS.items():
         wanted = allowed(maker)
         if maker == "sim":
             wanted |= allowed("check") | allowed("inputs")
+        if maker == "linter":
+            wanted |= allowed("syntax") | allowed("inputs")
         assert set(packages) == wanted, maker
 
 

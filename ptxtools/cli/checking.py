@@ -101,6 +101,21 @@ def shown(name: str, settings: Settings) -> str:
 
 def lint_data(data: bytes, name: str, settings: Settings, processes: int | None = 1) -> list[Diagnostic]:
     """The findings in the bytes of one file. processes: as for `_report`."""
+    from ptxtools.inputs import detect
+
+    if detect(data) == "text":
+        from ptxtools.linter.remembered import Remembered
+
+        remembered = Remembered(data, name, (settings.targets, settings.version, settings.select, settings.ignore))
+        found = remembered.recall()
+        if found is None:
+            found = _findings(data, name, settings, processes)
+            remembered.store(found)
+        return found
+    return _findings(data, name, settings, processes)
+
+
+def _findings(data: bytes, name: str, settings: Settings, processes: int | None) -> list[Diagnostic]:
     from ptxtools.api import is_nvvm, parsed
     from ptxtools.inputs import detect
     from ptxtools.linter import findings_of

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
+
+from ptxtools.records import dataclass, field
 
 from .kinds import Cause, TrapKind
 from .shorten import line_around, shortened

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from ptxtools.records import dataclass, field
 
 from .nodes import BranchTargets, Function, Instruction, Label, Module, Name, Operand, Scope
 from .symbols import Names, module_names, walk

@@ -6,12 +6,12 @@ Types are PTX's names without the dot ("u32", "f16x2", "pred"); spaces likewise 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
 from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from ptxtools.diagnostics import NO_SPAN, Place, Source, Span, span_at
+from ptxtools.records import dataclass, field, fields
 
 from .layout import Extent, Layout
 

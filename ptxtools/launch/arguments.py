@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+
+from ptxtools.records import dataclass, field
 
 from .elements import ElementType, element_of, element_type, encode, storage
 from .errors import SpecError

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from ptxtools.records import dataclass
 
 from .distance import close, distance
 from .elements import ElementType, decode, element_of, is_narrow, storage

@@ -6,9 +6,10 @@ per byte for those below 8 bits; an array of the `ml_dtypes` type has the same b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
+
+from ptxtools.records import dataclass
 
 from .errors import SpecError, nearest
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import LaunchError, TrapKind
 from ptxtools.isa.targets import FIRST_VERSION
 from ptxtools.machine.options import DeviceOptions, LaunchOptions, Option, RunOptions, parse_checks
+from ptxtools.records import dataclass, field
 
 from .arguments import Argument, Content
 from .compare import Tolerance

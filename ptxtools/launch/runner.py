@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import LaunchError, Trap, TrapKind, shown
 from ptxtools.files.reading import read_all
 from ptxtools.machine.options import DeviceOptions, LaunchOptions, RunOptions, values_of
+from ptxtools.records import dataclass, field, replace
 from ptxtools.sim.arena import OutOfMemory
 from ptxtools.sim.device import Device, Request, RunResult
 from ptxtools.sim.kernel import Kernel

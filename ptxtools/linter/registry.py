@@ -6,17 +6,22 @@ that, so they are written out. The linter itself names no rule.
 
 from __future__ import annotations
 
+import marshal
 import os
+import sys
 from collections.abc import Callable, Iterable
-from functools import cache, cached_property
+from contextlib import suppress
+from functools import cached_property, lru_cache
 from importlib import import_module
 from typing import Any, TypeAlias, TypeVar
 
+from ptxtools import cache
 from ptxtools.ir.nodes import Address, Element, Function
 
 from .accesses import ACCESSING, Access, accesses_of, in_register
 from .context import LintContext
 from .facts import FunctionFacts, Line
+from .state import code_state
 
 #: The package that holds the rules.
 RULES = f"{__package__}.rules"
@@ -104,10 +109,7 @@ class Checks:
     """What the rules look at; asking for the checks of one thing loads the rules that look at it."""
 
     def __init__(self) -> None:
-        self._rules: dict[str, list[str]] = {}
-        for name, path in files().items():
-            for key in looks_of(path):
-                self._rules.setdefault(key, []).append(name)
+        self._rules = _rules_by_look()
 
     def _of(self, key: str) -> list[Any]:
         for name in self._rules.get(key, ()):
@@ -151,10 +153,28 @@ class Checks:
                     check(context, line, access)
 
 
-@cache
+@lru_cache(maxsize=1)
 def checks() -> Checks:
     """The checks of all rules."""
     return Checks()
+
+
+def _rules_by_look() -> dict[str, list[str]]:
+    """The rules by what they look at, in the order of their codes. Kept on disk: reading their texts takes longer than
+    a small module."""
+    key = code_state()
+    path = os.path.join(cache.directory(), f"rules-{sys.implementation.cache_tag}.bin")
+    stored = cache.read_sealed(path, key, 1 << 20)
+    with suppress(ValueError, EOFError, TypeError):
+        if stored is not None:
+            known: dict[str, list[str]] = marshal.loads(stored)
+            return known
+    found: dict[str, list[str]] = {}
+    for name, file in files().items():
+        for look in looks_of(file):
+            found.setdefault(look, []).append(name)
+    cache.write_sealed(path, key, marshal.dumps(found))
+    return found
 
 
 def looks_of(path: str) -> list[str]:

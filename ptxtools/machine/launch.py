@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ptxtools.program.program import (
@@ -17,6 +16,7 @@ from ptxtools.program.program import (
     Program,
     Slot,
 )
+from ptxtools.records import dataclass, field
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,13 +7,14 @@ library, and which values are valid.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from dataclasses import KW_ONLY
 from functools import cache, wraps
 from inspect import Parameter, signature
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
 from ptxtools.diagnostics import LaunchError
 from ptxtools.diagnostics.kinds import CHECKERS
+from ptxtools.records import dataclass, field, fields, replace
 
 #: Values are whole numbers, seconds, words, truth values, functions, the name of a target, names of checkers, numbers
 #: (x, y, z), or objects.

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, field
-from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ptxtools.program.program import RANK_SHIFT
+from ptxtools.records import dataclass, field
 
 from .launch import Dim3, Launch
+
+if TYPE_CHECKING:
+    from random import Random
 
 #: Bytes before the marks of a CTA's shared memory (`MARKED` of the native engine has their fields); how many groups of
 #: a warp can be in flight.
@@ -153,7 +155,11 @@ class Schedule:
         claim: Callable[[], int | None],
     ) -> None:  # fmt: skip
         self.launch = launch
-        self.random: Random | None = None if launch.seed is None else Random(launch.seed)
+        self.random: Random | None = None
+        if launch.seed is not None:
+            from random import Random  # an import that few launches need
+
+            self.random = Random(launch.seed)
         self._clock, self._skip, self._release, self._claim = clock, skip, release, claim
         self._waits: dict[Hashable, list[Wait]] = {}
         self._due: list[_Due] = []

@@ -21,8 +21,9 @@ caller's plus the caller's `local_bytes`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NewType, TypeVar
+
+from ptxtools.records import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -207,7 +207,7 @@ def atomic(m: Machine, op: Op, threads: Threads) -> None:
     sources = zip(op.src[1:], op.src_types[1:], strict=True)
     operands = [m.source(ref, t, threads) for ref, t in sources if ref is not None]
     vector = lanes if op.opcode.has("v2") or op.opcode.has("v4") or op.opcode.has("v8") else 1
-    rule = semantics.atomic(op.opcode)
+    rule = semantics.atomic_rule(op.opcode)
     assert rule is not None
     olds = [_empty(size, len(threads)) for _ in range(vector)]
     for part in parts(m, op, threads, size * vector, write=True):

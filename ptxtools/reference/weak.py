@@ -201,7 +201,7 @@ class WeakMemory:
         operands = [m.source(ref, t, threads) for ref, t in sources if ref is not None]
         vector = max(1, len(op.dst) if op.kind == "atom" else len(operands))
         vector = vector if any(op.opcode.has(width) for width in ("v2", "v4", "v8")) else 1
-        rule = semantics.atomic(op.opcode)
+        rule = semantics.atomic_rule(op.opcode)
         assert rule is not None
         olds = [np.zeros(len(threads), _WORDS[size]) for _ in range(vector)]
         for part in parts(m, op, threads, size * vector, write=True):

@@ -13,16 +13,17 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ptxtools.semantics.algebra import Algebra, Value
-from ptxtools.semantics.atomic import atomic
-from ptxtools.semantics.forms import covers
-from ptxtools.semantics.registry import TABLE, Semantics
-
 if TYPE_CHECKING:
     from ptxtools.isa import Opcode
+    from ptxtools.semantics.algebra import Algebra, Value
+    from ptxtools.semantics.atomic import Atomic
+    from ptxtools.semantics.forms import covers
+    from ptxtools.semantics.registry import Semantics
 
-__all__ = ["Algebra", "Semantics", "Value", "atomic", "chapter_of", "covers", "find"]
+__all__ = ["Algebra", "Semantics", "Value", "atomic_rule", "chapter_of", "covers", "find"]
 
+#: Names of other modules, which load when they are asked for.
+_HOME = {"Algebra": "algebra", "Semantics": "registry", "Value": "algebra", "covers": "forms"}
 _CHAPTERS = {
     "comparison": ("set", "setp", "selp", "slct"),
     "logic": ("and", "or", "xor", "not", "cnot", "lop3", "shf", "shl", "shr"),
@@ -67,8 +68,17 @@ def find(op: Opcode) -> Semantics | None:
     try:
         return _found[op.text]
     except KeyError:
+        from .forms import covers
+
         meaning = _found[op.text] = _look_up(op) if covers(op) else None
         return meaning
+
+
+def atomic_rule(op: Opcode) -> Atomic | None:
+    """The new value of an atomic operation's memory; None if the opcode has no such operation."""
+    from .atomic import atomic
+
+    return atomic(op)
 
 
 def _look_up(op: Opcode) -> Semantics | None:
@@ -76,4 +86,14 @@ def _look_up(op: Opcode) -> Semantics | None:
     if op.family != op.name and chapter not in ("extended", "conversion"):
         return None
     _load(chapter)
+    from .registry import TABLE
+
     return TABLE.get((chapter, "cvt.pack" if op.name == "cvt.pack" else op.family))
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value

@@ -6,9 +6,9 @@ import ctypes
 import mmap
 import sys
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 
 from ptxtools.diagnostics import LaunchError
+from ptxtools.records import dataclass
 
 from .poison import ZONE, differs, poison
 

@@ -6,7 +6,6 @@ import os
 import time
 import weakref
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import prod
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from ptxtools.isa.targets import chip_of
 from ptxtools.machine.options import DeviceOptions, LaunchOptions, RunOptions, options_of, parse_checks, takes
 from ptxtools.machine.providers import engines
 from ptxtools.program.variant import Variant
+from ptxtools.records import dataclass, field, replace
 
 from . import services
 from .arena import DEFAULT_BYTES, Allocation, Arena

@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right, insort
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ptxtools.diagnostics import shown
+from ptxtools.records import dataclass, field, replace
 
 from .poison import differs, poison
 

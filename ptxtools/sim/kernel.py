@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from ptxtools.diagnostics import shown
+from ptxtools.records import dataclass, field
 
 Dim3 = tuple[int, int, int]
 

@@ -23,9 +23,8 @@ counted. `cuda::arch_traits` of libcu++ agrees from sm_60 on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ptxtools.isa import targets
+from ptxtools.records import dataclass
 
 KIB = 1024
 WARP = 32

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from ptxtools.program.variant import PLAIN, Variant
+from ptxtools.records import dataclass, field
 
 from .kernel import Kernel
 

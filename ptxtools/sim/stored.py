@@ -7,7 +7,6 @@ made it. A file that is damaged or cannot be written counts as absent. Only modu
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import marshal
 import os
 import sys
@@ -92,7 +91,7 @@ class StoredModule:
 
 
 def _path(data: bytes) -> str:
-    digest = hashlib.blake2b(data, digest_size=16)
+    digest = cache.blake2b(data, digest_size=16)
     digest.update(cache.code_state("sim").encode())
     return os.path.join(cache.directory(), "modules", f"{sys.implementation.cache_tag}-{digest.hexdigest()}.bin")
 

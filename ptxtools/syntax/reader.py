@@ -37,7 +37,6 @@ from ptxtools.ir.nodes import SOURCES
 from .declarations import names_nothing, single_variables
 from .faults import Fault
 from .limits import MOST_FAULTS, MOST_SCOPES
-from .sources import read_sources
 
 _TRIVIA = re.compile(r"(?:\s|//[^\n]*|/\*(?s:.*?)\*/)*+", re.ASCII)
 _DWARF = re.compile(r"@@[Dd][Ww][Aa][Rr][Ff]\b([^\n]*)", re.ASCII)
@@ -243,6 +242,8 @@ class Reader:
         elif self._section is not None and first == "." and not _DATA.match(self.text, at):
             self._end_section(at)
         if first == "." and self.text.startswith(SOURCES, at):
+            from .sources import read_sources
+
             node, after = read_sources(self.text, at)
         else:
             node, after = self.units.parse(self.text, at)

@@ -1,22 +1,32 @@
-"""PLY's parsing tables: built once per grammar, then kept in the user's cache directory.
+"""PLY's parsing tables: those of the package; of a changed grammar, built once and kept in the user's cache directory.
 
 PLY's own table files would be written to the package and used without comparing the grammar; here the key is
-the grammar itself. Actions are bound by name, so the tables contain only plain data.
+the grammar itself. Actions are bound by name, so the tables contain only plain data. `make tables` writes the file of
+the package.
 """
 
 from __future__ import annotations
 
-import hashlib
+import json
+import os
 import re
+from contextlib import suppress
 from typing import Any
 
 from ply import yacc
+
+from ptxtools import cache
 
 from . import kept, lexer
 from .grammar import PRECEDENCE, Actions
 
 #: One production: left side, right side, name of its action.
 Production = tuple[str, list[str], str]
+#: What PLY makes of a grammar: actions and gotos by state, and the rules.
+Tables = tuple[dict[int, dict[str, int]], dict[int, dict[str, int]], list[tuple[Any, ...]]]
+
+#: The tables of the package.
+SHIPPED = os.path.join(os.path.dirname(__file__), "grammar.json")
 
 _SYMBOL = re.compile(r"'[^']+'|[\w%]+|[:|]")
 
@@ -53,10 +63,11 @@ def _read(text: str, action: str) -> list[Production]:
 def grammar_key() -> str:
     """Changes whenever the tables would."""
     parts = (productions(), PRECEDENCE, lexer.tokens, lexer.literals, yacc.__version__)
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
+    return cache.blake2b(repr(parts).encode(), digest_size=32).hexdigest()
 
 
-def _generate() -> tuple[Any, Any, list[tuple[Any, ...]]]:
+def generate() -> Tables:
+    """The tables of the grammar."""
     grammar = yacc.Grammar([*lexer.tokens])
     for level, (associativity, *terms) in enumerate(PRECEDENCE, 1):
         for term in terms:
@@ -72,12 +83,32 @@ def _generate() -> tuple[Any, Any, list[tuple[Any, ...]]]:
     return made.lr_action, made.lr_goto, rules
 
 
+def shipped(key: str) -> Tables | None:
+    """The tables of the package, if they are those of this grammar and this PLY."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        with open(SHIPPED, encoding="ascii") as file:
+            found = json.load(file)
+        if found["key"] == key:
+            actions, gotos = ({int(state): row for state, row in found[name].items()} for name in ("actions", "gotos"))
+            return actions, gotos, [tuple(rule) for rule in found["rules"]]
+    return None
+
+
+def ship() -> None:
+    """Write the tables of the package."""
+    actions, gotos, rules = generate()
+    made = {"key": grammar_key(), "actions": actions, "gotos": gotos, "rules": rules}
+    with open(SHIPPED, "w", encoding="ascii") as file:
+        json.dump(made, file, separators=(",", ":"))
+        file.write("\n")
+
+
 def parser(actions: Actions) -> Any:
     """A PLY parser that runs these actions."""
     key = grammar_key()
-    made = kept.load("grammar", key)
+    made = shipped(key) or kept.load("grammar", key)
     if made is None:
-        made = _generate()
+        made = generate()
         kept.store("grammar", key, made)
     table = yacc.LRTable()
     table.lr_action, table.lr_goto, rules = made

@@ -61,7 +61,7 @@ def test_pack_and_unpack(element: str, count: int) -> None:
 
 def scalar(op: isa.Opcode, old: int, *values: int) -> int:
     """An atomic operation's arithmetic as scalar native code."""
-    rule = semantics.atomic(op)
+    rule = semantics.atomic_rule(op)
     assert rule is not None and op.type is not None
     emitter = Emitter()
     bits = 8 * dtype_of(op.type)().itemsize
@@ -107,7 +107,7 @@ ATOMICS = [
 @rows(("text", "values", "want"), ATOMICS)
 def test_atomics(text: str, values: tuple[int, ...], want: int) -> None:
     op = isa.resolve(text)
-    rule = semantics.atomic(op)
+    rule = semantics.atomic_rule(op)
     assert rule is not None and op.type is not None
     with quiet():
         got = rule(A, op.type, *[array(op.type, v) for v in values])
@@ -117,7 +117,7 @@ def test_atomics(text: str, values: tuple[int, ...], want: int) -> None:
 
 def test_cas_of_128_bits_compares_both_halves() -> None:
     op = isa.resolve("atom.global.cas.b128")
-    rule = semantics.atomic(op)
+    rule = semantics.atomic_rule(op)
     assert rule is not None
     old = (array("b64", 1, 1), array("b64", 2, 3))
     expected = (array("b64", 1, 1), array("b64", 2, 2))

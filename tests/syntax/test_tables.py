@@ -40,11 +40,33 @@ def test_tables_are_kept_outside_of_the_package(tmp_path):
     before = {path for path in (ROOT / "ptxtools" / "syntax").iterdir() if path.suffix != ".pyc"}
     run(PTXTOOLS_CACHE=str(tmp_path))
     names = sorted(path.name for path in tmp_path.iterdir())
-    assert [name.split("-")[0] for name in names] == ["grammar", "shapes"]
+    assert [name.split("-")[0] for name in names] == ["shapes"]
     stamps = [path.stat().st_mtime_ns for path in sorted(tmp_path.iterdir())]
     run(PTXTOOLS_CACHE=str(tmp_path))
     assert [path.stat().st_mtime_ns for path in sorted(tmp_path.iterdir())] == stamps
     assert {path for path in (ROOT / "ptxtools" / "syntax").iterdir() if path.suffix != ".pyc"} == before
+
+
+def test_the_tables_of_the_package_are_those_of_its_grammar():
+    """After a change of the grammar: make tables."""
+    assert tables.shipped(tables.grammar_key()) == tables.generate()
+
+
+def test_a_changed_grammar_has_tables_of_its_own(tmp_path, monkeypatch):
+    made = tables.shipped(tables.grammar_key())
+    monkeypatch.setenv("PTXTOOLS_CACHE", str(tmp_path))
+    monkeypatch.setattr(tables, "PRECEDENCE", (*tables.PRECEDENCE, ("left", "UNUSED")))
+    monkeypatch.setattr(tables, "generate", lambda: made)
+    assert tables.shipped(tables.grammar_key()) is None
+    assert tables.parser(tables.Actions()) is not None
+    (kept,) = tmp_path.iterdir()
+    assert kept.name.startswith("grammar-")
+    monkeypatch.setattr(tables, "generate", None)
+    assert tables.parser(tables.Actions()) is not None
+    for damaged in ("{", '{"key": "x"}', "[]"):
+        (tmp_path / "damaged.json").write_text(damaged)
+        monkeypatch.setattr(tables, "SHIPPED", str(tmp_path / "damaged.json"))
+        assert tables.shipped("x") is None
 
 
 def test_a_cache_that_cannot_be_written_is_no_problem(tmp_path):

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import NewType, TypeAlias
 
 from ptxtools.native.loop.cells import Cell
 from ptxtools.program.details import Action, Counted, HostMemory, MatrixProduct, Measured, SpecialRegister, ThreadCopy
 from ptxtools.program.operations import LANE_ACCESS, weight
 from ptxtools.program.program import CALL_BYTES, Block, ByteOffset, FunctionCode, Op, Program, Ref, Slot, Terminator
+from ptxtools.records import dataclass, replace
 
 from . import library, runs, structures, tiers
 from .keys import OPERANDS_PER_RECORD, RECORD_BYTES, key_of, name_of, operands_of, record_count

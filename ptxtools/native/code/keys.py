@@ -5,10 +5,10 @@ Loading a program needs this module only, not the generator.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from typing import NewType
 
+from ptxtools import cache
 from ptxtools.program.operations import LANE_ACCESS, OPERATIONS
 from ptxtools.program.program import ByteOffset, Op, Ref
 from ptxtools.semantics.algebra import STORAGE_BITS
@@ -86,5 +86,5 @@ def key_of(op: Op) -> tuple[object, ...]:
 def name_of(key: tuple[object, ...]) -> str:
     """Symbol of the handler: readable, and unique by a digest."""
     words = re.sub(r"\W+", "_", f"{key[0]}_{key[1]}_{key[6]}").strip("_")
-    digest = hashlib.blake2b(repr(key).encode(), digest_size=8).hexdigest()
+    digest = cache.blake2b(repr(key).encode(), digest_size=8).hexdigest()
     return f"h_{words[:48]}_{digest}"

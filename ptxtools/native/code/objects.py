@@ -11,7 +11,6 @@ names in it; an empty line. The objects follow.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -35,7 +34,7 @@ Piece = tuple[list[str], bytes]
 
 def fingerprint(parts: Iterable[str]) -> str:
     """A short digest of some texts."""
-    digest = hashlib.blake2b(digest_size=10)
+    digest = cache.blake2b(digest_size=10)
     for part in parts:
         digest.update(part.encode() + b"\0")
     return digest.hexdigest()

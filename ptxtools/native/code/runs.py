@@ -15,12 +15,12 @@ ends the last round.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ptxtools.program.details import Detail, Measured, Run
 from ptxtools.program.operations import COUNTS, ENDINGS, LANE_ACCESS, LANEWISE
 from ptxtools.program.program import Block, Op, Program, Ref
+from ptxtools.records import dataclass, field
 
 from .keys import RECORD_BYTES, record_count
 from .live_words import Key, live_before, live_ends, words_of

@@ -15,11 +15,11 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NewType, get_type_hints
 
 from ptxtools.machine import residents
 from ptxtools.program.program import ByteOffset, Slot
+from ptxtools.records import dataclass, field
 
 #: A host address; a number of 64 bits.
 Address = NewType("Address", int)

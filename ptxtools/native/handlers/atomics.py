@@ -162,7 +162,7 @@ def _compare_and_swap(h: Handler, name: str, t: str, pointer: str, operand: str)
 def _arithmetic(h: Handler, name: str, t: str, old: str, operand: str) -> str:
     """The semantics of the atomic operation, for one lane."""
     opcode = h.op.opcode
-    rule = semantics.atomic(opcode) if opcode is not None else None
+    rule = semantics.atomic_rule(opcode) if opcode is not None else None
     if rule is None:
         raise LookupError(f"no semantics for the atomic operation {name!r}")
     return str(rule(LLVMAlgebra(h.code, lanes=0), t, old, operand))

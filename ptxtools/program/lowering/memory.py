@@ -124,7 +124,7 @@ def store(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
 @lowers("atom", "red")
 def atomic(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     """`red` has no destination; a cache policy changes no value."""
-    if semantics.atomic(op) is None:
+    if semantics.atomic_rule(op) is None:
         raise Unsupported("this atomic operation is not supported yet")
     dst: list[Ref | None] = []
     dst_types: list[str] = []

@@ -1,0 +1,97 @@
+"""`ptxtools.records.dataclass` beside `dataclasses.dataclass`."""
+
+import dataclasses
+from dataclasses import FrozenInstanceError
+
+import pytest
+
+from ptxtools import records
+from tests.rows import rows
+
+MAKERS = (dataclasses.dataclass, records.dataclass)
+
+
+def made(dataclass, **options):
+    """A class with fields of each kind, and one that inherits from it."""
+
+    @dataclass(**options)
+    class Point:
+        """A point."""
+
+        x: int
+        y: object = 2
+        note: str = dataclasses.field(default="", compare=False)
+        hidden: int = dataclasses.field(default=0, repr=False)
+
+    @dataclass(**options)
+    class Inner(Point):
+        """A point with more."""
+
+        z: int = 3
+
+    return Point, Inner
+
+
+@rows("options", [{}, {"slots": True}, {"frozen": True}, {"eq": False}, {"order": True}, {"repr": False},
+                  {"slots": True, "frozen": True}, {"unsafe_hash": True}])  # fmt: skip
+def test_it_behaves_as_the_standard_one(options):
+    seen = []
+    for maker in MAKERS:
+        plain, derived = made(maker, **options)
+        a, b, c, d = plain(1), plain(1, note="n"), plain(1, hidden=1), derived(1)
+        found = [repr(a) if options.get("repr", True) else "", repr(d) if options.get("repr", True) else ""]
+        found += [a == b, a == c, a == d, a != b, a == 1, a.__eq__(1), dataclasses.astuple(d)]
+        found += [plain.__hash__ is None, derived.__hash__ is object.__hash__]
+        if plain.__hash__ is not None and options.get("eq", True):
+            found += [hash(a) == hash(b), len({a, b, c})]
+        if options.get("frozen"):
+            with pytest.raises(FrozenInstanceError):
+                a.x = 2
+        if options.get("order"):
+            found += [a < c, c >= a]
+        seen.append(found)
+    assert seen[0] == seen[1]
+
+
+def test_a_class_that_holds_itself():
+    for maker in MAKERS:
+        plain, _ = made(maker)
+        point = plain(1)
+        point.y = point
+        assert repr(point) == "made.<locals>.Point(x=1, y=..., note='')"
+
+
+def test_methods_of_the_class_stay():
+    for maker in MAKERS:
+
+        @maker
+        class Mine:
+            """With methods of its own."""
+
+            x: int
+
+            def __repr__(self):
+                return "mine"
+
+            def __eq__(self, other):
+                return True
+
+        assert repr(Mine(1)) == "mine"
+        assert Mine(1) == Mine(2)
+        assert Mine.__hash__ is None
+
+
+def test_no_fields_and_one_field():
+    for maker in MAKERS:
+
+        @maker
+        class Nothing:
+            """No field."""
+
+        @maker
+        class One:
+            """One field, which may be a tuple."""
+
+            x: object
+
+        assert (Nothing() == Nothing(), One((1,)) == One((1,)), One(1) == One((1,))) == (True, True, False)
