@@ -2,7 +2,8 @@
 
     python -m bench.checked [CHECKERS [KERNEL ...]]
 
-KERNEL: one of the eight, or `cp.async`, `wgmma` or `tcgen05`: a product of 512 x 512 x 512 that Triton made.
+KERNEL: one of the eight, or a product of 512 x 512 x 512 that Triton made: `cp.async`, `wgmma` or `tcgen05` by what
+copies or multiplies, `tma-wgmma` or `tma-tcgen05` with copies through tensor maps.
 CHECKERS is what --check takes ("memcheck" by default). Of three launches each the fastest counts, in processor time.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import math
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,13 +32,21 @@ def seconds(device: ptxtools.Device, case: Case | products.Product) -> float:
     kernel = ptxtools.load(case.path)[case.name]
     best = math.inf
     for _ in range(LAUNCHES):
-        args: list[Any] = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in case.args]
+        args, result_of = _bound(case, device)
         begun = time.process_time()
         result = device.launch(kernel, case.grid, case.block, args, shared=getattr(case, "shared", 0))
         best = min(best, time.process_time() - begun)
         assert not result.reports, result.reports
-        case.check(args[case.output])
+        case.check(result_of())
     return best
+
+
+def _bound(case: Case | products.Product, device: ptxtools.Device) -> tuple[list[Any], Callable[[], np.ndarray]]:
+    """Arguments for one launch, and what gives its result."""
+    if isinstance(case, products.Product):
+        return case.bound(device)
+    args = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in case.args]
+    return args, lambda: args[case.output]
 
 
 def main(checks: str = "memcheck", *names: str) -> None:

@@ -149,7 +149,7 @@ def span_of_rows(starts: Numbers, row: int, kind: str) -> list[Span]:
 
 def mask_of(lanes: Numbers) -> int:
     """Lanes of tensor memory as a mask."""
-    return sum(1 << int(lane) for lane in np.unique(lanes))
+    return sum(1 << lane for lane in np.flatnonzero(np.bincount(lanes.reshape(-1))).tolist())
 
 
 def joined(spans: Iterable[Span]) -> list[Span]:

@@ -201,6 +201,11 @@ class View(ABC):
             part[lane] = value >> shift & (1 << bits) - 1
         self.set_values(ref, values, 1 << lane)
 
+    @property
+    def counted(self) -> bool:
+        """Whether the threads that come to this barrier have been counted (`filters.COMES`)."""
+        return False
+
     def addresses(self, position: int = 0) -> Array:
         """Addresses of all lanes (u64): a source operand plus the operation's constant; no operand: the constant."""
         ref = self.op.src[position]

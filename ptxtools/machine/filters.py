@@ -75,6 +75,10 @@ class Bounds:
     proxies: beside that, the observer wants to know when bytes of shared memory were stored, and which of them products
     of warpgroups read until they are waited for: writes pass where there are none. Accesses are of 16 bytes at most.
 
+    flights: beside that, the observer keeps numbers of other asynchronous work, for each 16 bytes of shared memory
+    (`residents.PIPE`). Writes pass where the warp knows work of these numbers to be complete, reads where it knows it
+    of copies that write; threads that meet at a barrier of the whole CTA know what any of them knew.
+
     owners: (bytes of global memory, bytes of shared memory) that have a word of 4 bytes which says who has touched it,
     kept likewise; 0 bytes: no such memory is accessed. An access passes if nobody else has touched them, or nobody has
     written and it only reads; an atomic if only atomics of its `sort`, from 1 to 60, have (0: it is like a write). All
@@ -89,6 +93,7 @@ class Bounds:
     owners: tuple[int, int] | None = None
     marks: Array | None = None
     proxies: bool = False
+    flights: bool = False
     sort: Callable[[Op], int] | None = None
 
 

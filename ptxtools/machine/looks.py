@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -36,10 +37,19 @@ def listeners_of(view: View) -> Listeners:
 
 def guarded(view: View, place: int, negated: bool) -> Array:
     """Numbers of the lanes whose guard (the source at `place`) holds."""
-    here = (np.uint64(view.mask) >> _BITS & np.uint64(1)).astype(np.bool_)
-    if view.op.src[place] is not None:
-        here &= view.source(place) != negated
-    return np.flatnonzero(here)
+    lanes: Array = lanes_of(view.mask)
+    if view.op.src[place] is None:
+        return lanes
+    found: Array = lanes[view.source(place)[lanes] != negated]
+    return found
+
+
+@lru_cache(1024)
+def lanes_of(mask: int) -> Array:
+    """Numbers of the lanes of a mask, ascending; nobody may change them."""
+    found = np.flatnonzero(np.uint64(mask) >> _BITS & np.uint64(1))
+    found.setflags(write=False)
+    return found
 
 
 def accesses(view: View) -> list[Access]:

@@ -150,6 +150,12 @@ class Observer:
         groups are left; -1: none, and no copy without a group; None: they do not wait. Only where nobody listens to
         `issued` and its kin: copies are complete at once then."""
 
+    def bulk_grouped(self, at: View, lanes: Array) -> None:
+        """Lanes have put their bulk copies into a group, or have waited for groups (`at.op.detail`)."""
+
+    def tensor_waited(self, at: View, stores: bool) -> None:
+        """A warp has come to tcgen05.wait::st (`stores`) or ::ld. Only where work is complete at once."""
+
     def issued(self, claim: Claim) -> None:
         """Asynchronous work has been issued: cp.async, bulk and tensor copies, wgmma, tcgen05."""
 
@@ -232,6 +238,8 @@ _OUTSIDE = WORK | {
     "transacted",
     "signalled",
     "copies",
+    "bulk_grouped",
+    "tensor_waited",
     "wrote_shared",
     "wrote_local",
     "wrote_global",
@@ -263,6 +271,11 @@ class Listeners:
                 methods.setdefault(name, []).append(getattr(observer, name))
         self._methods = {name: tuple(some) for name, some in methods.items()}
         self.hear_work = not WORK.isdisjoint(methods)
+        #: Whether any wants to be told of the work of warpgroups, beside `together`.
+        self.hear_warpgroups = any(
+            not WORK.isdisjoint(wants(observer)) and getattr(observer, "WARPGROUPS", True)
+            for observer in self.observers
+        )
         #: Whether they listen to nothing but grids as a whole, and what is counted.
         self.aloof = methods.keys() <= GRIDS | COUNTS
         #: Whether any observer wants flags beside shared memory (`residents.Cta.flags`).
@@ -276,6 +289,8 @@ class Listeners:
         self.marks = any(getattr(observer, "MARKS", False) for observer in self.observers)
         #: Whether any wants to know of bytes of shared memory when they were stored (`filters.Bounds.proxies`).
         self.proxies = any(getattr(observer, "proxies", False) for observer in self.observers)
+        #: Whether any keeps numbers of asynchronous work beside it (`filters.Bounds.flights`).
+        self.flights = any(getattr(observer, "flights", False) for observer in self.observers)
         #: What says of which instructions the only observer of instructions is told (`gates`).
         self.gate: Gate | None = getattr(told[0], "gate", None) if len(told) == 1 else None
         #: Where an engine may write the events of an observer, who is told by rows, with `logged`.

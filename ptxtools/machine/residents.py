@@ -24,13 +24,21 @@ if TYPE_CHECKING:
 
 #: Bytes before the marks of a CTA's shared memory (`MARKED` of the native engine has their fields); how many groups of
 #: a warp can be in flight.
-MARKS_HEAD, MARKED_GROUPS = 704, 7
+MARKS_HEAD, MARKED_GROUPS = 1472, 7
+#: Planes of a CTA's shared memory with a number for each 16 bytes: the last asynchronous work of the tensor cores that
+#: reads them, the last bulk copy that does, and the last one that writes them.
+PIPE, BULK, COPY = range(3)
+PLANES = 3
+#: Bytes that have one number there.
+CHUNK = 16
 #: Where the time begins in a word of when bytes of shared memory were stored; below it is the warp.
 STORED_SHIFT = 5
 #: Words before those that say who has touched a CTA's shared memory: how many threads have come to the present
 #: barrier, and how many the whole CTA has passed, its epoch. A word: the epoch above `EPOCH_SHIFT`, then who: 0:
 #: nobody; a thread + 1 that has read; or `WRITTEN_SHARED` and one that has written; `SEVERAL_SHARED` have read.
 OWNERS_HEAD, EPOCH_SHIFT, WRITTEN_SHARED, SEVERAL_SHARED = 16, 12, 1 << 11, (1 << 11) - 1
+#: Words of global memory have no epoch.
+WRITTEN_GLOBAL, SEVERAL_GLOBAL = 1 << 31, (1 << 31) - 1
 #: Nanoseconds after which late work completes when nobody waits for it. Warps that poll come to this time; a try_wait
 #: waits longer than this by default, and a worker that has nothing else to do jumps there.
 LATENESS = 400_000
@@ -52,6 +60,7 @@ class Cta:
     ended: bool = False
     flags: Any = None  # for an observer that keeps some (`filters.Bounds`): an array, one for each byte of `shared`
     marks: Any = None  # likewise of what copies write (`filters.Bounds.marks`), `MARKS_HEAD` bytes before them
+    flights: Any = None  # with them, planes of numbers of asynchronous work (`filters.Bounds.flights`)
     stores: Any = None  # with them, for each four bytes when they were stored (`filters.Bounds.proxies`)
     reads: Any = None  # and of each warpgroup, for each 16 bytes which product has read them last
     owners: Any = None  # likewise of who has touched what (`filters.Bounds.owners`), `OWNERS_HEAD` words before them

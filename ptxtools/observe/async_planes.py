@@ -9,15 +9,16 @@ import numpy as np
 
 from ptxtools.machine.issued import WARPS
 from ptxtools.machine.observers import Doubt
-from ptxtools.machine.residents import MARKS_HEAD, STORED_SHIFT, Cta
+from ptxtools.machine.residents import CHUNK, COPY, MARKS_HEAD, STORED_SHIFT, Cta
+from ptxtools.program.program import LANES
 
 if TYPE_CHECKING:
     from ptxtools.machine.events import View
     from ptxtools.machine.observers import Array
 
-_WORD, _CHUNK = 4, 16
+_WORD = 4
 #: Where the clocks of the CTA and of its warps are in the head, in words (`native.code.structures.MARKED`).
-_BEGAN, _FENCED, _LAST, _BEFORE, _WARPS = 9, 80, 112, 144, 32
+_CLOCK, _BEGAN, _FENCED, _LAST, _BEFORE, _COPIES, _WARPS = 8, 9, 80, 112, 144, 240, 32
 _WARP = (1 << STORED_SHIFT) - 1
 
 
@@ -25,25 +26,48 @@ class Planes:
     """Those of a CTA."""
 
     def __init__(self, cta: Cta) -> None:
-        self._marks: Array = cta.marks[MARKS_HEAD:]
+        self._marks: Array = cta.marks[MARKS_HEAD:].view(np.uint64).reshape(-1, 2)
         self._head: Array = cta.marks[:MARKS_HEAD].view(np.uint32)
-        self._stores: Array = cta.stores
+        self._stores = cta.stores.reshape(-1, CHUNK // _WORD)
+        self._copies: Array | None = None if cta.flights is None else cta.flights[COPY]
         self._reads: list[Array] = cta.reads
 
     def multiplies(self, at: View, starts: Array) -> None:
         """A warp's next product reads chunks at these places; raises `Doubt` if it should not yet."""
-        self.reads(at.warp, starts)
-        self._reads[at.warp // WARPS][starts // _CHUNK] = at.issued_by(at.warp).issued + 1
+        self.reads(at.warp, starts // CHUNK)
+        self._reads[at.warp // WARPS][starts // CHUNK] = at.issued_by(at.warp).issued + 1
 
-    def reads(self, warp: int, starts: Array) -> None:
-        """Work that a warp starts reads chunks."""
-        if (starts[:, None] + np.arange(_CHUNK) >= len(self._marks)).any():
+    def reads(self, warp: int, chunks: Array, copies: int | None = None, *, fenced: bool = True) -> None:
+        """Work that a warp starts reads chunks, or writes them. copies: up to which number who starts it knows copies
+        to be complete, or what the warp knows; fenced: it does so in the asynchronous proxy."""
+        if len(chunks) and int(chunks[-1]) >= len(self._marks):
             raise Doubt
-        if self._marks[starts[:, None] + np.arange(_CHUNK)].any():
+        if self._marks[chunks].any():
             raise Doubt
-        words = self._stores[starts[:, None] // _WORD + np.arange(_CHUNK // _WORD)]
+        if self._copies is not None:
+            until = int(self._head[_COPIES + warp]) if copies is None else copies
+            if int(self._copies[chunks].max(initial=0)) > until:
+                raise Doubt
+        words = self._stores[chunks]
+        if not fenced or int(words.max(initial=0)) >> STORED_SHIFT <= int(self._head[_FENCED + warp]):
+            return
         if not (words >> STORED_SHIFT <= self._fenced(warp, words & _WARP)).all():
             raise Doubt
+
+    def store(self, warp: int, place: int, size: int) -> None:
+        """A thread stores some bytes now."""
+        words = self._stores.reshape(-1)[place // _WORD : (place + size - 1) // _WORD + 1]
+        words[:] = int(self._head[_CLOCK]) + 1 << STORED_SHIFT | warp
+
+    def unread(self, at: View, chunks: Array) -> None:
+        """Chunks are written: products of warpgroups must not read them any more."""
+        x, y, z = at.launch.block
+        for group, reads in enumerate(self._reads):
+            latest = int(reads[chunks].max(initial=0))
+            for warp in range(WARPS * group, min(WARPS * (group + 1), -(-x * y * z // LANES)) if latest else 0):
+                record = at.issued_by(warp)
+                if record.issued != record.done < latest:
+                    raise Doubt
 
     def _fenced(self, warp: int, stored: Array) -> Array:
         """Until when stores of some warps are fenced, for a warp that reads now."""

@@ -17,89 +17,114 @@ import numpy as np
 
 from ptxtools.machine.filters import ALWAYS, COMES, EPOCHS, EVERYWHERE, FENCES, MATRICES, Bounds, stretches
 from ptxtools.machine.observers import Doubt
-from ptxtools.program.details import Look, Meeting
-from ptxtools.program.operations import EVENT, LATE_COPIES, OPERATIONS, WARPGROUPS, fenced
+from ptxtools.program.details import Groups, Look, Meeting
+from ptxtools.program.operations import BULK_COPIES, EVENT, LATE_COPIES, OPERATIONS, PAUSES, TENSOR_CORES, fenced
 from ptxtools.program.program import LANES
 from ptxtools.sim.tensor.wgmma_reads import WarpgroupReads
 
+from .async_flights import Flights, Ground, flights_of
 from .async_planes import Planes
 from .async_registers import settled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ptxtools.machine.claims import Claim
     from ptxtools.machine.events import View
     from ptxtools.machine.launch import Launch
     from ptxtools.machine.observers import Access, Array
+    from ptxtools.machine.residents import Cta
     from ptxtools.program.program import Op, Program
     from ptxtools.sim.device import Grid
 
     from .session import Session
 
 _LAST = (1 << 64) - 1
+#: Kinds of asynchronous work that are known, and those that end by themselves.
+_KNOWN = LATE_COPIES | TENSOR_CORES | BULK_COPIES | PAUSES
+_FLIGHTS = BULK_COPIES | {kind for kind in TENSOR_CORES if kind.startswith("tcgen05.")}
+_OF_FLIGHTS = ("issued", "completed", "transacted", "signalled", "bulk_grouped", "tensor_waited", "leave")
 #: The largest access to shared memory that lies in one chunk.
 _CHUNK = 16
 
 
 def possible(program: Program) -> bool:
-    """Whether it is worth while: copies of single threads and products of warpgroups are the only asynchronous work,
-    and the registers of these are not touched in flight."""
+    """Whether it is worth while: all asynchronous work is of known kinds, and the registers of warpgroups' products are
+    not touched in flight."""
     kinds = {op.kind for op in program.operations()}
-    if program.clustered or not all(map(_plain, kinds)):
-        return False
-    return "wgmma.mma_async" not in kinds or settled(program)
+    return all(map(_plain, kinds)) and ("wgmma.mma_async" not in kinds or settled(program))
 
 
 def _plain(kind: str) -> bool:
     row = OPERATIONS[kind]
-    known = LATE_COPIES | WARPGROUPS
-    served = row.runs == EVENT and not kind.startswith("observe.") and kind not in known
+    if row.seen == "mbarrier":
+        return True
+    served = row.runs == EVENT and not kind.startswith("observe.") and kind not in _KNOWN
     return not served and row.seen != "cluster" and "mbarrier" not in row.seen
 
 
 class AsyncTrial:
-    """Looks at a grid. proxies: some of the work goes through the asynchronous proxy; owners: for the epochs."""
+    """Looks at a grid. proxies: some of the work goes through the asynchronous proxy; flights: some ends by itself;
+    owners: for the epochs."""
 
-    MARKS = True
+    MARKS, WARPGROUPS = True, False
 
     def __init__(self, session: Session, grid: Grid) -> None:
         kinds = {op.kind for op in grid.program.operations()}
-        self.proxies = any(OPERATIONS[kind].asynchronous for kind in kinds)
+        self.flights = not kinds.isdisjoint(_FLIGHTS)
+        self.proxies = self.flights or any(OPERATIONS[kind].asynchronous for kind in kinds)
         self.owners = EPOCHS if self.proxies else 0
+        if not self.flights:
+            vars(self).update(dict.fromkeys(_OF_FLIGHTS))  # so that nothing is told of wgmma but `together`
         self._reads = WarpgroupReads(grid.program)
-        self._marked: Array = np.zeros(1, np.uint64)  # bytes that are marked now
+        arena = session.device.arena
+        #: Bytes that are marked now; the lowest and the highest byte of global memory that threads have stored.
+        self._marked: Array = np.array([0, _LAST, 0], np.uint64)
+        #: Gaps in what threads may read, and in what they may write of it: of no bytes as yet.
+        self._reads_apart, self._apart = np.array([[(0, _LAST, 0), (0, _LAST, 0)]] * 2, np.uint64)
+        memory = arena.base, arena.base + arena.used
+        self._ground = Ground(memory, self._reads_apart, self._apart, self._marked[1:])
 
     @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
         """Which events of a program matter: all but those of local memory, and of warps at other work. Epochs and
         fences matter to the asynchronous proxy alone."""
-        proxies = any(OPERATIONS[op.kind].asynchronous for op in program.operations())
+        kinds = {op.kind for op in program.operations()}
+        flights = not kinds.isdisjoint(_FLIGHTS)
+        proxies = flights or any(OPERATIONS[kind].asynchronous for kind in kinds)
 
         def matters(op: Op) -> bool:
             if op.kind == "observe.access":
                 return op.space != "local"
             if isinstance(op.detail, Meeting):
+                if op.detail.what.startswith("mbarrier"):
+                    return flights and (op.kind == "observe.leave") == ("_wait" in op.detail.what)
                 return proxies and _rule(op) != ALWAYS
             return op.kind != "observe.together" or _multiplies(op)
 
         return matters
 
     def filter(self, launch: Launch) -> Bounds:
-        """What is marked, and a gap in global memory, of no bytes as yet."""
+        """What is marked, and gaps in global memory."""
         shared = stretches([(0, launch.program.static_shared + launch.dynamic_shared)])
-        apart = np.array([(0, _LAST, 0), (0, _LAST, 0)], np.uint64)
         reads = {"global": EVERYWHERE, "shared": shared, "local": EVERYWHERE}
         asks = _wide if self.proxies else lambda _: False
-        return Bounds(reads, {**reads, "global": apart}, asks, marks=self._marked, proxies=self.proxies)
+        writes = {**reads, "global": self._apart}
+        if self.flights:
+            reads["global"] = self._reads_apart
+        return Bounds(reads, writes, asks, marks=self._marked, proxies=self.proxies, flights=self.flights)
 
     def passing(self, op: Op) -> int | None:
-        """Barriers and fences are counted; products are looked at."""
-        return _rule(op)
+        """Barriers and fences are counted; products are looked at, and so are mbarriers."""
+        return None if isinstance(op.detail, Meeting) and "mbarrier" in op.detail.what else _rule(op)
 
     def access(self, at: View, access: Access) -> None:
-        """Something in flight may be touched."""
-        if access.space != "local":
+        """Something in flight may be touched, or what single lanes alone know to be complete."""
+        if access.space == "local":
+            return
+        if not self.flights or access.space != "shared" or access.action == "copy":
             raise Doubt
+        self._of(at.cta).access(at, access)
 
     def fetched(self, at: View, access: Access) -> None:
         """A copy from elsewhere than global memory."""
@@ -110,15 +135,25 @@ class AsyncTrial:
         raise Doubt
 
     def arrive(self, at: View, what: str, lanes: Array) -> None:
-        """More epochs than can be told apart."""
-        raise Doubt
+        """At a barrier of the CTA there may be more epochs than can be told apart."""
+        if what.startswith("mbarrier"):
+            if self.flights and "_wait" not in what:
+                self._of(at.cta).knowledge.arrive(at, what, lanes)
+        elif self.proxies and _rule(at.op) == COMES and not at.counted:
+            raise Doubt
+
+    def leave(self, at: View, what: str, lanes: Array) -> None:
+        """Lanes go on behind a wait."""
+        if what.startswith("mbarrier") and "_wait" in what:
+            self._of(at.cta).knowledge.leave(at, what, lanes)
 
     def fence(self, at: View, lanes: Array) -> None:
-        """Likewise."""
-        raise Doubt
+        """What is not noted natively does not count."""
 
     def together(self, at: View, lanes: Array) -> None:
         """A warp is about to multiply what the engine does not know yet."""
+        if not _multiplies(at.op):
+            return
         if len(lanes) != LANES:
             raise Doubt
         planes = Planes(at.cta)
@@ -127,6 +162,37 @@ class AsyncTrial:
                 raise Doubt
             planes.multiplies(at, span.rows)
         self._reads.teach(at)
+
+    # --- work that ends by itself -------------------------------------------------------------------------------------
+
+    def _of(self, cta: Cta) -> Flights:
+        return flights_of(cta, self._ground)
+
+    def issued(self, claim: Claim) -> None:
+        """Work begins."""
+        if claim.view.op.kind in _FLIGHTS:
+            self._of(claim.view.cta).issued(claim)
+
+    def completed(self, claim: Claim) -> None:
+        """It is done."""
+        if claim.view.op.kind in _FLIGHTS:
+            self._of(claim.view.cta).completed(claim)
+
+    def transacted(self, at: View, cta: Cta, offset: int, size: int) -> None:
+        """A copy signals an mbarrier."""
+        self._of(at.cta).transacted(at, cta, offset)
+
+    def signalled(self, at: View, cta: Cta, offset: int) -> None:
+        """tcgen05.commit does."""
+        self._of(at.cta).signalled(at, cta, offset)
+
+    def tensor_waited(self, at: View, stores: bool) -> None:
+        """A warp has waited for its loads or stores of tensor memory."""
+        self._of(at.cta).waited(at, stores=stores)
+
+    def bulk_grouped(self, at: View, lanes: Array) -> None:
+        """Lanes close bulk groups, or have waited for some."""
+        self._of(at.cta).grouped(at, lanes, at.op.of(Groups))
 
     def grid_ended(self, launch: Launch) -> None:
         """Have all copies been waited for?"""

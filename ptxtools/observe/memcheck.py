@@ -127,7 +127,7 @@ class MemCheck:
         if op.space in ("local", "generic") and look.function and self._gaps[look.function]:
             return True
         writes = look.action != "read"
-        return op.space not in ("shared", "local") and (
+        return op.space not in ("shared", "cluster", "local") and (
             self._read_only.asks(op, writes=writes) or (writes and self._maps.wanted)
         )
 

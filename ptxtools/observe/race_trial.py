@@ -14,8 +14,19 @@ import numpy as np
 
 from ptxtools.machine.filters import ALWAYS, COMES, EVERYWHERE, MATRICES, Bounds, stretches
 from ptxtools.machine.observers import Doubt
+from ptxtools.machine.residents import SEVERAL_GLOBAL, WRITTEN_GLOBAL
 from ptxtools.program.details import Action, Look, Meeting
-from ptxtools.program.operations import ADDRESSED, EVENT, LATE_COPIES, OPERATIONS, TENSOR_CORES, strength
+from ptxtools.program.operations import (
+    ADDRESSED,
+    BULK_COPIES,
+    EVENT,
+    LATE_COPIES,
+    OPERATIONS,
+    PAUSES,
+    TENSOR_CORES,
+    strength,
+)
+from ptxtools.program.program import LANES
 
 from .race_accesses import commuting
 from .race_grids import action_of, lets_begin
@@ -27,7 +38,7 @@ from .racecheck import RaceCheck
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ptxtools.machine.claims import Claim
+    from ptxtools.machine.claims import Claim, Span
     from ptxtools.machine.events import View
     from ptxtools.machine.launch import Launch
     from ptxtools.machine.observers import Access, Array
@@ -40,7 +51,10 @@ if TYPE_CHECKING:
 
 #: Operations on mbarriers that are looked at one by one.
 _MBARRIERS = frozenset(
-    {"init", "inval", "arrive", "test_wait.state", "test_wait.parity", "try_wait.state", "try_wait.parity"}
+    {
+        *("init", "inval", "arrive", "arrive.expect_tx", "expect_tx"),
+        *("test_wait.state", "test_wait.parity", "try_wait.state", "try_wait.parity"),
+    }
 )
 #: More than there are commuting operations.
 _SORTS = 10
@@ -73,7 +87,7 @@ def _plain(op: Op) -> bool:
     """Not what synchronises otherwise than by barriers of the CTA, what reaches memory without a look, or what leaves
     traces beside memory: so no operation that Python serves."""
     row = OPERATIONS[op.kind]
-    if op.kind in TENSOR_CORES:
+    if op.kind in TENSOR_CORES | BULK_COPIES | PAUSES:
         return True
     if row.seen == "mbarrier":
         return op.of(Action).name in _MBARRIERS and not (op.opcode is not None and op.opcode.has("relaxed"))
@@ -92,6 +106,8 @@ def _plain(op: Op) -> bool:
 class RaceTrial(RaceCheck):
     """owners: bytes of shared memory that are looked at as one, or 0."""
 
+    WARPGROUPS = False  # `together` tells of them
+
     def __init__(self, session: Session, grid: Grid) -> None:
         super().__init__(session, grid)
         if lets_begin(grid.program):
@@ -100,10 +116,12 @@ class RaceTrial(RaceCheck):
         kinds = {op.kind for op in grid.program.operations()}
         self._global_piece = _piece(looks, "global")
         self.owners = _piece(looks, "shared")
-        if not kinds.isdisjoint(TENSOR_CORES) or any(OPERATIONS[kind].seen == "mbarrier" for kind in kinds):
+        if not kinds.isdisjoint(TENSOR_CORES | BULK_COPIES) or any(
+            OPERATIONS[kind].seen == "mbarrier" for kind in kinds
+        ):
             self.owners = self.owners or WORD
             self._tensor = TensorTrial(grid.program, self.owners)
-        if not any(kind.startswith("tcgen05.") for kind in kinds):
+        if kinds.isdisjoint(BULK_COPIES) and not any(kind.startswith("tcgen05.") for kind in kinds):
             vars(self).update(issued=None, completed=None)  # so that nothing is told of wgmma but `together`
         arena = session.device.arena
         self._memory = arena.base, arena.base + arena.used
@@ -142,7 +160,9 @@ class RaceTrial(RaceCheck):
 
     def arrive(self, at: View, what: str, lanes: Array) -> None:
         if not what.startswith("mbarrier"):
-            raise Doubt
+            if not at.counted:
+                raise Doubt
+            return
         self._tensor.arrive(at, what, lanes)
 
     def leave(self, at: View, what: str, lanes: Array) -> None:
@@ -157,10 +177,30 @@ class RaceTrial(RaceCheck):
             self._tensor.teach(at)
 
     def issued(self, claim: Claim) -> None:
-        """Work of tensor cores begins."""
-        if claim.view.op.kind not in TENSOR_CORES:
+        """Work of tensor cores begins, or a copy."""
+        kind = claim.view.op.kind
+        if kind not in TENSOR_CORES | BULK_COPIES:
             raise Doubt
-        self._tensor.issued(claim, -1 if OPERATIONS[claim.view.op.kind].warp else claim.lane)
+        for span in sorted((span for span in claim.spans if span.owner is None), key=lambda span: span.kind != "read"):
+            self._touch(claim, span)
+        self._tensor.issued(claim, -1 if OPERATIONS[kind].warp else claim.lane)
+
+    def _touch(self, claim: Claim, span: Span) -> None:
+        """A thread reads or writes global memory by a copy."""
+        piece, view = self._global_piece or WORD, claim.view
+        first = (span.pieces()[0] - self._memory[0]) // piece
+        last = (span.pieces()[0] + (span.pieces()[1] - 1 - self._memory[0])) // piece
+        words = (first[:, None] + np.arange(int((last - first).max()) + 1)).reshape(-1)
+        if not 0 <= int(words[0]) <= int(words[-1]) < len(self._words):
+            raise Doubt
+        x, y, z = view.launch.block
+        me = view.cta.number * x * y * z + LANES * view.warp + claim.lane + 1
+        found, writes = self._words[words], span.kind != "read"
+        mine = (found == 0) | (found == me) | (found == me | WRITTEN_GLOBAL)
+        if not (mine if writes else mine | (found < WRITTEN_GLOBAL)).all():
+            raise Doubt
+        now = np.where((found == 0) | (found == me), me, SEVERAL_GLOBAL)
+        self._words[words] = me | WRITTEN_GLOBAL if writes else np.where(found == me | WRITTEN_GLOBAL, found, now)
 
     def completed(self, claim: Claim) -> None:
         """When it ends is no matter."""
@@ -170,7 +210,8 @@ class RaceTrial(RaceCheck):
         self._tensor.tell(at, cta, offset)
 
     def transacted(self, at: View, cta: Cta, offset: int, size: int) -> None:
-        raise Doubt
+        """A copy has brought its bytes."""
+        self._tensor.tell(at, cta, offset)
 
     def fence(self, at: View, lanes: Array) -> None:
         """Nor from this."""

@@ -253,8 +253,10 @@ TENSOR_CORES = frozenset(
     | {f"tcgen05.{name}" for name in ("alloc", "dealloc", "relinquish_alloc_permit", "ld", "st", "wait", "mma", "cp",
                                       "shift", "commit")}
 )  # fmt: skip
-#: Those of them that warpgroups do.
-WARPGROUPS = frozenset(kind for kind in TENSOR_CORES if kind.startswith("wgmma."))
+#: Bulk and tensor copies, and their groups.
+BULK_COPIES = frozenset({"bulk.copy", "bulk.tensor", "bulk.group"})
+#: They only make a warp wait.
+PAUSES = frozenset({"nanosleep", "setmaxnreg"})
 #: Events with the addresses of an access.
 ADDRESSED = frozenset({"observe.access", "observe.fetch"})
 #: They count what others do, and are no work of the kernel.

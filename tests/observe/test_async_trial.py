@@ -135,7 +135,7 @@ def test_what_is_in_flight(body: str, message: str, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("body", [
     f"{COPY} cp.async.mbarrier.arrive.shared.b64 [0]; {WAIT}",
-    f"{COPY} {WAIT} mbarrier.init.shared.b64 [0], 1;",
+    f"{COPY} {WAIT} cp.async.mbarrier.arrive.noinc.shared.b64 [0];",
     "st.shared.u32 [0], %i;",
 ])  # fmt: skip
 def test_there_is_no_first_look_at_other_work(body: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,7 +132,7 @@ def _structure(name: str, size: int, text: str, pairs: str = "", start: int = 0)
 #: filters: rows of FILTER for `AccessFilter`, null where observers are asked about each access. clear_bytes: of a CTA's
 #: shared memory and what is kept beside it. owners: bytes from shared memory to its OWNERS; marks, stores, reads: to
 #: MARKED, to words of when its bytes were stored, and to those of which products read them, reads_bytes for each
-#: warpgroup; 0: there are none.
+#: warpgroup, and to planes of asynchronous work, as far apart; 0: there are none.
 #: counters: rows that "count" and "measure" operations of this worker add to; before them 256 bytes to work in. cached,
 #: dirty, cache_mask: tables of the model's L2 (`machine.measures.Cache`), and their last place.
 #: random: state of the shuffle, 0 for none; stride, start: cluster n to be started is
@@ -176,7 +176,7 @@ CTX = _structure(
     i64: texture_count
     i32: timed
     ptr: filters
-    i64: clear_bytes owners marks stores reads reads_bytes
+    i64: clear_bytes owners marks stores reads reads_bytes flights
     ptr: counters cached dirty
     i32: cache_mask
     """,
@@ -494,7 +494,9 @@ OWNERS = _structure("owners", 4 * residents.OWNERS_HEAD, "i32: came epoch")
 #: that its copies belong to; commits, waited: of a warp, groups that it has closed, and those that it has waited for.
 #: clock: counts fences and epochs; began: what it was when the present epoch began. Of each warp's fences of all its
 #: lanes for the asynchronous proxy: fenced: when the epoch of the last one began; last: when that one was; before: when
-#: the last one of an earlier epoch was. Words of when bytes were stored: clock + 1, above the warp (`STORED_SHIFT`).
+#: the last one of an earlier epoch was. pipe, bulk, copy: up to which number a warp knows that asynchronous work of the
+#: planes (`residents.PIPE`) is complete; pipe_some and so on: what one of its lanes knows. Words of when bytes were
+#: stored: clock + 1, above the warp (`STORED_SHIFT`).
 MARKED = _structure(
     "marked",
     residents.MARKS_HEAD,
@@ -506,13 +508,15 @@ MARKED = _structure(
     [32 x i32]: fenced
     [32 x i32]: last
     [32 x i32]: before
+    [32 x i32]: pipe bulk copy
+    [32 x i32]: pipe_some bulk_some copy_some
     """,
 )
 STORED_SHIFT = residents.STORED_SHIFT
 EPOCH_SHIFT = residents.EPOCH_SHIFT
 WRITTEN_SHARED, SEVERAL_SHARED = residents.WRITTEN_SHARED, residents.SEVERAL_SHARED
 MOST_EPOCHS = (1 << 32 - EPOCH_SHIFT) - 1
-WRITTEN_GLOBAL, SEVERAL_GLOBAL = -1 << 31, (1 << 31) - 1
+WRITTEN_GLOBAL, SEVERAL_GLOBAL = -residents.WRITTEN_GLOBAL, residents.SEVERAL_GLOBAL
 #: Atomics of a sort have written: the sort is added to one of these, which no thread's number reaches.
 ATOMIC_SHARED, ATOMIC_GLOBAL = 1024, (1 << 31) - 66
 #: Tables of a worker that one access can ask, as many as it has hints.

@@ -45,7 +45,8 @@ def _encoded(launch: Launch) -> Encoded:
     host, many = launch.memory.open_host, prod(launch.grid) >= _MANY or launch.tier == "regions"
     trial = launch.observers is not None and launch.observers.trial  # whose events have other filters
     listeners = launch.observers
-    regions = listeners is None or listeners.aloof or (listeners.log is not None and len(listeners.observers) == 1)
+    # Where an instruction is told of by itself, runs must stop there.
+    regions = listeners is None or not (listeners.hear("instruction") or listeners.hear("retired") or listeners.gate)
     regions = regions and launch.tier != "interpreter"
     key = f"native{'-host' * host}{'-many' * many}{'-regions' * regions}{'-trial' * trial}-{launch.numerics}"
     encoded = launch.program.cache.get(key)

@@ -10,8 +10,8 @@ import numpy as np
 
 from ptxtools.machine.events import HANDLERS, View, find, serves, words_at
 from ptxtools.machine.issued import KEYS, MARKS, WARPS, IssuedProducts
-from ptxtools.machine.residents import MARKS_HEAD, OWNERS_HEAD, Cluster, Cta, Wait
-from ptxtools.native.code.structures import CTA, WARP
+from ptxtools.machine.residents import CHUNK, MARKS_HEAD, OWNERS_HEAD, PLANES, Cluster, Cta, Wait
+from ptxtools.native.code.structures import CTA, MOST_EPOCHS, WARP, MeetingFilter
 from ptxtools.program.program import LANES, SLOT_BYTES, Op, Ref
 
 if TYPE_CHECKING:
@@ -130,6 +130,14 @@ class NativeView(View):
     def cell(self) -> Cell:
         return self.worker.encoded.cells[id(self.op)]
 
+    @property
+    def counted(self) -> bool:
+        from ptxtools.machine.filters import COMES
+
+        payload, epoch = self.cell.payload, self.cta.owners
+        comes = isinstance(payload, MeetingFilter) and bool(payload.rule & COMES)
+        return comes and epoch is not None and int(epoch[1]) < MOST_EPOCHS
+
     def lend(self, size: int) -> None:
         self.worker.lend(size)
 
@@ -247,13 +255,19 @@ class Residents:
             cta.flags = np.frombuffer(worker.memory, np.bool_, worker.shape.shared, start + worker.shape.flags)
         if worker.shape.marks:
             place = start + worker.shape.marks - MARKS_HEAD
-            cta.marks = np.frombuffer(worker.memory, np.uint8, MARKS_HEAD + worker.shape.shared, place)
+            size = MARKS_HEAD + -(-worker.shape.shared // CHUNK) * CHUNK
+            cta.marks = np.frombuffer(worker.memory, np.uint8, size, place)
         if worker.shape.stores:
-            words = worker.shape.shared // 4
-            cta.stores = np.frombuffer(worker.memory, np.uint32, words, start + worker.shape.stores)
+            chunks = -(-worker.shape.shared // CHUNK)
+            cta.stores = np.frombuffer(worker.memory, np.uint32, 4 * chunks, start + worker.shape.stores)
             places = (start + worker.shape.reads + worker.shape.reads_bytes * group
                       for group in range(-(-worker.shape.warps // WARPS)))  # fmt: skip
-            cta.reads = [np.frombuffer(worker.memory, np.uint32, words // 4, place) for place in places]
+            if worker.shape.flights:
+                begin, step = start + worker.shape.flights, worker.shape.reads_bytes
+                cta.flights = [
+                    np.frombuffer(worker.memory, np.uint32, chunks, begin + step * plane) for plane in range(PLANES)
+                ]
+            cta.reads = [np.frombuffer(worker.memory, np.uint32, chunks, place) for place in places]
         observers = worker.launch.observers
         if worker.shape.owners and observers is not None:
             count = OWNERS_HEAD + worker.shape.shared // observers.owners

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from ptxtools.machine.residents import MARKED_GROUPS
 
+from .filter_meetings import EVERYBODY
+
 NAME = "filter_groups"
 
 TEXT = f"""
@@ -14,15 +16,7 @@ declare i64 @llvm.ctpop.i64(i64)
 declare void @llvm.masked.store.v64i8.p0(<64 x i8>, ptr, i32, <64 x i1>)
 service @{NAME} {{
   %threads = get ctx.threads
-  %id = get warp.id
-  %before = shl i32 %id, 5
-  %ours = sub i32 %threads, %before
-  %full = icmp uge i32 %ours, 32
-  %ours.low = and i32 %ours, 31
-  %bit = shl i32 1, %ours.low
-  %part = sub i32 %bit, 1
-  %everybody = select i1 %full, i32 -1, i32 %part
-  %all = icmp eq i32 %mask, %everybody
+{EVERYBODY}  %all = icmp eq i32 %mask, %everybody
   br i1 %all, label %whole, label %ask
 whole:
   %cta = get warp.cta

@@ -11,7 +11,7 @@ from ptxtools.machine.residents import MARKED_GROUPS, MARKS_HEAD
 from ptxtools.native.code.structures import BOUND, SPACE_GLOBAL
 
 from .filter_flags import GATHER
-from .filter_stores import STORES
+from .filter_stores import FLIGHTS, STORED, STORES
 
 _GATHERED = "<32 x ptr> align 1 %mark.word.ptrs"
 
@@ -46,6 +46,10 @@ marked.judge:
   %clear.all = icmp eq i32 %clear.own, %group
   br i1 %clear.all, label %marked.none, label %ask
 marked.none:
+  %flights = get ctx.flights
+  %unflown = icmp eq i64 %flights, 0
+  br i1 %unflown, label %flown, label %flights.some
+{FLIGHTS}flown:
   %stores.kept = get ctx.stores
   %storing = icmp ne i32 %writes, 0
   %keeping = icmp ne i64 %stores.kept, 0
@@ -85,8 +89,7 @@ stamp.one:
   br i1 %stamp.done, label %passed, label %stamp.one
 """
 
-SOURCES = f"""
-sources:                                          ; what copies read lies between the two stretches of writes
+SOURCES = f"""{STORED}sources.read:                 ; what copies read lies between the two stretches of writes
   %of.global = icmp eq i32 %in, SPACE_GLOBAL
   br i1 %of.global, label %widen, label %ask
 widen:

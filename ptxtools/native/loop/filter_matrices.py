@@ -9,6 +9,7 @@ who has touched memory, nobody may have written the chunks in this epoch, and se
 
 from __future__ import annotations
 
+from ptxtools.machine.residents import COPY
 from ptxtools.native.code.structures import EPOCH_SHIFT, STORED_SHIFT
 
 NAME = "filter_matrices"
@@ -18,16 +19,18 @@ _WARP = (1 << STORED_SHIFT) - 1
 #: Marks of some chunks, and the latest time that any of their bytes were stored; they get the product's number.
 _FLYING = """
 define internal i1 @flying(ptr %shared, i64 %marks, i64 %stores, i64 %reads, i32 %product, i64 %base, ptr %places,
-    i32 %count, ptr %latest) #1 {
+    i32 %count, ptr %latest, i64 %copies, ptr %written) #1 {
+  %copies.p = getelementptr i8, ptr %shared, i64 %copies
+  %flies = icmp ne i64 %copies, 0
   %marks.p = getelementptr i8, ptr %shared, i64 %marks
   %stores.p = getelementptr i8, ptr %shared, i64 %stores
   %reads.p = getelementptr i8, ptr %shared, i64 %reads
   %before = load i32, ptr %latest
   br label %each
 each:
-  %i = phi i32 [ 0, %0 ], [ %i.next, %each ]
-  %marked = phi <16 x i8> [ zeroinitializer, %0 ], [ %marked.next, %each ]
-  %late = phi <4 x i32> [ zeroinitializer, %0 ], [ %late.next, %each ]
+  %i = phi i32 [ 0, %0 ], [ %i.next, %next ]
+  %marked = phi <16 x i8> [ zeroinitializer, %0 ], [ %marked.next, %next ]
+  %late = phi <4 x i32> [ zeroinitializer, %0 ], [ %late.next, %next ]
   %place.p = getelementptr i32, ptr %places, i32 %i
   %place = load i32, ptr %place.p
   %place64 = zext i32 %place to i64
@@ -41,6 +44,15 @@ each:
   %word = lshr i64 %at, 2
   %read.p = getelementptr i8, ptr %reads.p, i64 %word
   store i32 %product, ptr %read.p
+  br i1 %flies, label %copied, label %next
+copied:
+  %copy.p = getelementptr i8, ptr %copies.p, i64 %word
+  %copy = load i32, ptr %copy.p
+  %copy.before = load i32, ptr %written
+  %copy.most = call i32 @llvm.umax.i32(i32 %copy, i32 %copy.before)
+  store i32 %copy.most, ptr %written
+  br label %next
+next:
   %i.next = add i32 %i, 1
   %more = icmp ult i32 %i.next, %count
   br i1 %more, label %each, label %all
@@ -193,12 +205,25 @@ flying:
   %product = add i32 %issued, 1
   %latest.p = alloca i32
   store i32 0, ptr %latest.p
+  %written.p = alloca i32
+  store i32 0, ptr %written.p
+  %flights = get ctx.flights
+  %unflown = icmp eq i64 %flights, 0
+  %copies.skip = mul i64 %reads.bytes, COPY_PLANE
+  %copies.at = add i64 %flights, %copies.skip
+  %copies = select i1 %unflown, i64 0, i64 %copies.at
   %a.still = call i1 @flying(ptr %shared, i64 %marks.first, i64 %stores, i64 %reads, i32 %product, i64 %a.base,
-    ptr %a.places, i32 %a.count, ptr %latest.p)
+    ptr %a.places, i32 %a.count, ptr %latest.p, i64 %copies, ptr %written.p)
   %b.still = call i1 @flying(ptr %shared, i64 %marks.first, i64 %stores, i64 %reads, i32 %product, i64 %b.base,
-    ptr %b.places, i32 %b.count, ptr %latest.p)
+    ptr %b.places, i32 %b.count, ptr %latest.p, i64 %copies, ptr %written.p)
   %still = and i1 %a.still, %b.still
-  br i1 %still, label %fences, label %ask
+  br i1 %still, label %copied, label %ask
+copied:                                           ; what copies wrote, the warp knows to be there
+  %known.p = item marked.copy, %id of %head
+  %known = load i32, ptr %known.p
+  %written = load i32, ptr %written.p
+  %there = icmp ule i32 %written, %known
+  br i1 %there, label %fences, label %ask
 fences:
   %fenced.p = item marked.fenced, %id of %head
   %fenced = load i32, ptr %fenced.p
@@ -239,4 +264,10 @@ def functions() -> list[str]:
     """The service, and the functions that it calls, in the notation."""
     from ptxtools.native.tiles.wgmma import HIGH, TABLE_OF
 
-    return [TABLE_OF, _FLYING, _FENCED, _OWNED, _SERVICE.replace("HIGH_BITS", str(HIGH))]
+    return [
+        TABLE_OF,
+        _FLYING,
+        _FENCED,
+        _OWNED,
+        _SERVICE.replace("HIGH_BITS", str(HIGH)).replace("COPY_PLANE", str(COPY)),
+    ]

@@ -15,11 +15,11 @@ NAME = "filter_meeting"
 #: Bits of an mbarrier's word that are not all 0 once it is initialised; of a generic address, the place in its window.
 _COUNTS = COUNT_MASK << EXPECTED_SHIFT | COUNT_MASK << PENDING_SHIFT
 _INSIDE = (1 << 56) - 1
-#: From `initialised` to `comes` or `ask`: whether all lanes are at one mbarrier of this CTA, which is initialised.
+#: From `initialised` to `fences` or `ask`: whether all lanes are at one mbarrier of this CTA, which is initialised.
 MBARRIER = f"""
   %initialised.rule = and i32 %rule, {filters.INITIALISED}
   %no.mbarrier = icmp eq i32 %initialised.rule, 0
-  br i1 %no.mbarrier, label %comes, label %mbarrier
+  br i1 %no.mbarrier, label %fences, label %mbarrier
 mbarrier:
   %mb.imm = get meeting.imm
   %mb.slot = get meeting.mbarrier
@@ -83,9 +83,38 @@ mb.word:
   %mb.found = load i64, ptr %mb.word.p
   %mb.counts = and i64 %mb.found, {_COUNTS}
   %mb.ready = icmp ne i64 %mb.counts, 0
-  br i1 %mb.ready, label %comes, label %ask
+  br i1 %mb.ready, label %fences, label %ask
 """
 
+
+#: The lanes of the warp that are threads, %everybody; %threads are the CTA's.
+EVERYBODY = """
+  %id = get warp.id
+  %before = shl i32 %id, 5
+  %ours = sub i32 %threads, %before
+  %full = icmp uge i32 %ours, 32
+  %ours.low = and i32 %ours, 31
+  %bit = shl i32 1, %ours.low
+  %part = sub i32 %bit, 1
+  %everybody = select i1 %full, i32 -1, i32 %part
+"""
+
+
+def _known(plane: str) -> str:
+    """What any lane knows of a plane's work (`structures.MARKED`), all warps know."""
+    return f"""
+  %{plane}.p = addr marked.{plane} of %timed.head
+  %{plane}.some.p = addr marked.{plane}_some of %timed.head
+  %{plane}.known = load <32 x i32>, ptr %{plane}.p, align 4
+  %{plane}.some = load <32 x i32>, ptr %{plane}.some.p, align 4
+  %{plane}.both = call <32 x i32> @llvm.umax.v32i32(<32 x i32> %{plane}.known, <32 x i32> %{plane}.some)
+  %{plane}.most = call i32 @llvm.vector.reduce.umax.v32i32(<32 x i32> %{plane}.both)
+  %{plane}.all = splat32 %{plane}.most
+  store <32 x i32> %{plane}.all, ptr %{plane}.p, align 4
+"""
+
+
+KNOWN = "".join(map(_known, ("pipe", "bulk", "copy")))
 #: Times that words of when bytes were stored can hold.
 MOST_TIMES = (1 << 32 - STORED_SHIFT) - 1000
 #: From `fences` to `done`: a fence for the asynchronous proxy, if all threads of the warp come.
@@ -97,26 +126,28 @@ fences:
   %fences.unkept = icmp eq i64 %fences.marks, 0
   %fences.none = or i1 %no.fence, %fences.unkept
   %fences.part = xor i1 %all, true
-  %fences.pass = or i1 %fences.none, %fences.part
+  %fences.known = or i1 %fences.none, %fences.part
+  %fences.cta = get warp.cta
+  %fences.shared = get cta.shared of %fences.cta
+  %fences.head = getelementptr i8, ptr %fences.shared, i64 %fences.marks
+  %fences.clock = get marked.clock of %fences.head
+  %fences.late = icmp ugt i32 %fences.clock, {MOST_TIMES}
+  %fences.pass = or i1 %fences.known, %fences.late
   br i1 %fences.pass, label %done, label %fenced
 fenced:
-  %fenced.cta = get warp.cta
-  %fenced.shared = get cta.shared of %fenced.cta
-  %fenced.head = getelementptr i8, ptr %fenced.shared, i64 %fences.marks
-  %fenced.clock = get marked.clock of %fenced.head
-  %fenced.began = get marked.began of %fenced.head
-  %fenced.p = item marked.fenced, %id of %fenced.head
+  %fenced.began = get marked.began of %fences.head
+  %fenced.p = item marked.fenced, %id of %fences.head
   store i32 %fenced.began, ptr %fenced.p
-  %fenced.last.p = item marked.last, %id of %fenced.head
-  %fenced.before.p = item marked.before, %id of %fenced.head
+  %fenced.last.p = item marked.last, %id of %fences.head
+  %fenced.before.p = item marked.before, %id of %fences.head
   %fenced.last = load i32, ptr %fenced.last.p
   %fenced.before = load i32, ptr %fenced.before.p
   %fenced.earlier = icmp ule i32 %fenced.last, %fenced.began
   %fenced.before.now = select i1 %fenced.earlier, i32 %fenced.last, i32 %fenced.before
   store i32 %fenced.before.now, ptr %fenced.before.p
-  %fenced.now = add i32 %fenced.clock, 1
+  %fenced.now = add i32 %fences.clock, 1
   store i32 %fenced.now, ptr %fenced.last.p
-  set marked.clock, %fenced.now of %fenced.head
+  set marked.clock, %fenced.now of %fences.head
   br label %done
 """
 
@@ -139,20 +170,58 @@ who:
   br i1 %nobody, label %done, label %some
 some:
   %rule = get meeting.rule
+  %threads = get ctx.threads
+  %comes.rule = and i32 %rule, {filters.COMES}
+  %unnoted = icmp eq i32 %comes.rule, 0
+  br i1 %unnoted, label %noted, label %note
+note:                                             ; as long as no thread has exited all must come
+  %cta = get warp.cta
+  %shared = get cta.shared
+  %header.at = get ctx.owners
+  %header = getelementptr i8, ptr %shared, i64 %header.at
+  %came.before = get owners.came of %header
+  %coming = call i32 @llvm.ctpop.i32(i32 %m)
+  %came = add i32 %came.before, %coming
+  %alive = get cta.alive
+  %none.left = icmp eq i32 %alive, %threads
+  %everybody.came = icmp eq i32 %came, %threads
+  %complete.cta = and i1 %none.left, %everybody.came
+  %came.new = select i1 %complete.cta, i32 0, i32 %came
+  set owners.came, %came.new of %header
+  br i1 %complete.cta, label %another, label %noted
+another:
+  %marks.at = get ctx.marks
+  %unmarked = icmp eq i64 %marks.at, 0
+  br i1 %unmarked, label %counted.epoch, label %timed
+timed:
+  %timed.head = getelementptr i8, ptr %shared, i64 %marks.at
+  %timed.clock = get marked.clock of %timed.head
+  %timed.next = add i32 %timed.clock, 1
+  set marked.clock, %timed.next of %timed.head
+  set marked.began, %timed.next of %timed.head
+  %flights.at = get ctx.flights
+  %unflown = icmp eq i64 %flights.at, 0
+  br i1 %unflown, label %timed.known, label %shared.known
+shared.known:
+{KNOWN}  br label %timed.known
+timed.known:
+  %timed.last = icmp ugt i32 %timed.next, {MOST_TIMES}
+  br i1 %timed.last, label %too.late, label %counted.epoch
+too.late:                                         ; which `NativeView.counted` says
+  set owners.epoch, MOST_EPOCHS of %header
+  br label %ask
+counted.epoch:
+  %epoch = get owners.epoch of %header
+  %epoch.next = add i32 %epoch, 1
+  set owners.epoch, %epoch.next of %header
+  %last = icmp eq i32 %epoch.next, MOST_EPOCHS
+  br i1 %last, label %ask, label %noted
+noted:
   %nobody.rule = and i32 %rule, {filters.NOBODY}
   %welcome = icmp eq i32 %nobody.rule, 0
   br i1 %welcome, label %warp.whole, label %ask
 warp.whole:
-  %threads = get ctx.threads
-  %id = get warp.id
-  %before = shl i32 %id, 5
-  %ours = sub i32 %threads, %before
-  %full = icmp uge i32 %ours, 32
-  %ours.low = and i32 %ours, 31
-  %bit = shl i32 1, %ours.low
-  %part = sub i32 %bit, 1
-  %everybody = select i1 %full, i32 -1, i32 %part
-  %all = icmp eq i32 %m, %everybody
+{EVERYBODY}  %all = icmp eq i32 %m, %everybody
   %whole = and i32 %rule, {filters.WHOLE}
   %any = icmp eq i32 %whole, 0
   %whole.ok = or i1 %all, %any
@@ -197,48 +266,13 @@ counts:                                           ; whole warps, at least one
   %counts.ok = icmp eq i32 %right.bits, %m
   br i1 %counts.ok, label %initialised, label %ask
 initialised:
-{MBARRIER}comes:
-  %comes.rule = and i32 %rule, {filters.COMES}
-  %unnoted = icmp eq i32 %comes.rule, 0
-  br i1 %unnoted, label %fences, label %note
-note:                                             ; as long as no thread has exited all must come
-  %cta = get warp.cta
-  %shared = get cta.shared
-  %header.at = get ctx.owners
-  %header = getelementptr i8, ptr %shared, i64 %header.at
-  %came.before = get owners.came of %header
-  %coming = call i32 @llvm.ctpop.i32(i32 %m)
-  %came = add i32 %came.before, %coming
-  %alive = get cta.alive
-  %none.left = icmp eq i32 %alive, %threads
-  %everybody.came = icmp eq i32 %came, %threads
-  %complete.cta = and i1 %none.left, %everybody.came
-  %came.new = select i1 %complete.cta, i32 0, i32 %came
-  set owners.came, %came.new of %header
-  br i1 %complete.cta, label %another, label %done
-another:
-  %marks.at = get ctx.marks
-  %unmarked = icmp eq i64 %marks.at, 0
-  br i1 %unmarked, label %counted.epoch, label %timed
-timed:
-  %timed.head = getelementptr i8, ptr %shared, i64 %marks.at
-  %timed.clock = get marked.clock of %timed.head
-  %timed.next = add i32 %timed.clock, 1
-  set marked.clock, %timed.next of %timed.head
-  set marked.began, %timed.next of %timed.head
-  %timed.last = icmp ugt i32 %timed.next, {MOST_TIMES}
-  br i1 %timed.last, label %ask, label %counted.epoch
-counted.epoch:
-  %epoch = get owners.epoch of %header
-  %epoch.next = add i32 %epoch, 1
-  set owners.epoch, %epoch.next of %header
-  %last = icmp eq i32 %epoch.next, MOST_EPOCHS
-  br i1 %last, label %ask, label %done
-{FENCES}done:
+{MBARRIER}{FENCES}done:
   ret i32 SERVED_DONE
 ask:
   ret i32 SERVED_NOT
 }}
 declare i32 @llvm.ctpop.i32(i32)
+declare <32 x i32> @llvm.umax.v32i32(<32 x i32>, <32 x i32>)
+declare i32 @llvm.vector.reduce.umax.v32i32(<32 x i32>)
 declare <32 x i32> @llvm.fshr.v32i32(<32 x i32>, <32 x i32>, <32 x i32>)
 """

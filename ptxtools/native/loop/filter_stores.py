@@ -9,6 +9,7 @@ for.
 from __future__ import annotations
 
 from ptxtools.machine.issued import WARPS
+from ptxtools.machine.residents import COPY, PLANES
 from ptxtools.native.code.structures import STORED_SHIFT
 
 from .filter_flags import GATHER
@@ -104,4 +105,69 @@ st.one:
   %st.at.next = add i64 %st.at, 4
   %st.left = icmp ult i64 %st.at.next, %size
   br i1 %st.left, label %st.one, label %stored.done
+"""
+
+#: From `flights.some` to `flown` or `ask`: whether the warp knows asynchronous work on the chunks to be complete, for a
+#: read that of copies that write them.
+FLIGHTS = f"""
+flights.some:
+  %fl.step = get ctx.reads_bytes
+  %fl.head.at = get ctx.marks
+  %fl.head.from = add i64 %flags.from, %fl.head.at
+  %fl.head = inttoptr i64 %fl.head.from to ptr
+  %fl.warp = get warp.id
+  %fl.from = add i64 %flags.from, %flights
+  %fl.chunks = lshr <32 x i64> %distance, splat (i64 4)
+  %fl.words = shl <32 x i64> %fl.chunks, splat (i64 2)
+  %fl.lanes = lanes %group
+  %fl.writes = icmp ne i32 %writes, 0
+  %fl.first = select i1 %fl.writes, i32 0, i32 {COPY}
+  br label %fl.each
+fl.each:
+  %fl.plane = phi i32 [ %fl.first, %flights.some ], [ %fl.plane.next, %fl.next ]
+  %fl.plane64 = zext i32 %fl.plane to i64
+  %fl.skip = mul i64 %fl.plane64, %fl.step
+  %fl.begin = add i64 %fl.from, %fl.skip
+  %fl.begin.all = splat64 %fl.begin
+  %fl.places = add <32 x i64> %fl.words, %fl.begin.all
+  %fl.ptrs = inttoptr <32 x i64> %fl.places to <32 x ptr>
+  %fl.found = call <32 x i32> @{GATHER}(<32 x ptr> align 4 %fl.ptrs, <32 x i1> %fl.lanes, <32 x i32> zeroinitializer)
+  %fl.row = shl i32 %fl.plane, 5
+  %fl.index = add i32 %fl.row, %fl.warp
+  %fl.known.p = item marked.pipe, %fl.index of %fl.head
+  %fl.known = load i32, ptr %fl.known.p, align 4
+  %fl.known.all = splat32 %fl.known
+  %fl.flying = icmp ugt <32 x i32> %fl.found, %fl.known.all
+  %fl.flying.bits = bits %fl.flying
+  %fl.flying.own = and i32 %fl.flying.bits, %group
+  %fl.free = icmp eq i32 %fl.flying.own, 0
+  br i1 %fl.free, label %fl.next, label %ask
+fl.next:
+  %fl.plane.next = add i32 %fl.plane, 1
+  %fl.more = icmp ult i32 %fl.plane.next, {PLANES}
+  br i1 %fl.more, label %fl.each, label %flown
+"""
+#: From `sources`: what threads store in global memory widens a range, behind the number of marks; on to `sources.read`
+#: or `lookup`.
+STORED = """
+sources:
+  br i1 %fetches, label %sources.read, label %range
+range:
+  %range.global = icmp eq i32 %in, SPACE_GLOBAL
+  br i1 %range.global, label %range.widen, label %lookup
+range.widen:
+  %range.low.own = select <32 x i1> %on, <32 x i64> %places, <32 x i64> splat (i64 -1)
+  %range.high.own = select <32 x i1> %on, <32 x i64> %places, <32 x i64> zeroinitializer
+  %range.lowest = call i64 @llvm.vector.reduce.umin.v32i64(<32 x i64> %range.low.own)
+  %range.highest = call i64 @llvm.vector.reduce.umax.v32i64(<32 x i64> %range.high.own)
+  %range.beyond = add i64 %range.highest, %size
+  %range.low.p = getelementptr i64, ptr %marks, i64 1
+  %range.low = load i64, ptr %range.low.p
+  %range.low.now = call i64 @llvm.umin.i64(i64 %range.low, i64 %range.lowest)
+  store i64 %range.low.now, ptr %range.low.p
+  %range.high.p = getelementptr i64, ptr %marks, i64 2
+  %range.high = load i64, ptr %range.high.p
+  %range.high.now = call i64 @llvm.umax.i64(i64 %range.high, i64 %range.beyond)
+  store i64 %range.high.now, ptr %range.high.p
+  br label %lookup
 """

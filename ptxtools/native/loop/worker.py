@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptxtools.machine.issued import WARPS
 from ptxtools.machine.launch import constants, launch_special, local_bytes, no_counts
-from ptxtools.machine.residents import MARKS_HEAD, Schedule, take_back
+from ptxtools.machine.residents import MARKS_HEAD, PLANES, Schedule, take_back
 from ptxtools.native.code import library, structures
 from ptxtools.native.code.encode import Encoded, constant_table, frame_area, set_constants
 from ptxtools.native.code.structures import CTA, CTX, OWNERS, WARP, Structure
@@ -78,6 +78,11 @@ class Shape:
             self.reads = self.stores + _up(self.shared, 64)
             self.reads_bytes = _up(self.shared // 4 + 4, 64)
             self.clear = self.reads + -(-self.warps // WARPS) * self.reads_bytes
+        #: Likewise to planes of asynchronous work, as long as those.
+        self.flights = 0
+        if launch.observers is not None and launch.observers.flights:
+            self.flights = self.clear
+            self.clear += PLANES * self.reads_bytes
         self.warps_offset = _up(CTA.size + self.clear + 64, 64)
         self.warp_bytes = _up(WARP.size + self.frames, 64) | 64  # warps begin at different cache sets
         self.local_offset = _up(self.warps_offset + self.warps * self.warp_bytes, 64)
@@ -176,7 +181,7 @@ class Worker:
             "warp_bytes": shape.warp_bytes, "local_offset": shape.local_offset, "local_warp_bytes": shape.local_warp,
             "shared_bytes": shape.shared, "clear_bytes": shape.clear, "owners": shape.owners,
             "marks": shape.marks and shape.marks - MARKS_HEAD, "stores": shape.stores, "reads": shape.reads,
-            "reads_bytes": shape.reads_bytes,
+            "reads_bytes": shape.reads_bytes, "flights": shape.flights,
             "frame_limit": shape.frames,
             "local_bytes": shape.local,
             "sms": launch.sms, "first_block": 2 * launch.program.functions[0].first, "warp_slice": WARP_SLICE,

@@ -140,7 +140,7 @@ def single(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
 @lowers("tcgen05")
 def ordering(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     """tcgen05.wait and tcgen05.fence: loads and stores are complete when they have executed, if not late."""
-    if f.linker.variant.late and op.mods.get("operation", "").startswith("wait"):
+    if (f.linker.variant.late or f.linker.variant.groups) and op.mods.get("operation", "").startswith("wait"):
         _event(f, instruction, op, "tcgen05.wait", collective=True)
     elif f.linker.variant.fences and (op.has("fence::before_thread_sync") or op.has("fence::after_thread_sync")):
         f.emit(Op("fence", op))

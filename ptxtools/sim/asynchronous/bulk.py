@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from ptxtools.diagnostics import Cause
@@ -157,8 +159,9 @@ def group(view: View) -> None:
     if groups.pending is None:
         for lane in view.lanes():
             queue.commit((view.warp, lane))
+        _tell_of_groups(view, view.lanes())
         return
-    most, read = groups.pending, groups.read
+    most, read, done = groups.pending, groups.read, list[int]()
     for lane in view.lanes():
         left = queue.unfinished((view.warp, lane), most, read=read)
         if view.launch.late:
@@ -168,6 +171,16 @@ def group(view: View) -> None:
             what = "be read" if read else "be done"
             text = f"{len(left)} bulk operations to {what}, among them {left[0].text}"
             view.wait(queue.key((view.warp, lane)), text, lanes=1 << lane)
+            continue
+        done.append(lane)
+    _tell_of_groups(view, done)
+
+
+def _tell_of_groups(view: View, lanes: Iterable[int]) -> None:
+    """Tell who listens of lanes that go on behind this."""
+    listeners = view.launch.observers
+    if listeners is not None and listeners.hear("bulk_grouped"):
+        listeners.tell("bulk_grouped", view, np.array(list(lanes), np.int64))
 
 
 # --- asynchronous stores ----------------------------------------------------------------------------------------------

@@ -95,7 +95,10 @@ def _do(stores: deque[Work], last: Work | None) -> None:
 def wait(view: View) -> None:
     """tcgen05.wait::st (9.7.16.8.5). The results of tcgen05.ld are in their registers at once: compilers move uses of
     the registers before tcgen05.wait::ld, because the chips wait for registers anyway."""
-    if view.op.opcode is not None and view.op.opcode.has("wait::st"):
+    stores, listeners = view.op.opcode is not None and view.op.opcode.has("wait::st"), view.launch.observers
+    if listeners is not None and not view.launch.late:
+        listeners.tell("tensor_waited", view, stores)
+    if stores:
         _do(_stores(view), None)
     else:
         for claim in view.cta.state.pop(f"{_LOADS} {view.warp}", ()):

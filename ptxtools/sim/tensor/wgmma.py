@@ -14,7 +14,7 @@ import numpy as np
 
 from ptxtools.diagnostics import Cause
 from ptxtools.isa.descriptors import DescriptorError
-from ptxtools.machine.claims import Claim, Span, announce, heard
+from ptxtools.machine.claims import Claim, Span, announce
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.issued import WARPS
 from ptxtools.machine.products import PAIRS, Metadata, Numbers, WarpgroupProduct
@@ -148,14 +148,15 @@ def product(view: View) -> None:
     if any(record.key_of(issue) not in (None, key) for record in everybody):
         raise view.trap("the warps of the warpgroup have different descriptors or layouts of B", cause=Cause.COLLECTIVE)
     everybody[warp].issue(key)
-    claim = announce(view, view.leader, "wgmma.mma_async", lambda: _spans(view, plan))
+    told = view.launch.observers is not None and view.launch.observers.hear_warpgroups
+    claim = announce(view, view.leader, "wgmma.mma_async", lambda: _spans(view, plan)) if told else None
     if view.launch.late and (group.late[warp] or view.schedule.lags()):
         later = issued(view, slots(view, "d"))
         group.late[warp].append(lambda: _finish(later, plan, group, issue, claim))
         return
     group.executed[warp] = issue + 1
     _finish(view, plan, group, issue, claim)
-    if not heard(view):
+    if not told:
         launch = view.launch
         launch.products.take_over_product(view, lambda: _written(view, plan), plan.rule(launch.numerics))
 

@@ -1,0 +1,218 @@
+"""What warps know of asynchronous work, for asynccheck's first look: up to which number it is complete, plane by plane
+(`machine.residents.PIPE`).
+
+A warp learns from its own waits, and from barriers of the whole CTA (natively); an mbarrier tells whoever has waited
+for a phase what those knew who arrived in it, and which work has signalled it. A warp may only wait for the phase
+behind the last one that it knows to be complete: with another parity, work that ends late could let it pass earlier.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ptxtools.machine.observers import Doubt
+from ptxtools.machine.residents import MARKS_HEAD, PLANES, Cta
+from ptxtools.program import mbarrier as word
+from ptxtools.program.program import LANES, SHARED_WINDOW
+
+if TYPE_CHECKING:
+    from ptxtools.machine.events import View
+    from ptxtools.machine.observers import Array
+
+_WORD = struct.Struct("<Q")
+#: Where the numbers that warps know are in the head, and those that any of their lanes know, in words
+#: (`native.code.structures.MARKED`).
+_KNOWN, _SOME, _WARPS = 176, 272, 32
+
+
+@dataclass(slots=True)
+class Known:
+    """until: of each plane, all work up to this number is complete; more: and these."""
+
+    until: list[int] = field(default_factory=lambda: [0] * PLANES)
+    more: list[set[int]] = field(default_factory=lambda: [set() for _ in range(PLANES)])
+
+    def join(self, other: Known) -> None:
+        """Learn what another knows."""
+        self.until = list(map(max, self.until, other.until))
+        for more, others in zip(self.more, other.more, strict=True):
+            if others:
+                more |= others
+        self.settle()
+
+    def settle(self) -> None:
+        """Count on."""
+        for plane, more in enumerate(self.more):
+            if more:
+                while self.until[plane] + 1 in more:
+                    self.until[plane] += 1
+                self.more[plane] = {number for number in more if number > self.until[plane]}
+
+
+@dataclass(slots=True)
+class _Barrier:
+    """An mbarrier: number of the open phase; what is told to those who wait for it, and for the phase before; how many
+    phases the lanes of warps know to be complete; and what anybody knew before the present epoch, or in it."""
+
+    number: int = 0
+    tells: Known = field(default_factory=Known)
+    told: Known = field(default_factory=Known)
+    phases: defaultdict[int, Array] = field(default_factory=lambda: defaultdict(lambda: np.zeros(LANES, np.int64)))
+    epoch: int = 0
+    common: int = 0
+    latest: int = 0
+
+    def observe(self, parity: int) -> None:
+        """The word has this parity now."""
+        if self.number & 1 != parity:
+            self.number += 1
+            self.told, self.tells = self.tells, Known()
+
+    def known(self, warp: int, lanes: Array, epoch: int) -> int:
+        """Complete phases that lanes know of; raises `Doubt` if some know more."""
+        if epoch != self.epoch:
+            self.epoch, self.common = epoch, self.latest
+        found = self.phases[warp][lanes]
+        first = max(self.common, int(found[0]))
+        if len(lanes) > 1 and (np.maximum(found, self.common) != first).any():
+            raise Doubt
+        return first
+
+    def learn(self, warp: int, lanes: Array, number: int) -> None:
+        self.phases[warp][lanes] = number
+        self.latest = max(self.latest, number)
+
+
+class Knowledge:
+    """That of the warps and lanes of a CTA. anybody: what any of them knows."""
+
+    def __init__(self, cta: Cta) -> None:
+        self._cta = cta
+        head: Array = cta.marks[:MARKS_HEAD].view(np.uint32)
+        self.known = head[_KNOWN : _KNOWN + PLANES * _WARPS].reshape(PLANES, _WARPS)
+        self.some = head[_SOME : _SOME + PLANES * _WARPS].reshape(PLANES, _WARPS)
+        self._warps: dict[int, Known] = {}
+        self.anybody, self._before = Known(), Known()
+        self._epoch = 0
+        self._epochs: dict[int, int] = {}  # in which what a warp knows has been looked up
+        self._lanes: dict[tuple[int, int], Known] = {}
+        self._barriers: dict[int, _Barrier] = {}
+
+    def of(self, warp: int, lane: int | None = None) -> Known:
+        """What a warp knows, or one of its lanes."""
+        own, epoch = self._warps.get(warp), int(self._cta.owners[1])
+        if epoch != self._epoch:  # all know what any knew before it
+            self._epoch = epoch
+            self._before.join(self.anybody)
+            self.known[:] = np.maximum(self.known, np.array(self._before.until, np.uint32)[:, None])
+        if own is None:
+            own = self._warps[warp] = Known()
+        if self._epochs.get(warp) != epoch:
+            self._epochs[warp] = epoch
+            own.join(self._before)
+        if lane is None or (warp, lane) not in self._lanes:
+            return own
+        found = self._lanes[warp, lane]
+        found.join(own)
+        return found
+
+    def learn(self, at: View, lanes: Array, news: Known) -> None:
+        """Lanes learn something: the warp, if all its lanes do."""
+        warp = at.warp
+        self.of(warp)
+        self.anybody.join(news)
+        if len(lanes) == threads_of(at):
+            own = self.of(warp)
+            own.join(news)
+            self.known[:, warp] = own.until
+            self.some[:, warp] = np.maximum(self.some[:, warp], own.until)
+            return
+        for lane in lanes.tolist():
+            found = self._lanes.setdefault((warp, lane), Known())
+            found.join(news)
+            found.join(self.of(warp))
+            self.some[:, warp] = np.maximum(self.some[:, warp], found.until)
+        everybody = [self._lanes.get((warp, lane)) for lane in range(threads_of(at))]
+        if None not in everybody:  # what all of them know
+            own = self.of(warp)
+            own.until = np.min([one.until for one in everybody if one is not None], axis=0).tolist()
+            self.known[:, warp] = own.until
+
+    # --- mbarriers ----------------------------------------------------------------------------------------------------
+
+    def _barrier(self, cta: Cta, offset: int) -> _Barrier:
+        if cta is not self._cta:
+            raise Doubt
+        found = self._barriers.setdefault(offset, _Barrier())
+        found.observe(word.phase(_WORD.unpack_from(cta.shared, offset)[0]))
+        return found
+
+    def tell(self, cta: Cta, offset: int, news: Known) -> None:
+        """Somebody is about to arrive at an mbarrier, or work to signal it."""
+        self._barrier(cta, offset).tells.join(news)
+
+    def arrive(self, at: View, what: str, lanes: Array) -> None:
+        """Lanes are about to do something with mbarriers."""
+        offset = self._place(at, lanes)
+        if what.endswith((" init", " inval")):
+            self._barriers.pop(offset, None)
+            return
+        if "drop" in what or "noComplete" in what:
+            raise Doubt
+        barrier = self._barrier(self._cta, offset)
+        arrives = what.endswith((" arrive", " arrive.expect_tx"))
+        amounts = int(at.source(1)[lanes].sum()) if what.endswith(" arrive") else len(lanes)
+        if arrives and len(lanes) > 1 and amounts > word.pending(_WORD.unpack_from(self._cta.shared, offset)[0]):
+            raise Doubt  # it could begin two phases
+        for lane in lanes.tolist() if len(lanes) < threads_of(at) else [None]:
+            barrier.tells.join(self.of(at.warp, lane))
+
+    def leave(self, at: View, what: str, lanes: Array) -> None:
+        """Lanes go on behind a wait, which may have failed."""
+        offset, epoch = self._place(at, lanes), int(self._cta.owners[1])
+        barrier = self._barrier(self._cta, offset)
+        wanted = at.source(1)[lanes]
+        if not what.endswith("parity"):
+            wanted = wanted >> np.uint64(word.PHASE_SHIFT)
+        parity = int(wanted[0]) & 1
+        if len(lanes) > 1 and ((wanted & wanted.dtype.type(1)) != parity).any():
+            raise Doubt
+        phase = barrier.known(at.warp, lanes, epoch)
+        if parity != phase & 1:
+            if barrier.number != phase:
+                raise Doubt  # it waits for a phase that it knows of, and the next one is over
+            return
+        if barrier.number not in (phase, phase + 1):
+            raise Doubt
+        if barrier.number == phase + 1:
+            barrier.learn(at.warp, lanes, phase + 1)
+            self.learn(at, lanes, barrier.told)
+
+    def _place(self, at: View, lanes: Array) -> int:
+        """The mbarrier that all lanes are at."""
+        ref, address = at.op.src[0], at.op.imm
+        if ref is not None:
+            values = at.values(ref)[lanes]
+            if len(lanes) > 1 and (values != values[0]).any():
+                raise Doubt
+            address = int(values[0]) + address & (0xFFFF_FFFF if ref.type == "b32" else word.MASK64)
+        if address >> 56 != (SHARED_WINDOW >> 56 if at.op.space == "generic" else 0):
+            raise Doubt
+        offset = (address & 0xFFFF_FFFF) - self._cta.window
+        if not 0 <= offset <= len(self._cta.shared) - _WORD.size:
+            raise Doubt
+        return offset
+
+
+def threads_of(at: View) -> int:
+    """Threads of a warp."""
+    x, y, z = at.launch.block
+    return min(LANES, x * y * z - LANES * at.warp)
+
+
+__all__ = ["Knowledge", "Known", "threads_of"]
