@@ -390,6 +390,24 @@ class Doubt(Exception):  # noqa: N818 - no error: nobody but `sim.trial` sees it
     not possible, None where there is nothing to look for."""
 
 
+class Anew(Exception):  # noqa: N818 - no error: nobody but `sim.trial` sees it
+    """What an observer has seen asks for another run from the beginning, in which it looks closer. A class of observers
+    that may ask so says with a static method `restarts(program, device)` whether it might; it does so only where
+    `Grid.again` is set."""
+
+
+def may_restart(classes: Iterable[type], program: Program, device: Any) -> bool:
+    """Whether any class of observers may ask for another run."""
+    return any(one.restarts(program, device) for one in classes if hasattr(one, "restarts"))
+
+
+def suspects_of(classes: Iterable[type], device: Any, kernel: str) -> frozenset[int]:
+    """Lines of loads whose results are to be followed (`Program.suspects`), as `suspects(device, kernel)` of classes
+    says."""
+    found = (one.suspects(device, kernel) for one in classes if hasattr(one, "suspects"))
+    return frozenset[int]().union(*found)
+
+
 def wants_trial(classes: Iterable[type], program: Program) -> bool:
     """Whether any class of observers has a first look at a program, and none needs more."""
     says = [one.trial(program) for one in classes if hasattr(one, "trial")]
