@@ -17,6 +17,7 @@ from ptxtools.machine.filters import NOBODY, Bounds, stretches
 from ptxtools.machine.observers import Anew
 from ptxtools.machine.residents import Cta
 from ptxtools.program.details import Touch
+from ptxtools.program.layout import RESERVED, RESERVED_OFFSETS
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 
 from .registers import RegisterCheck
@@ -57,6 +58,8 @@ class InitCheck:
         self._again = grid.again  # a load of what nobody wrote is followed in another run
         self._suspects: dict[int, Callable[[], None]] = {}  # such loads, and their reports
         self._followed = grid.program.suspects
+        #: Where the system's shared memory ends, which it has written.
+        self._reserved = RESERVED_OFFSETS["end"] if RESERVED.name in (name for name, *_ in grid.program.shared) else 0
         self._registers = RegisterCheck(session)
         self._tensor = TensorCells(session)
 
@@ -94,7 +97,7 @@ class InitCheck:
             first = end
         places.append((first, _END, 0))
         everywhere = stretches(place for place in places if place[2] != _ASKED)
-        shared = stretches([(0, launch.program.static_shared + launch.dynamic_shared)])
+        shared = stretches([(self._reserved, launch.program.static_shared + launch.dynamic_shared)])
         known = {"global": everywhere, "shared": shared, "local": stretches([])}
         followed = launch.program.suspects
         stores = set() if not followed else {
@@ -218,6 +221,8 @@ class InitCheck:
             if first >> RANK_SHIFT != last >> RANK_SHIFT:
                 return None
             flags, _ = self._written(view, "shared", 0, first)
+            if flags is None:
+                return None
             places = addresses & OFFSET_MASK
         elif access.space == "global":
             flags, place = self._of_global(first)
@@ -240,7 +245,7 @@ class InitCheck:
         """Flags of the memory that an address is in, and its place there; None where everything is initialised."""
         if space == "shared":
             rank = address >> RANK_SHIFT
-            if rank >= len(view.cluster.ctas):
+            if rank >= len(view.cluster.ctas) or address & OFFSET_MASK < self._reserved:
                 return None, 0
             return shared_flags(view.cluster.ctas[rank]), address & OFFSET_MASK
         if space == "local":
