@@ -10,6 +10,7 @@ so (`issued`); that the work has come to its end is for asynccheck to see. Other
 from __future__ import annotations
 
 import weakref
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -206,7 +207,8 @@ class RaceCheck:
         if scope:
             self._look_ahead(at, access, warp, pieces, lanes)
             self._deciders.together(at, access, places)
-        if scope and access.action != "write" and shadow.messages:
+        reads = access.action != "write" and (at.op.opcode is None or at.op.opcode.family != "red")  # red is no read
+        if scope and reads and shadow.messages:
             self._read_messages(at, access, warp, scope, shadow, places, lanes)
         step = access.size
         for number, page, inside, bytes_ in pieces:
@@ -233,7 +235,8 @@ class RaceCheck:
                 self._clocks.read(warp, message, scope, lanes, acquire=acquire)
 
     def _write_messages(self, at: View, access: Access, warp: Warp, scope: int, shadow: Shadow, places: Array) -> None:
-        """A strong store replaces what was told there, an atomic adds to it, a weak store ends it."""
+        """A strong store replaces what was told there, but for what its own thread has released there (8.8); an atomic
+        adds to it, a weak store ends it."""
         if not scope and not shadow.messages:
             return
         words = words_of(places, access.size)
@@ -244,7 +247,12 @@ class RaceCheck:
             return
         message = self._clocks.message(warp, scope, at.op.where, release=access.strength in _RELEASES)
         for word in words:
-            before = shadow.messages.get(word, []) if access.action == "atomic" or not whole else []
+            before = shadow.messages.get(word, [])
+            if access.action != "atomic" and whole:
+                before = [
+                    replace(known, scope=min(known.scope, scope), where=at.op.where)
+                    for known in before if known.agent == warp.agent and known.told is not None
+                ]  # fmt: skip
             shadow.messages[word] = [known for known in before if not covered(known, message)] + [message]
 
     # --- asynchronous work --------------------------------------------------------------------------------------------
