@@ -175,6 +175,9 @@ class Observer:
         """A CTA has not given something back; `at` is where it got it, or where that shows. kind: "tensor-memory",
         which is a trap if nobody listens, "alloc-permit", or "mbarrier": its memory is used anew."""
 
+    def launched(self, at: View, lane: int, child: Any) -> None:
+        """A lane launches a child grid (`sim.children.Child`)."""
+
     def tensor(self, at: View, lane: int, spans: Sequence[Span]) -> None:
         """A lane issues an instruction that reads and writes tensor memory (`machine.claims.Span`); or has allocated
         some: of kind "fresh"."""
@@ -227,6 +230,7 @@ _OUTSIDE = WORK | {
     "trapped",
     "found",
     "leaked",
+    "launched",
     "tensor",
     "tensormap",
     "transacted",

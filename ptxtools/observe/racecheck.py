@@ -34,7 +34,7 @@ from .race_accesses import (
     words_of,
 )
 from .race_barriers import Barriers
-from .race_grids import Begun, action_of
+from .race_grids import Begun, action_of, parent_of
 from .race_pages import Pages
 from .race_phases import Mbarriers
 from .race_shadow import WORD, Shadow, tensor_places
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from ptxtools.machine.launch import Launch
     from ptxtools.machine.residents import Cta
     from ptxtools.program.program import Op, Program
+    from ptxtools.sim.children import Child
     from ptxtools.sim.device import Grid
 
     from .session import Session
@@ -73,7 +74,7 @@ class RaceCheck:
         self._mbarriers = Mbarriers(self._deciders.decide)
         self._barriers = Barriers(self._deciders)
         self._told: dict[int, tuple[Claim, Known]] = {}  # what was known when work was issued, by view
-        self._before = session.before  # the grid before, if it has let this one begin
+        self._before = parent_of(grid) or session.before  # a grid that may run beside this one
         self._begun = Begun(grid.context.places)
 
     def grid_begun(self, launch: Launch) -> None:
@@ -311,6 +312,13 @@ class RaceCheck:
         warp = self._warp(at)
         self._signals(at, warp, at.leader, [(cta, offset)])
         self._mbarriers.tell(cta, offset, warp.known, at.op.where, warp.known)
+        warp.tick()
+
+    def launched(self, at: View, lane: int, child: Child) -> None:
+        """A lane launches a grid, which begins with what is known now."""
+        warp = self._warp(at)
+        if not child.tail:
+            child.told = self._begun.parent(at, self._clocks, self._global, dict(warp.known))
         warp.tick()
 
     def grid_ended(self, launch: Launch) -> None:
