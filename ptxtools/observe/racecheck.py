@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ptxtools.diagnostics import TrapKind
 from ptxtools.machine.observers import Access
+from ptxtools.program.mbarrier import describe
 from ptxtools.program.operations import OPERATIONS
 from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT
 from ptxtools.sim.asynchronous.signals import signalled
@@ -71,7 +73,7 @@ class RaceCheck:
         self._global = Shadow()
         self._target = grid.image.target
         self._deciders = Deciders(self._session, grid.program)
-        self._mbarriers = Mbarriers(self._deciders.decide)
+        self._mbarriers = Mbarriers(self._deciders.decide, self._waits_twice)
         self._barriers = Barriers(self._deciders)
         self._told: dict[int, tuple[Claim, Known]] = {}  # what was known when work was issued, by view
         self._before = parent_of(grid) or session.before  # a grid that may run beside this one
@@ -130,6 +132,18 @@ class RaceCheck:
         told: Known = (warp.fenced.get(CLUSTER) or {}) if relaxed else warp.known
         self._mbarriers.arrive(at, what, lanes, warp, told)
         warp.tick()
+
+    def _waits_twice(self, at: View, lane: int, cta: Cta, offset: int, before: int) -> None:
+        """A lane waits for a phase again: a matter of synccheck."""
+        if not self._session.looks(TrapKind.SYNCCHECK):
+            return
+        state = describe(int.from_bytes(cta.shared[offset : offset + 8], "little"))
+        message = f"the thread waits a second time for the last phase of the mbarrier at shared {offset:#x} of {cta}, "
+        self._session.report(
+            at, lane, TrapKind.SYNCCHECK, f"{message}whose next one is under way: {state}", (at.op.where, "phase"),
+            kind="phase-twice", others=(self._session.site(at.launch.program, before, at.cta.place, at.thread(lane)),),
+            help="the parity to wait for changes with each phase",
+        )  # fmt: skip
 
     def leave(self, at: View, what: str, lanes: Array) -> None:
         warp = self._warp(at)

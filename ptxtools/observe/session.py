@@ -52,6 +52,10 @@ class Session:
             raise Doubt  # which of its accesses race with those is no matter of a first look
         return [class_of(name, trial=grid.trial)(self, grid) for name in _CHECKERS if name in self._names]
 
+    def looks(self, name: str) -> bool:
+        """Whether a checker is on."""
+        return name in self._names
+
     @property
     def before(self) -> Before | None:
         """The grid before the one that begins, if that may run beside it."""
