@@ -181,6 +181,9 @@ class Observer:
         """A CTA has not given something back; `at` is where it got it, or where that shows. kind: "tensor-memory",
         which is a trap if nobody listens, "alloc-permit", or "mbarrier": its memory is used anew."""
 
+    def launched(self, at: View, lane: int, child: Any) -> None:
+        """A lane launches a child grid (`sim.children.Child`)."""
+
     def tensor(self, at: View, lane: int, spans: Sequence[Span]) -> None:
         """A lane issues an instruction that reads and writes tensor memory (`machine.claims.Span`); or has allocated
         some: of kind "fresh"."""
@@ -233,6 +236,7 @@ _OUTSIDE = WORK | {
     "trapped",
     "found",
     "leaked",
+    "launched",
     "tensor",
     "tensormap",
     "transacted",
@@ -406,6 +410,24 @@ class Doubt(Exception):  # noqa: N818 - no error: nobody but `sim.trial` sees it
     """An observer that only looks whether there is anything to look for has seen something. A class of observers that
     has such a first look says with a static method `trial(program)` whether it is worth while: True, False where it is
     not possible, None where there is nothing to look for."""
+
+
+class Anew(Exception):  # noqa: N818 - no error: nobody but `sim.trial` sees it
+    """What an observer has seen asks for another run from the beginning, in which it looks closer. A class of observers
+    that may ask so says with a static method `restarts(program, device)` whether it might; it does so only where
+    `Grid.again` is set."""
+
+
+def may_restart(classes: Iterable[type], program: Program, device: Any) -> bool:
+    """Whether any class of observers may ask for another run."""
+    return any(one.restarts(program, device) for one in classes if hasattr(one, "restarts"))
+
+
+def suspects_of(classes: Iterable[type], device: Any, kernel: str) -> frozenset[int]:
+    """Lines of loads whose results are to be followed (`Program.suspects`), as `suspects(device, kernel)` of classes
+    says."""
+    found = (one.suspects(device, kernel) for one in classes if hasattr(one, "suspects"))
+    return frozenset[int]().union(*found)
 
 
 def wants_trial(classes: Iterable[type], program: Program) -> bool:

@@ -22,6 +22,7 @@ from ptxtools.program.operations import ISSUES, OPERATIONS, fenced
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 
 from .in_flight import InFlight
+from .maps_in_use import MapsInUse
 from .outstanding import Outstanding
 from .proxies import Proxies
 
@@ -48,6 +49,7 @@ class AsyncCheck:
         self._proxies = Proxies()
         self._fences: dict[int, tuple[str, ...]] = {}  # lines of proxy fences, with the spaces in which they count here
         self._registers = InFlight(session)
+        self._maps = MapsInUse(session)
 
     @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
@@ -83,11 +85,13 @@ class AsyncCheck:
         self._touch(claim)
         self._registers.issued(claim)
         self._outstanding.add(claim)
+        self._maps.issued(claim)
 
     def completed(self, claim: Claim) -> None:
         """The work is done."""
         self._outstanding.remove(claim)
         self._registers.completed(claim)
+        self._maps.completed(claim)
 
     def _touch(self, new: Claim) -> None:
         """Report outstanding work that new work should have waited for."""
@@ -121,8 +125,14 @@ class AsyncCheck:
                 self._access_to(at, access, owner, lanes, offsets)
             if access.writes:
                 self._proxies.store(at, owner, lanes, offsets, access.size)
+                if owner is None:
+                    self._maps.stored(at, lanes, offsets)
             if access.strong or access.action == "atomic":
                 self._proxies.flags(at, owner, lanes, offsets, access.action)
+
+    def tensormap(self, at: View, lane: int, address: int, what: str) -> None:
+        """A tensor map is used or changed."""
+        self._maps.touched(at, lane, address, what)
 
     def arrive(self, at: View, what: str, lanes: Numbers) -> None:
         self._proxies.arrive(at, what, lanes)

@@ -7,14 +7,17 @@ Other buffers, and variables, hold what they were given, so that they have nothi
 from __future__ import annotations
 
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ptxtools.machine.filters import NOBODY, Bounds, stretches
+from ptxtools.machine.observers import Anew
 from ptxtools.machine.residents import Cta
 from ptxtools.program.details import Touch
+from ptxtools.program.layout import RESERVED, RESERVED_OFFSETS
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 
 from .registers import RegisterCheck
@@ -22,8 +25,9 @@ from .tensor import TensorCells
 from .unwritten import unwritten_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
+    from ptxtools.diagnostics import Trap
     from ptxtools.machine.claims import Span
     from ptxtools.machine.events import View
     from ptxtools.machine.launch import Launch
@@ -36,6 +40,9 @@ if TYPE_CHECKING:
 Array: TypeAlias = npt.NDArray[Any]
 
 _NAME = "initcheck"
+_SUSPECTS = "loads of what nobody wrote"
+#: State spaces that are written before a grid begins, as far as nothing else is known.
+_WRITTEN = ("global", "const", "param")
 #: Of a stretch of memory whose accesses are all told of, in place of its flags; behind the last address.
 _ASKED, _END = -1, (1 << 64) - 1
 
@@ -47,20 +54,36 @@ class InitCheck:
 
     def __init__(self, session: Session, grid: Grid) -> None:
         self._session: Session = weakref.proxy(session)  # which outlives this
-        self._device = session.device
+        self._device, self._kernel = session.device, grid.program.kernel
+        self._again = grid.again  # a load of what nobody wrote is followed in another run
+        self._suspects: dict[int, Callable[[], None]] = {}  # such loads, and their reports
+        self._followed = grid.program.suspects
+        #: Where the system's shared memory ends, which it has written.
+        self._reserved = RESERVED_OFFSETS["end"] if RESERVED.name in (name for name, *_ in grid.program.shared) else 0
         self._registers = RegisterCheck(session)
         self._tensor = TensorCells(session)
 
     @staticmethod
-    def state(device: Device) -> bool:
-        """Whether there is global memory that nobody has written."""
-        return device.runtime.used_heap is not None or bool(unwritten_of(device))
+    def state(device: Device) -> Hashable:
+        """Whether there is global memory that nobody has written, and the loads that are followed."""
+        return _unknown(device), frozenset(_doubtful(device))
 
     @staticmethod
     def concerned(program: Program, device: Device) -> Callable[[Op], bool]:
         """Which events of a program matter: accesses to global memory only where some may not have been written."""
-        unknown = InitCheck.state(device) or bool(device.runtime.calls(program))
+        unknown = _unknown(device) or bool(device.runtime.calls(program))
         return lambda op: unknown or op.kind != "observe.access" or op.space not in ("global", "const")
+
+    @staticmethod
+    def restarts(program: Program, device: Device) -> bool:
+        """Whether the kernel loads what somebody must have written."""
+        unknown = _unknown(device)
+        return any(op.kind == "ld" and (unknown or op.space not in _WRITTEN) for op in program.operations())
+
+    @staticmethod
+    def suspects(device: Device, kernel: str) -> frozenset[int]:
+        """Lines of loads that a run has seen load what nobody wrote."""
+        return frozenset(where for name, where in _doubtful(device) if name == kernel)
 
     def filter(self, launch: Launch) -> Bounds:
         """Accesses to what has been written; local memory, and blocks of the heap, are asked for."""
@@ -74,9 +97,13 @@ class InitCheck:
             first = end
         places.append((first, _END, 0))
         everywhere = stretches(place for place in places if place[2] != _ASKED)
-        shared = stretches([(0, launch.program.static_shared + launch.dynamic_shared)])
+        shared = stretches([(self._reserved, launch.program.static_shared + launch.dynamic_shared)])
         known = {"global": everywhere, "shared": shared, "local": stretches([])}
-        return Bounds(known, known, lambda op: False, flagged=True)
+        followed = launch.program.suspects
+        stores = set() if not followed else {
+            op.where for op in launch.program.operations() if isinstance(op.detail, Touch) and op.detail.kind == "st"
+        }  # fmt: skip
+        return Bounds(known, known, lambda op: op.where in stores, flagged=True)
 
     def passing(self, op: Op) -> int | None:
         """Registers matter to the lanes that run an instruction; a guard that nobody has written, to all."""
@@ -94,6 +121,7 @@ class InitCheck:
             places = places[:, None] + np.arange(access.size)
             if not reads:
                 flags[places] = True
+                self._spoil(at, access)
                 return
             if flags[places].all():
                 return
@@ -103,11 +131,64 @@ class InitCheck:
             if written is None:
                 continue
             part = written[place : place + access.size]
-            if reads and not part.all():
-                first = place + int(np.flatnonzero(~part)[0])
-                message = f"{access.space} read of {access.size} bytes at {address:#x}: nobody wrote byte {first:#x}"
-                self._session.report(at, lane, _NAME, message, at.op.where)
+            if reads and not part.all() and not self._load(at, access, lane, address, place, part):
+                continue
             part[:] = True
+        if not reads:
+            self._spoil(at, access)
+
+    def _load(self, at: View, access: Access, lane: int, address: int, place: int, part: Array) -> bool:
+        """A lane reads bytes of which some are not written; whether they count as written from now on."""
+        missing, where = np.flatnonzero(~part), at.op.where
+        first = place + int(missing[0])
+        message = f"{access.space} read of {access.size} bytes at {address:#x}: nobody wrote byte {first:#x}"
+        opcode = at.op.opcode
+        if access.action == "read" and opcode is not None and opcode.family == "ld":
+            if where in self._followed:
+                origin = self._spoilt(at, access.space, lane, address).get(first, where)
+                if self._registers.loaded(at, lane, ~part, origin, message):
+                    return False
+            elif self._again:
+                program, thread = at.launch.program, at.thread(lane)
+                self._suspects.setdefault(where, partial(
+                    self._session.report_at, program, where, at.cta.place, thread, _NAME, message, where
+                ))  # fmt: skip
+                return False
+        self._session.report(at, lane, _NAME, message, where)
+        return True
+
+    def _spoil(self, at: View, access: Access) -> None:
+        """Bytes that a store has written with what nobody has are not written after all."""
+        found = self._registers.stored(at) if self._followed and access.space in ("shared", "local") else []
+        places = dict(zip(access.lanes.tolist(), access.addresses.tolist(), strict=True))
+        for lane, byte, origin in found:
+            if lane not in places or byte >= access.size:
+                continue
+            written, place = self._written(at, access.space, lane, places[lane])
+            if written is not None:
+                written[place + byte] = False
+                self._spoilt(at, access.space, lane, places[lane])[place + byte] = origin
+
+    @staticmethod
+    def _spoilt(at: View, space: str, lane: int, address: int) -> dict[int, int]:
+        """By byte of the memory that an address is in: the line to blame for its content."""
+        rank = address >> RANK_SHIFT
+        owner = at.cluster.ctas[rank] if space == "shared" and rank < len(at.cluster.ctas) else at.cta
+        key = "spoilt shared" if space == "shared" else f"spoilt local {at.warp} {lane}"
+        found: dict[int, int] = owner.state.setdefault(key, {})
+        return found
+
+    def grid_ended(self, launch: Launch) -> None:
+        """Look again, and closer, if there are loads of what nobody wrote: what they load may not be used."""
+        new = {(self._kernel, where) for where in self._suspects} - _doubtful(self._device)
+        if new:
+            _doubtful(self._device).update(new)
+            raise Anew
+
+    def trapped(self, trap: Trap) -> None:
+        """The run ends early."""
+        for tell in self._suspects.values():
+            tell()
 
     def unwritten(self, at: View, lanes: Array) -> None:
         """Registers that lanes might not have written."""
@@ -140,6 +221,8 @@ class InitCheck:
             if first >> RANK_SHIFT != last >> RANK_SHIFT:
                 return None
             flags, _ = self._written(view, "shared", 0, first)
+            if flags is None:
+                return None
             places = addresses & OFFSET_MASK
         elif access.space == "global":
             flags, place = self._of_global(first)
@@ -162,7 +245,7 @@ class InitCheck:
         """Flags of the memory that an address is in, and its place there; None where everything is initialised."""
         if space == "shared":
             rank = address >> RANK_SHIFT
-            if rank >= len(view.cluster.ctas):
+            if rank >= len(view.cluster.ctas) or address & OFFSET_MASK < self._reserved:
                 return None, 0
             return shared_flags(view.cluster.ctas[rank]), address & OFFSET_MASK
         if space == "local":
@@ -180,6 +263,17 @@ class InitCheck:
             return None, 0
         flags: Array = heap.flags.setdefault(block, np.zeros(block.size, np.bool_))
         return flags, address - block.address
+
+
+def _unknown(device: Device) -> bool:
+    """Whether there is global memory that nobody has written."""
+    return device.runtime.used_heap is not None or bool(unwritten_of(device))
+
+
+def _doubtful(device: Device) -> set[tuple[str, int]]:
+    """Loads that are followed: kernel and line."""
+    found: set[tuple[str, int]] = device.runtime.state.setdefault(_SUSPECTS, set())
+    return found
 
 
 def _local_flags(view: View, lane: int) -> Array:

@@ -88,7 +88,7 @@ def _shuffle(session: Session, view: View, lanes: Array, masks: Array) -> None:
     found = shuffles.sources(view)
     here = sum(1 << lane for lane in lanes.tolist())
     named = (masks[lanes] & np.uint64(here)) >> found[lanes].astype(np.uint64) & np.uint64(1)
-    bad = lanes[named == 0]
+    bad = lanes[(named == 0) & (found[lanes] < threads_of(view))]
     if len(bad):
         lane = int(bad[0])
         message = f"lane {lane} reads lane {int(found[lane])}, which is not in the member mask {int(masks[lane]):#010x}"

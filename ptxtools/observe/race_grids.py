@@ -7,6 +7,9 @@ in no order with
 - any write of the grid before,
 - the reads that follow griddepcontrol.launch_dependents in a warp of it.
 
+A child grid comes behind what the thread that launches it knows then, and runs beside the rest of its parent; a tail
+launch comes behind all of it.
+
 Launches run one after the other here, each to its end, so a race changes no value.
 """
 
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     from ptxtools.machine.launch import Launch
     from ptxtools.machine.observers import Access
     from ptxtools.program.program import Program
-    from ptxtools.sim.device import Device
+    from ptxtools.sim.device import Device, Grid
     from ptxtools.sim.program_lines import ProgramLines
 
     from .clocks import Array, Clocks
@@ -92,17 +95,25 @@ class Before:
         words = np.unique(places // 4).tolist() if messages else ()
         return any(one.told is not None and one.scope >= GPU for word in words for one in messages.get(word, ()))
 
-    @staticmethod
-    def _writes(page: Page, inside: Array, values: Array | None, scope: int) -> Array:
+    def _late(self, agents: Array, times: Array) -> Array:
+        """Which writes of warps, at these times, may come at the same time: all of them."""
+        return np.asarray(times > 0)
+
+    def _begun(self, agent: int) -> int:
+        """Time of a warp behind which its reads may come at the same time."""
+        return self._began.get(agent, 1 << 62)
+
+    def _writes(self, page: Page, inside: Array, values: Array | None, scope: int) -> Array:
         writes = page.writes
-        racing = (writes["written"][inside] > 0) & (np.minimum(writes["scope"][inside], scope) < GPU)
+        racing = self._late(writes["writer"][inside], writes["written"][inside])
+        racing &= np.minimum(writes["scope"][inside], scope) < GPU
         if values is not None:  # to write the same value again harms nobody
             racing &= writes["value"][inside] != values
         return np.asarray(racing)
 
     def _reads(self, page: Page, inside: Array, scope: int) -> tuple[Array, int]:
         for row, agent in enumerate(page.readers):
-            behind = page.reads["time"][row, inside] > self._began.get(agent, 1 << 62)
+            behind = page.reads["time"][row, inside] > self._begun(agent)
             racing = behind & (np.minimum(page.reads["scope"][row, inside], scope) < GPU)
             if racing.any():
                 return np.asarray(racing), row
@@ -132,18 +143,50 @@ class Before:
         x, y, _ = self._block
         linear = LANES * (agent % self._clocks.per_cta) + max(0, other)
         thread = linear % x, linear // x % y, linear // (x * y)
-        site, began = self._site(where, thread), self._site(self._where, None)
+        site = self._site(where, thread)
         line = f" at {site.file}:{site.line}" if site.line is not None else ""
-        whose = f"thread ({','.join(map(str, thread))}) of the grid before, of kernel {self._program.kernel}"
+        whose, missing, help_ = self._words(self._site(self._where, None).line)
         session.report_at(
             at.launch.program, at.op.where, at.cta.place, at.thread(at.leader if lane < 0 else lane), "racecheck",
-            f"race on global byte {place:#x}: {access.action} here, {_DONE[action]} by {whose}{line}, with no "
-            "griddepcontrol.wait between",
+            f"race on global byte {place:#x}: {access.action} here, {_DONE[action]} by thread "
+            f"({','.join(map(str, thread))}) of {whose}, of kernel {self._program.kernel}{line}, {missing}",
             ("grids", at.op.where, where, access.action, action), kind="grids", others=(site,), address=place,
             space="global", allocation=session.allocations.around(place),
-            help=f"griddepcontrol.wait before this: line {began.line} of the grid before lets this one begin early; "
-            f"or a release and an acquire with scope .{NAMES[GPU]} or wider",
+            help=f"{help_}; or a release and an acquire with scope .{NAMES[GPU]} or wider",
         )  # fmt: skip
+
+    def _words(self, began: int | None) -> tuple[str, str, str]:
+        """Whose access the other one is, what there is not, and what would order them."""
+        help_ = f"griddepcontrol.wait before this: line {began} of the grid before lets this one begin early"
+        return "the grid before", "with no griddepcontrol.wait between", help_
+
+
+class Parent(Before):
+    """The accesses of a grid that has launched another one. told: what the thread that did so knew then."""
+
+    def __init__(
+        self, program: Program, places: ProgramLines, block: tuple[int, int, int], clocks: Clocks, shadow: Shadow,
+        told: Known, where: int,
+    ) -> None:  # fmt: skip
+        super().__init__(program, places, block, clocks, shadow, {}, where)
+        self._known = told
+
+    def _late(self, agents: Array, times: Array) -> Array:
+        return np.asarray(times > self._clocks.known(agents, self._known))
+
+    def _begun(self, agent: int) -> int:
+        return int(self._clocks.known(np.array([agent]), self._known)[0])
+
+    def _words(self, began: int | None) -> tuple[str, str, str]:
+        help_ = f"do it before line {began} launches this grid, or launch this one into the tail"
+        return "the grid that has launched this one", "which nothing orders with the launch", help_
+
+
+def parent_of(grid: Grid) -> Parent | None:
+    """Of a child grid: its parent; of others None."""
+    told = None if grid.context.child is None else grid.context.child.told
+    assert told is None or isinstance(told, Parent)
+    return told
 
 
 def taken(device: Device) -> Before | None:
@@ -172,6 +215,10 @@ class Begun:
         self._where = at.op.where
         self._warps.setdefault(warp.agent, warp.time)
         warp.tick()
+
+    def parent(self, at: View, clocks: Clocks, shadow: Shadow, told: Known) -> Parent:
+        """What a child grid that a lane launches has to know."""
+        return Parent(at.launch.program, self._places, at.launch.block, clocks, shadow, told, at.op.where)
 
     def leave(self, device: Device, launch: Launch, clocks: Clocks, shadow: Shadow) -> None:
         """The grid has ended: if it has let the next one begin, leave what that one has to know."""

@@ -46,7 +46,7 @@ class Pages:
         sort = sort_of(at, access)
         memory = owner
         self._deciders.seen(at, access, memory, (base + inside * page.grain) // WORD)
-        kept = None
+        kept = narrower = None
         if writes["written"][inside].any():
             late, strong = self._against(warp, page, writes, inside, lanes, values, scope)
             open_ = late & strong & ~((sort > 0) & (writes["sort"][inside] == sort))
@@ -57,11 +57,11 @@ class Pages:
                 kept = late & strong
             if access.writes and scope:
                 narrower = ~late & (writes["scope"][inside] < scope)
-                kept = narrower if kept is None else kept | narrower
             racing, before = late & ~strong, writes
-            if page.hidden is not None and not racing.any():
-                late, strong = self._against(warp, page, page.hidden, inside, lanes, values, scope)
-                racing, before = late & ~strong, page.hidden
+            for hidden in page.hidden:
+                if hidden is not None and not racing.any():
+                    late, strong = self._against(warp, page, hidden, inside, lanes, values, scope)
+                    racing, before = late & ~strong, hidden
             if racing.any():
                 one = int(racing.argmax())
                 found = {name: int(column[inside[one]]) for name, column in before.items()}
@@ -78,8 +78,9 @@ class Pages:
             self._against_reads(at, access, warp, owner, which, inside, lanes, scope)
         if self._lanes_race and not scope and len(inside) > 1:
             self._same_instruction(at, access, warp, owner, which, inside, lanes, values)
-        if kept is not None and kept.any():
-            page.hide(inside[kept & (writes["written"][inside] > 0)])
+        for why, some in enumerate((kept, narrower)):
+            if some is not None and some.any():
+                page.hide(inside[some], why)
         writes["writer"][inside], writes["written"][inside], writes["lane"][inside] = warp.agent, now, lanes
         writes["where"][inside], writes["scope"][inside], writes["sort"][inside] = at.op.where, scope, sort
         writes["value"][inside] = -1 if values is None else values

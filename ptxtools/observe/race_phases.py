@@ -32,13 +32,15 @@ _WORD = struct.Struct("<Q")
 @dataclass(slots=True)
 class Phases:
     """One mbarrier: number of the phase that is open; what arrivals up to a phase have told, for the open phase and the
-    two before, and those of the CTA alone; far: the last arrival of each warp of another CTA; who has waited for the
-    last phase: (cluster, number of the warp in it, its time, line)."""
+    two before, and those of the CTA alone; far: the last arrival of each warp of another CTA; passed: the last phase
+    that a lane of a warp has waited for, and the line; waited: who has waited for the last phase: (cluster, number of
+    the warp in it, its time, line)."""
 
     number: int = 0
     told: dict[int, Known] = field(default_factory=lambda: {0: {}, -1: {}, -2: {}})
     near: dict[int, Known] = field(default_factory=lambda: {0: {}, -1: {}, -2: {}})
     far: dict[int, Message] = field(default_factory=dict)
+    passed: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     waited: list[tuple[int, int, int, int]] = field(default_factory=list)
 
     def begin(self, parity: int) -> list[int]:
@@ -73,10 +75,14 @@ def covers(known: Mapping[int, Array], told: Mapping[int, Array]) -> bool:
 
 
 class Mbarriers:
-    """The mbarriers of a launch; each hangs on its CTA. decide: told of lines that decide an order."""
+    """The mbarriers of a launch; each hangs on its CTA. decide: told of lines that decide an order; twice: of a lane
+    that waits for a phase for which it has waited before, while the next one is under way: view, lane, mbarrier, and
+    the line where it did."""
 
-    def __init__(self, decide: Callable[[int, str], None]) -> None:
-        self._decide = decide
+    def __init__(
+        self, decide: Callable[[int, str], None], twice: Callable[[View, int, Cta, int, int], None] | None = None
+    ) -> None:
+        self._decide, self._twice = decide, twice
 
     def arrive(self, view: View, what: str, lanes: Array, warp: Warp, told: Known) -> None:
         """Lanes initialise an mbarrier, or arrive there and tell something: nothing to another CTA, if the scope is
@@ -116,9 +122,20 @@ class Mbarriers:
             for message in phases.far.values():
                 if of_the_cta or message.scope == CTA:
                     warp.missed[message.agent] = message, CTA
+            if back == 1:
+                self._again(view, lane, cta, offset, phases, warp)
             passed = (warp.cluster, warp.number, warp.time, view.op.where)
             if back == 1 and passed not in phases.waited:
                 phases.waited.append(passed)
+
+    def _again(self, view: View, lane: int, cta: Cta, offset: int, phases: Phases, warp: Warp) -> None:
+        """A lane has waited for the last phase."""
+        who, found = (warp.agent, lane), _WORD.unpack_from(cta.shared, offset)[0]
+        number, where = phases.passed.get(who, (-2, -1))
+        begun = word.pending(found) != word.expected(found) or word.transactions(found) != 0
+        if number == phases.number - 1 and begun and self._twice is not None:
+            self._twice(view, lane, cta, offset, where)
+        phases.passed[who] = phases.number - 1, view.op.where
 
     def _phases(self, cta: Cta, offset: int) -> Phases:
         phases: Phases = cta.state.setdefault(_STATE, {}).setdefault(offset, Phases())

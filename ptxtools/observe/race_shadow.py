@@ -38,16 +38,16 @@ _READS = {
 
 
 class Page:
-    """The last write, and the last reads of each warp, of the granules of a page. hidden: of the writes that the last
-    one does not stand for, as it is not ordered behind them or has a wider scope, the last; None where there are none.
-    """
+    """The last write, and the last reads of each warp, of the granules of a page. hidden: the last of the writes that
+    the last one does not stand for, as it is not ordered behind them (0), or has a wider scope (1); None where there
+    are none."""
 
     def __init__(self) -> None:
         self.grain = WORD
         count = PAGE // WORD
         self.writes: dict[str, Array] = {name: np.zeros(count, kind) for name, kind in _WRITES.items()}
         self.writes["value"][:] = -1
-        self.hidden: dict[str, Array] | None = None
+        self.hidden: list[dict[str, Array] | None] = [None, None]
         self.readers: list[int] = []
         self.reads: dict[str, Array] = {name: np.zeros((0, count), kind) for name, kind in _READS.items()}
 
@@ -56,14 +56,18 @@ class Page:
         if self.grain > 1:
             self.grain = 1
             self.writes = _bytes_of(self.writes)
-            self.hidden = None if self.hidden is None else _bytes_of(self.hidden)
+            self.hidden = [None if some is None else _bytes_of(some) for some in self.hidden]
             self.reads = {name: rows.repeat(WORD, axis=1) for name, rows in self.reads.items()}
 
-    def hide(self, places: Array) -> None:
-        """Keep the last writes of granules, which are about to be replaced."""
-        if self.hidden is None:
-            self.hidden = {name: np.zeros_like(column) for name, column in self.writes.items()}
-        for name, column in self.hidden.items():
+    def hide(self, places: Array, why: int) -> None:
+        """Keep the last writes of granules, which are about to be replaced; why: the number in `hidden`."""
+        places = places[self.writes["written"][places] > 0]
+        if not len(places):
+            return
+        kept = self.hidden[why]
+        if kept is None:
+            kept = self.hidden[why] = {name: np.zeros_like(column) for name, column in self.writes.items()}
+        for name, column in kept.items():
             column[places] = self.writes[name][places]
 
     def row(self, agent: int) -> int:

@@ -10,13 +10,16 @@ so (`issued`); that the work has come to its end is for asynccheck to see. Other
 from __future__ import annotations
 
 import weakref
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from ptxtools.diagnostics import TrapKind
 from ptxtools.machine.observers import Access
+from ptxtools.program.mbarrier import describe
 from ptxtools.program.operations import OPERATIONS
 from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT
 from ptxtools.sim.asynchronous.signals import signalled
@@ -33,7 +36,7 @@ from .race_accesses import (
     words_of,
 )
 from .race_barriers import Barriers
-from .race_grids import Begun, action_of
+from .race_grids import Begun, action_of, parent_of
 from .race_pages import Pages
 from .race_phases import Mbarriers
 from .race_shadow import WORD, Shadow, tensor_places
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from ptxtools.machine.launch import Launch
     from ptxtools.machine.residents import Cta
     from ptxtools.program.program import Op, Program
+    from ptxtools.sim.children import Child
     from ptxtools.sim.device import Grid
 
     from .session import Session
@@ -69,10 +73,10 @@ class RaceCheck:
         self._global = Shadow()
         self._target = grid.image.target
         self._deciders = Deciders(self._session, grid.program)
-        self._mbarriers = Mbarriers(self._deciders.decide)
+        self._mbarriers = Mbarriers(self._deciders.decide, self._waits_twice)
         self._barriers = Barriers(self._deciders)
         self._told: dict[int, tuple[Claim, Known]] = {}  # what was known when work was issued, by view
-        self._before = session.before  # the grid before, if it has let this one begin
+        self._before = parent_of(grid) or session.before  # a grid that may run beside this one
         self._begun = Begun(grid.context.places)
 
     def grid_begun(self, launch: Launch) -> None:
@@ -128,6 +132,18 @@ class RaceCheck:
         told: Known = (warp.fenced.get(CLUSTER) or {}) if relaxed else warp.known
         self._mbarriers.arrive(at, what, lanes, warp, told)
         warp.tick()
+
+    def _waits_twice(self, at: View, lane: int, cta: Cta, offset: int, before: int) -> None:
+        """A lane waits for a phase again: a matter of synccheck."""
+        if not self._session.looks(TrapKind.SYNCCHECK):
+            return
+        state = describe(int.from_bytes(cta.shared[offset : offset + 8], "little"))
+        message = f"the thread waits a second time for the last phase of the mbarrier at shared {offset:#x} of {cta}, "
+        self._session.report(
+            at, lane, TrapKind.SYNCCHECK, f"{message}whose next one is under way: {state}", (at.op.where, "phase"),
+            kind="phase-twice", others=(self._session.site(at.launch.program, before, at.cta.place, at.thread(lane)),),
+            help="the parity to wait for changes with each phase",
+        )  # fmt: skip
 
     def leave(self, at: View, what: str, lanes: Array) -> None:
         warp = self._warp(at)
@@ -206,7 +222,8 @@ class RaceCheck:
         if scope:
             self._look_ahead(at, access, warp, pieces, lanes)
             self._deciders.together(at, access, places)
-        if scope and access.action != "write" and shadow.messages:
+        reads = access.action != "write" and (at.op.opcode is None or at.op.opcode.family != "red")  # red is no read
+        if scope and reads and shadow.messages:
             self._read_messages(at, access, warp, scope, shadow, places, lanes)
         step = access.size
         for number, page, inside, bytes_ in pieces:
@@ -233,7 +250,8 @@ class RaceCheck:
                 self._clocks.read(warp, message, scope, lanes, acquire=acquire)
 
     def _write_messages(self, at: View, access: Access, warp: Warp, scope: int, shadow: Shadow, places: Array) -> None:
-        """A strong store replaces what was told there, an atomic adds to it, a weak store ends it."""
+        """A strong store replaces what was told there, but for what its own thread has released there (8.8); an atomic
+        adds to it, a weak store ends it."""
         if not scope and not shadow.messages:
             return
         words = words_of(places, access.size)
@@ -244,7 +262,12 @@ class RaceCheck:
             return
         message = self._clocks.message(warp, scope, at.op.where, release=access.strength in _RELEASES)
         for word in words:
-            before = shadow.messages.get(word, []) if access.action == "atomic" or not whole else []
+            before = shadow.messages.get(word, [])
+            if access.action != "atomic" and whole:
+                before = [
+                    replace(known, scope=min(known.scope, scope), where=at.op.where)
+                    for known in before if known.agent == warp.agent and known.told is not None
+                ]  # fmt: skip
             shadow.messages[word] = [known for known in before if not covered(known, message)] + [message]
 
     # --- asynchronous work --------------------------------------------------------------------------------------------
@@ -303,6 +326,13 @@ class RaceCheck:
         warp = self._warp(at)
         self._signals(at, warp, at.leader, [(cta, offset)])
         self._mbarriers.tell(cta, offset, warp.known, at.op.where, warp.known)
+        warp.tick()
+
+    def launched(self, at: View, lane: int, child: Child) -> None:
+        """A lane launches a grid, which begins with what is known now."""
+        warp = self._warp(at)
+        if not child.tail:
+            child.told = self._begun.parent(at, self._clocks, self._global, dict(warp.known))
         warp.tick()
 
     def grid_ended(self, launch: Launch) -> None:

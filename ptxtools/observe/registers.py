@@ -2,26 +2,32 @@
 
 That lanes compute with such a register is common in correct programs: compilers let them, where the result is not used.
 So what nobody has written is followed from register to register, until it is an address, a predicate that decides, an
-operand of something that concerns more than the lane, an argument of a function, or what is stored to global memory. The report is about the
-instruction that read the register, and names the one that used it.
+operand of something that concerns more than the lane, an argument of a function, or what is stored to global memory.
+The report is about the instruction that read the register, and names the one that used it.
+
+What a load of `Program.suspects` has got from memory that nobody has written is followed likewise, through shared and
+local memory too. A load whose result nobody reads at all is reported at once.
 """
 
 from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from ptxtools.program.details import NamedOperands, Touch
-from ptxtools.program.passes.registers import PASSES_ON
+from ptxtools.program.passes.registers import PASSES_ON, needed
 from ptxtools.program.program import LANES
 from ptxtools.semantics.types import bits_of
 
 from .passing import unwritten_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ptxtools.machine.events import View
     from ptxtools.machine.observers import Array
     from ptxtools.program.program import Slot
@@ -31,6 +37,10 @@ if TYPE_CHECKING:
 _NAME = "initcheck"
 #: The place of a register that no instruction has read yet.
 _NOWHERE = -1
+#: Lane, byte of an access, and the line to blame.
+_Part: TypeAlias = tuple[int, int, int]
+#: In the state of a CTA, by warp: the last load and store that it was about to make.
+_LOAD, _STORE = "load of initcheck", "store of initcheck"
 #: All bytes of the widest register.
 _ALL = 0xFFFF
 
@@ -67,13 +77,37 @@ class RegisterCheck:
 
     def __init__(self, session: Session) -> None:
         self._session: Session = weakref.proxy(session)
+        self._loads: dict[int, str] = {}  # what is to be said of loads of unwritten memory, by line
+        self._needed: dict[int, set[int]] | None = None  # of what such loads write, by line
+
+    def loaded(self, at: View, lane: int, missing: Array, origin: int, message: str) -> bool:
+        """A lane loads memory of which bytes are `missing`; whether its registers are followed. origin: the line to
+        report, with the message, once it uses them."""
+        where, touch = at.cta.state.get(f"{_LOAD} {at.warp}", (_NOWHERE, None))
+        if self._needed is None:
+            self._needed = needed(at.launch.program)
+        if where != at.op.where or self._needed.get(where, set()).isdisjoint(touch.writes):
+            return False
+        self._loads.setdefault(origin, message)
+        known = _registers(at, touch)
+        for slot, part in zip(touch.writes, np.array_split(missing, len(touch.writes)), strict=True):
+            if slot >= 0 and part.any():
+                whole = (1 << touch.widths[0]) - 1
+                bits = sum(1 << int(byte) for byte in np.flatnonzero(part)) if len(part) == touch.widths[0] else whole
+                known.of(slot).bytes[lane], known.of(slot).origin[lane] = bits, origin
+        return True
+
+    def stored(self, at: View) -> list[_Part]:
+        """What the store that is looked at stores and nobody has written: (lane, byte of the access, line)."""
+        where: int
+        found: list[_Part]
+        where, found = at.cta.state.get(f"{_STORE} {at.warp}", (_NOWHERE, []))
+        return found if where == at.op.where else []
 
     def touched(self, at: View, lanes: Array) -> None:
         """Lanes are about to execute an operation that touches such registers."""
         touch = at.op.of(Touch)
-        state: dict[Any, _Registers] = at.cta.state.setdefault("registers that are written", {})
-        key = at.warp, touch.function
-        known = state.setdefault(key, _Registers(touch.function == 0))
+        known = _registers(at, touch)
         if touch.kind == "entry":
             for slot in touch.writes:
                 known.of(slot).bytes[lanes], known.of(slot).origin[lanes] = _ALL, _NOWHERE
@@ -94,6 +128,10 @@ class RegisterCheck:
         if touch.kind in ("switch", "warpsync"):
             for register in reads.values():
                 self._used(at, lanes, register, _ALL, "decides by")
+        if touch.kind == "ld":
+            at.cta.state[f"{_LOAD} {at.warp}"] = at.op.where, touch
+        elif touch.kind == "st":
+            at.cta.state[f"{_STORE} {at.warp}"] = at.op.where, _unwritten_of(at, lanes, reads)
         for slot in touch.writes:
             if slot >= 0:
                 known.of(slot).bytes[lanes] = 0
@@ -124,15 +162,38 @@ class RegisterCheck:
         here, lane, program = at.op.where, int(lanes[bad[0]]), at.launch.program
         origin = int(register.origin[lane])
         where = here if origin == _NOWHERE else origin
-        others = () if where == here else (self._session.site(program, here, at.cta.place, at.thread(lane)),)
         details = (f"{len(bad)} threads of the warp do so",) if len(bad) > 1 else ()
+        tell = partial(self._session.report_at, program, where, at.cta.place, at.thread(lane), _NAME)
+        if where in self._loads:
+            _, line, text = self._session.place(program, here)
+            tell(self._loads[where], where, details=(f"used by line {line}: {' '.join(text.split())}", *details))
+            return
+        others = () if where == here else (self._session.site(program, here, at.cta.place, at.thread(lane)),)
         message = "the thread reads a register that it has not written"
         if others:
             message += f", and {how} the result"
-        self._session.report_at(
-            program, where, at.cta.place, at.thread(lane), _NAME, message, ("register", where),
-            kind="register", others=others, details=details,
-        )  # fmt: skip
+        tell(message, ("register", where), kind="register", others=others, details=details)
+
+
+def _registers(at: View, touch: Touch) -> _Registers:
+    state: dict[Any, _Registers] = at.cta.state.setdefault("registers that are written", {})
+    return state.setdefault((at.warp, touch.function), _Registers(touch.function == 0))
+
+
+def _unwritten_of(at: View, lanes: Array, known: Mapping[Slot, Unwritten]) -> list[_Part]:
+    """Of a store: lane, byte of what it stores, and the line to blame."""
+    found, first = [], 0
+    for ref, type_ in zip(at.op.src[2:], at.op.src_types[2:], strict=True):
+        width = max(1, bits_of(type_) // 8)
+        register = None if ref is None else known.get(ref.slot)
+        if register is not None:
+            for lane in lanes[register.bytes[lanes] & (1 << width) - 1 != 0].tolist():
+                origin = int(register.origin[lane])
+                origin = at.op.where if origin == _NOWHERE else origin
+                bits = int(register.bytes[lane])
+                found += [(lane, first + byte, origin) for byte in range(width) if bits >> byte & 1]
+        first += width
+    return found
 
 
 def _slot(number: int) -> Any:

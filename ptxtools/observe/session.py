@@ -47,9 +47,14 @@ class Session:
         self._layout = grid.image, grid.request.kernel, grid.request.params
         self._first = self._first or grid.request
         self.is_launched = self._first is grid.request
-        if grid.trial and self.before is not None:
+        child = grid.context.child
+        if grid.trial and (self.before is not None or (child is not None and child.told is not None)):
             raise Doubt  # which of its accesses race with those is no matter of a first look
         return [class_of(name, trial=grid.trial)(self, grid) for name in _CHECKERS if name in self._names]
+
+    def looks(self, name: str) -> bool:
+        """Whether a checker is on."""
+        return name in self._names
 
     @property
     def before(self) -> Before | None:

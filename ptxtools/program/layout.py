@@ -18,6 +18,11 @@ CALL_BYTES = 16
 #: Bytes between local variables that are laid out apart. (Shared ones: as many, and up to so many in all.)
 LOCAL_GAP = 64
 _SHARED_GAP, _SHARED_GAPS = 256, 16384
+#: Shared memory that the system reserves, laid out where a kernel asks for its place, and counted by no limit; and the
+#: special registers that give it (10.29).
+RESERVED = Variable("reserved shared memory", "shared", "b8", align=128, dims=(1024,))
+RESERVED_REGISTERS = "%reserved_smem_offset_"
+RESERVED_OFFSETS = {"begin": 0, "end": 1024, "cap": 1024, "0": 0, "1": 512}
 
 
 @dataclass(slots=True)

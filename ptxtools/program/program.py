@@ -222,7 +222,8 @@ class Program:
     shared: (name, offset, bytes) of shared variables, -1 bytes for dynamic ones; padding: bytes of `static_shared` that
     keep them apart for memcheck, and that no limit counts; optimised: values share slots, and operations that nobody
     asks for are gone; named: by index of a line, the registers that lie in slots there, with their PTX types, if the
-    variant asked for it (`Variant.names`); counters: the rows that its "count" operations add to (`Counter`).
+    variant asked for it (`Variant.names`); counters: the rows that its "count" operations add to (`Counter`); suspects:
+    lines of loads whose results observers follow as if nobody had written them.
     Addresses of module variables are constants of the program: they are fixed when the module is loaded on a device.
     """
 
@@ -242,6 +243,7 @@ class Program:
     optimised: bool = True
     named: dict[int, dict[str, tuple[Ref, str]]] = field(default_factory=dict)
     counters: list[Counter] = field(default_factory=list)
+    suspects: frozenset[int] = frozenset()
     cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # what engines made of it
 
     def operations(self) -> Iterator[Op]:

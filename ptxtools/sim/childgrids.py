@@ -129,7 +129,10 @@ def launch_device(view: View) -> None:
         params = view.fetch(address, size, lane=lane) if size else b""
         runtime_of(view).pending.free(address)
         tail = int(streams[lane]) == TAIL_LAUNCH
-        _queue(view).append(Child(wanted.kernel, wanted.grid, wanted.block, wanted.shared, params, tail))
+        child = Child(wanted.kernel, wanted.grid, wanted.block, wanted.shared, params, tail)
+        if view.launch.observers is not None:
+            view.launch.observers.tell("launched", view, lane, child)
+        _queue(view).append(child)
         return SUCCESS
 
     _status(view, launch)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .kernel import Dim3, Kernel
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Child:
-    """A child grid in the queue of its parent."""
+    """A child grid in the queue of its parent. told: what an observer has noted at its launch."""
 
     kernel: Kernel
     grid: Dim3
@@ -20,6 +20,7 @@ class Child:
     shared: int
     params: bytes
     tail: bool = False
+    told: Any = None
 
 
 @dataclass(slots=True)

@@ -26,8 +26,9 @@ class LaunchContext:
 
     kernels: by the addresses of their functions; program: lowers one of them; occupancy: CTAs of a kernel on an SM, for
     threads and bytes of shared memory; watches: its observers that the device has by name. Of the grid that runs:
-    children: what it has queued. Of the whole launch: printed; errors: the last error of each thread; prepared: grids
-    to come, by the addresses of their parameters; handle: the last one given out.
+    child: what it was in its parent's queue; children: what it has queued. Of the whole launch: printed; errors: the
+    last error of each thread; prepared: grids to come, by the addresses of their parameters; handle: the last one given
+    out.
     """
 
     places: ProgramLines
@@ -35,6 +36,7 @@ class LaunchContext:
     program: Callable[[Kernel], Program]
     occupancy: Callable[[Kernel, int, int], int]
     watches: list[Watch] = field(default_factory=list)
+    child: Child | None = None
     children: list[Child | Work] = field(default_factory=list)
     printed: list[bytes] = field(default_factory=list)
     errors: dict[Any, int] = field(default_factory=dict)

@@ -92,13 +92,15 @@ class Request(RunOptions, LaunchOptions):
 
 @dataclass(slots=True)
 class Grid:
-    """A grid that is about to run, as observers of the package see it. trial: as a first look (`trial`)."""
+    """A grid that is about to run, as observers of the package see it. trial: as a first look (`trial`); again: it can
+    run once more from the beginning (`machine.observers.Anew`)."""
 
     image: Image
     program: Program
     request: Request
     context: LaunchContext
     trial: bool = False
+    again: bool = False
 
 
 class Device:
@@ -238,6 +240,9 @@ class Device:
             apart_registers=not observers.REGISTERS.isdisjoint(events), counts=not observers.COUNTS.isdisjoint(events),
         )  # fmt: skip
         program = module.lower(kernel.name, image, variant)
+        suspects = observers.suspects_of(observers.classes_of(self.checks), self, kernel.name)
+        if suspects:
+            program = replace(program, suspects=suspects, cache={})
         if variant.apart_registers and not observers.touches(events, program):
             variant = replace(variant, apart_registers=False)  # nothing to be told of any register
             program = module.lower(kernel.name, image, variant)
@@ -305,10 +310,10 @@ class Device:
         self.runtime.prepare(program)
         memory = self._memory_for(image, host)
 
-        def run(trial: bool) -> RunResult:
+        def run(trial: bool, again: bool = False) -> RunResult:
             at_once = trial and self._asynchronous(program)
-            chosen = self.program(module, kernel, trial=True) if at_once else program
-            grid = Grid(image, chosen, request, context, trial)
+            chosen = self.program(module, kernel, trial=at_once) if at_once or again else program
+            grid = Grid(image, chosen, request, context, trial, again)
             listeners = self._listeners(grid, memory) if self._events else None
             late = self.late and not at_once
             return self._execute(module, chosen, request, cluster, resident, specials, memory, context, listeners, late)
@@ -327,13 +332,15 @@ class Device:
 
     def _observed(
         self, program: Program, request: Request, cluster: Dim3, host: HostMap | None, context: LaunchContext,
-        run: Callable[[bool], RunResult],
+        run: Callable[..., RunResult],
     ) -> RunResult:  # fmt: skip
         """A grid under observers; a trial comes first where it is worth while."""
         from . import trial
 
-        if host is None and trial.worth(self, program, request, cluster):
-            return trial.attempt(self, context, run)
+        first = host is None and trial.worth(self, program, request, cluster)
+        again = host is None and trial.repeatable(self, program)
+        if first or again:
+            return trial.attempt(self, context, run, trial=first, again=again)
         return run(False)
 
     def _stack(self, request: Request) -> int:

@@ -198,6 +198,7 @@ class Runtime:
                 cluster=None, cooperative=False,
                 timeout=None if deadline is None else max(deadline - time.monotonic(), 1e-3),
             )  # fmt: skip
+            context.child = work
             try:
                 more = self.device.grid(module, child, host, context)
             except LaunchError as error:

@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import Trap, TrapKind
-from ptxtools.machine.observers import Doubt, classes_of, wants_trial
+from ptxtools.machine.observers import Anew, Doubt, classes_of, may_restart, wants_trial
 from ptxtools.program.operations import ISSUES
 
 if TYPE_CHECKING:
@@ -18,12 +18,16 @@ if TYPE_CHECKING:
 
 #: The most memory that is kept to begin again with, and the most threads that are told apart.
 _MOST_BYTES, _MOST_THREADS = 1 << 30, (1 << 31) - 66
+#: How often observers may ask for another run.
+_MOST_RUNS = 12
 
 
 def worth(device: Device, program: Program, request: Request, cluster: tuple[int, int, int]) -> bool:
     """Whether a grid is to be run like that: the native engine has what it takes, nobody else looks on, and what the
     grid changes can be put back."""
     if device.engine != "native" or device.observers or device.host_addresses or prod(cluster) > 1:
+        return False
+    if program.suspects:
         return False
     if device.seed is not None and asynchronous(program):
         return False  # when they end is up to the seed
@@ -41,23 +45,38 @@ def asynchronous(program: Program) -> bool:
     return bool(program.cache["asynchronous"])
 
 
-def attempt(device: Device, context: LaunchContext, run: Callable[[bool], RunResult]) -> RunResult:
-    """Run a grid as a trial, `run(True)`; if there is any doubt, or it fails, again from the same memory. What ends by
-    a limit is not run again."""
+def repeatable(device: Device, program: Program) -> bool:
+    """Whether observers may ask to run a grid once more, and it can: what it changes can be put back."""
+    if device.observers or device.host_addresses or device.arena.used > _MOST_BYTES or device.runtime.calls(program):
+        return False
+    return may_restart(classes_of(device.checks), program, device)
+
+
+def attempt(
+    device: Device, context: LaunchContext, run: Callable[..., RunResult], *, trial: bool, again: bool
+) -> RunResult:
+    """Run a grid, `run(trial, again)`, first as a trial if `trial`; if there is any doubt, or that fails, from the same
+    memory without; and, if `again`, as often as observers ask for it. What ends by a limit is not run again."""
     memory = device.arena.view(device.arena.base, device.arena.used)
     try:
         before = bytes(memory)
     except MemoryError:
-        return run(False)
-    restore = [watch.saved() for watch in context.watches]
-    try:
-        return run(True)
-    except (Doubt, MemoryError):
-        pass
-    except Trap as trap:
-        if trap.kind in (TrapKind.TIMEOUT, TrapKind.INTERRUPTED):
-            raise
-    memory[:] = before
-    for put_back in restore:
-        put_back()
-    return run(False)
+        return run(False, False)
+    left = _MOST_RUNS if again else 0
+    while True:
+        restore = [watch.saved() for watch in context.watches]
+        try:
+            return run(trial, left > 0)
+        except Anew:  # a closer look leaves nothing for a first one
+            left, trial = left - 1, False
+        except (Doubt, MemoryError):
+            if not trial:
+                raise
+            trial = False
+        except Trap as trap:
+            if not trial or trap.kind in (TrapKind.TIMEOUT, TrapKind.INTERRUPTED):
+                raise
+            trial = False
+        memory[:] = before
+        for put_back in restore:
+            put_back()

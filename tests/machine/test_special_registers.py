@@ -141,3 +141,23 @@ def test_halves_of_clocks_belong_together(engine):
     for row in found.tolist():
         assert row[0] <= (row[1] | row[2] << 32) <= row[3]
         assert row[4] <= (row[5] | row[6] << 32) <= row[7]
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_reserved_shared_memory_is_nobody_elses(engine: str) -> None:
+    """10.29: what the system's functions keep there, such as cooperative groups, lies beside all variables."""
+    text = """.version 9.0
+.target sm_90
+.address_size 64
+.extern .shared .align 16 .b8 more[];
+.visible .entry k(.param .u64 out) {
+    .reg .b32 %r<12>; .reg .b64 %out; .shared .b32 own[8]; ld.param.u64 %out, [out];
+    mov.u32 %r1, %reserved_smem_offset_1; mov.u32 %r2, %reserved_smem_offset_end; sub.u32 %r3, %r2, %r1;
+    st.shared.u32 [own], 5; st.shared.u32 [own+28], 6; st.shared.u32 [more], 7; st.shared.u32 [more+12], 8;
+    st.shared.u32 [%r1], 1; st.shared.u32 [%r2+-4], 2; ld.shared.u32 %r4, [own]; ld.shared.u32 %r5, [own+28];
+    ld.shared.u32 %r6, [more]; ld.shared.u32 %r7, [more+12]; ld.shared.u32 %r8, [%r1]; ld.shared.u32 %r9, [%r2+-4];
+    ld.shared.u32 %r10, [%r1+16];
+    st.global.v4.u32 [%out], {%r4, %r5, %r6, %r7}; st.global.v4.u32 [%out+16], {%r8, %r9, %r3, %r10}; ret; }"""
+    device, out = ptxtools.Device("sm_90", engine=engine, checks="memcheck,initcheck"), np.zeros(8, np.uint32)
+    result = device.launch(ptxtools.loads(text)["k"], 1, 1, [out], shared=16)
+    assert not result.reports and out[:6].tolist() == [5, 6, 7, 8, 1, 2] and out[6] >= 288

@@ -7,11 +7,21 @@ own: racecheck passes by those that change nothing.
 import random
 import re
 
+import pytest
+
+import ptxtools
 from ptxtools.model.executions import run
-from tests.model.simulated import Kernel
+from tests.model.simulated import Kernel, TranslationError
 from tests.model.suite import FOLDER, read
 from tests.model.test_random import random_test
 from tests.rows import rows
+
+
+def two_threads(path):
+    """Whether a test of a file has two threads, on one GPU."""
+    text = path.read_text("utf-8")
+    head = next(line for line in text.splitlines() if line.strip().startswith("P0"))
+    return head.count("|") == 1 and len(set(re.findall(r"gpu (\d)", head))) < 2
 
 
 def texts(seed, count):
@@ -41,6 +51,16 @@ HIDDEN = {
 }
 
 
+#: Patterns of two threads: what precedes, and what follows, is ordered or not.
+PATTERNS = {
+    "a narrow fence, then a wide one": (("st.weak x, 1", "st.release.gpu y, 1", "nop", "nop"),
+                                        ("ld.relaxed.gpu r0, y", "fence.acq_rel.cta", "fence.acq_rel.gpu",
+                                         "ld.weak r1, x")),
+    "a narrow store hides another thread's": (("st.release.sys y, 1", "ld.weak r2, x", "nop"),
+                                ("st.relaxed.gpu y, 4", "st.relaxed.sys y, 5", "st.weak y, 6")),
+}  # fmt: skip
+
+
 def compare(text):
     """Whether the model finds a race in what one run showed, and what racecheck reports; None where that is open."""
     outcomes = run(read(text))
@@ -55,6 +75,27 @@ def test_races_are_those_of_the_model(text):
     if found is not None:  # else the outcome does not tell
         racing, reports = found
         assert bool(reports) == racing, (text, reports)
+
+
+@rows("name", list(PATTERNS))
+def test_patterns(name):
+    text = litmus(*PATTERNS[name])
+    racing, reports = compare(text)
+    assert bool(reports) == racing, (text, reports)
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("path", [path for path in sorted(FOLDER.glob("*.litmus")) if two_threads(path)],
+                         ids=lambda path: path.stem)  # fmt: skip
+def test_races_of_two_threads(path):
+    """All tests of two threads of one GPU that a kernel can be made of."""
+    try:
+        found = compare(path.read_text("utf-8"))
+    except (TranslationError, ptxtools.Trap):  # a deadlock has no outcome
+        return
+    if found is not None:
+        racing, reports = found
+        assert bool(reports) == racing, reports
 
 
 @rows("name", list(HIDDEN))

@@ -1,7 +1,7 @@
 """The pairs of testdata/bugs: a small kernel with one bug, and the same without it.
 
-A file is about a class of bugs. In it `== name: checker, key=value …` begins a pair, and its lines are the body of a
-kernel `k(a, b)`:
+A file is about a class of bugs. In it `== name: checker, key=value …` begins a pair (`checker/kind` where the report's
+kind matters), and its lines are the body of a kernel `k(a, b)`:
 
     `- line`  only with the bug; `+ line` only without it; `  line` in both; `^ line` before the kernel, in both
     `  @piece` the lines below `== *piece`
@@ -46,10 +46,11 @@ _FRAME = """.version 9.0
 
 @dataclass(slots=True)
 class Pair:
-    """name, checker: "deadlock" too; keys: of the launch; lines: (sign, text)."""
+    """name, checker: "deadlock" too; kind: of the report, "": any; keys: of the launch; lines: (sign, text)."""
 
     name: str
     checker: str
+    kind: str
     keys: dict[str, str]
     lines: list[tuple[str, str]] = field(default_factory=list)
 
@@ -85,7 +86,8 @@ def read(path: Path) -> list[Pair]:
             lines = pieces[line[4:].strip()] = []
         elif line.startswith("== "):
             name, checker, *keys = re.split(r"[:,]?\s+", line[3:].strip())
-            pairs.append(Pair(name, checker, dict(key.split("=") for key in keys)))
+            checker, _, kind = checker.partition("/")
+            pairs.append(Pair(name, checker, kind, dict(key.split("=") for key in keys)))
             lines = pairs[-1].lines
         elif line.strip() and not line.startswith("#"):
             assert line[0] in " +-^", f"{path.name}: {line}"
@@ -128,7 +130,10 @@ def run(pair: Pair, sign: str, checks: str = "all", **options: Any) -> list[Any]
 def caught(pair: Pair, found: list[Any]) -> bool:
     """Whether the right checker names a marked line."""
     lines = pair.expected()
-    return any(_checker(one) == pair.checker and one.line in lines for one in found)
+    return any(
+        _checker(one) == pair.checker and one.line in lines and (not pair.kind or one.kind == pair.kind)
+        for one in found
+    )
 
 
 def _checker(one: Any) -> str:

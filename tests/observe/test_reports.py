@@ -14,6 +14,7 @@ from ptxtools.cli.common import exit_status
 from ptxtools.cli.run import command
 from tests.rows import rows
 
+from . import bugs
 from .programs import HEAD, HEAP
 
 KERNEL = (
@@ -162,3 +163,25 @@ def test_a_launch_file_expects_asynccheck(tmp_path: Path, capsys: Any) -> None:
 def test_formats_of_other_things_are_refused(arguments: str, said: str, capsys: Any) -> None:
     assert exit_status(command, "ptx-run", arguments.split()) == 2
     assert said in capsys.readouterr().err
+
+
+#: By checker: a file of testdata/bugs, and a pair of it.
+SEEDED = {
+    "memcheck": ("bounds", "one_behind_the_buffer"), "initcheck": ("registers", "stored_value"),
+    "synccheck": ("masks", "shfl_after_exit"), "racecheck": ("shared_races", "no_barrier_between_warps"),
+    "asynccheck": ("copies", "cp_async_not_waited"), "leakcheck": ("tcgen05", "permit_kept"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("checker", SEEDED)
+def test_launch_files_expect_each_checker(checker: str, tmp_path: Path) -> None:
+    stem, name = SEEDED[checker]
+    (pair,) = [pair for pair in bugs.read(bugs.FOLDER / f"{stem}.bugs") if pair.name == name]
+    words = f'zeros = "u32[{pair.number("words", 64)}]"'
+    (tmp_path / "case.toml").write_text(
+        f'''module = "k.ptx"\ngrid = {pair.number("grid", 1)}\nblock = {pair.number("block", 64)}\ncheck = "all"
+args = [{{buffer="a"}}, {{buffer="b"}}]\nexpect_failure = "{checker}"\n[buffers.a]\n{words}\n[buffers.b]\n{words}\n'''
+    )
+    for sign, status in ("-", 0), ("+", 1):
+        (tmp_path / "k.ptx").write_text(pair.text(sign))
+        assert exit_status(command, "ptx-run", ["-q", "--launch", str(tmp_path / "case.toml")]) == status, sign

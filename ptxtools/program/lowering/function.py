@@ -16,6 +16,8 @@ from ptxtools.program.details import Guard, SpecialRegister
 from ptxtools.program.layout import (
     LOCAL_ALIGNMENT,
     LOCAL_GAP,
+    RESERVED_OFFSETS,
+    RESERVED_REGISTERS,
     Signature,
     align_up,
     signature,
@@ -285,6 +287,8 @@ class FunctionLowering(Values):
         if name == "%perctamemoryoffset":
             return self._cta_memory()
         storage = storage_of(type_name or register.type)
+        if name.startswith(RESERVED_REGISTERS):
+            return self.constant(RESERVED_OFFSETS[name.removeprefix(RESERVED_REGISTERS)], storage)
         if register.component == "w":  # the fourth element of every vector is zero
             return self.constant(0, storage)
         if register.component:

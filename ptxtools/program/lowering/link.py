@@ -23,7 +23,14 @@ from ptxtools.ir.statics import statics_of
 from ptxtools.ir.symbols import Names, module_names
 from ptxtools.ir.text import instruction_text
 from ptxtools.isa.implied import reader_for
-from ptxtools.program.layout import SharedLayout, function_addresses, shared_layout
+from ptxtools.program.layout import (
+    RESERVED,
+    RESERVED_REGISTERS,
+    SharedLayout,
+    function_addresses,
+    shared_layout,
+    variable_size,
+)
 from ptxtools.program.passes.frames import unify
 from ptxtools.program.program import SLOT_BYTES, Block, ByteOffset, Counter, FunctionCode, Program
 from ptxtools.program.variant import Variant
@@ -52,6 +59,7 @@ class Linker:
         self._numbers: dict[str, int] = {}
         self.calls: list[set[int]] = []  # by function number: the functions that it may call
         self.indirect = False
+        self.reserved = False  # the system's shared memory matters
         self.clustered = False
         self.counters: list[Counter] = []
 
@@ -67,7 +75,9 @@ class Linker:
                     self._link(function)
             for name in self._mentioned(flow):
                 self._link(name)
-        self.shared = shared_layout(list(self._shared_variables()), self.variant.apart)
+        variables = [RESERVED] * self.reserved + list(self._shared_variables())
+        self.shared = shared_layout(variables, self.variant.apart)
+        self.shared.padding += variable_size(RESERVED) * self.reserved
 
     def number_of(self, name: str, function: Function | None = None) -> int:
         """Number of a function with a body, which from now on belongs to the program."""
@@ -109,6 +119,8 @@ class Linker:
                     operand = instruction.operands[1]
                     if isinstance(operand, Name) and operand.name in self.code:
                         yield operand.name
+                    elif isinstance(operand, Name) and operand.name.startswith(RESERVED_REGISTERS):
+                        self.reserved = True
 
     def _initialised(self) -> Iterator[str]:
         for variable in self.module.variables:

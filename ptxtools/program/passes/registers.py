@@ -41,8 +41,33 @@ def unwritten(program: Program) -> list[frozenset[Slot]]:
         if number:
             known |= passed
         start = {slot for slot in bits(live[function.first]) if slot not in known and slot < function.frame_bytes}
+        start |= _suspects(program, number)
         found.append(_reached(program, number, start) if start and (number == 0 or program.max_frames) else frozenset())
     return [frozenset(map(Slot, slots)) for slots in found]
+
+
+def _suspects(program: Program, number: int) -> set[int]:
+    """Slots that loads of the program's suspect lines write in a function."""
+    if not program.suspects:
+        return set()
+    loads = (op for op in _operations(program, number) if op.kind == "ld" and op.where in program.suspects)
+    return {ref.slot for op in loads for ref in op.dst if ref is not None}
+
+
+def needed(program: Program) -> dict[int, set[int]]:
+    """Slots that loads of the program's suspect lines write and that something reads behind them, by line."""
+    suspects = set[int]().union(*(_suspects(program, number) for number in range(len(program.functions))))
+    found: dict[int, set[int]] = {}
+    _, leaving = block_liveness(program.blocks, suspects)
+    for block, out in zip(program.blocks, leaving, strict=True):
+        live = set(bits(out)) | suspects.intersection(terminator_reads(block.terminator))
+        for op in reversed(block.ops):
+            if op.kind == "ld" and op.where in program.suspects:
+                found.setdefault(op.where, set()).update(live.intersection(writes(op)))
+            if op.guard is None:
+                live -= set(writes(op))
+            live |= suspects.intersection(reads(op))
+    return found
 
 
 def _settled(block: Block) -> Block:

@@ -1,0 +1,31 @@
+"""racecheck between a grid and those that it launches (testdata/checkers/children.cu)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ptxtools
+
+PATH = Path(__file__).parents[2] / "testdata" / "checkers" / "children.ptx"
+#: By kernel: what the child does to what its parent does without order; "": nothing.
+KERNELS = {
+    "after": "read here, written by thread (0,0,0)", "before": "", "synced": "", "tail": "",
+    "reads": "write here, read by thread (",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_child_begins_with_what_its_launch_knows(kernel: str, engine: str) -> None:
+    device = ptxtools.Device("sm_90", checks="racecheck", engine=engine)
+    a, b = (device.upload(np.zeros(64, np.int32)) for _ in range(2))
+    result = device.launch(ptxtools.load(PATH)[kernel], 1, 64, [a, b])
+    if not KERNELS[kernel]:
+        assert not result.reports and str(result.verdict) == "race-free in every schedule of this launch"
+        return
+    (found,) = result.reports
+    assert KERNELS[kernel] in found.message and f"has launched this one, of kernel {kernel}" in found.message
+    assert found.kind == "grids" and found.kernel != kernel and len(found.others) == 1
