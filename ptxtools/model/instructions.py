@@ -190,6 +190,9 @@ class Cells:
             return Branch(label=label, **self.done())
         if opcode in ("exit", "ret"):
             return Branch(label="", **self.done())
+        if opcode in ("prefetch", "prefetchu") and "tensormap" not in modifiers:  # only caches know of it (9.7.9.15)
+            self.place()
+            return Label(name="", **self.done())
         if opcode == "nanosleep":
             self.value()
         if opcode in ("nop", "nanosleep"):
