@@ -7,8 +7,8 @@ on; a write goes anywhere behind it. Views travel as the model's synchronisation
 views of the release patterns that it belongs to; who reads it in an acquire pattern of fitting scopes joins them to its
 own.
 
-What other operations do to memory (copies, matrices, mbarriers, barriers of a CTA) is strong: a thread that executes one sees
-afterwards all that was written before. That is less than the model allows, never more.
+What other operations do to memory (copies, matrices, mbarriers, barriers of a CTA) is strong: a thread that executes
+one sees afterwards all that was written before. That is less than the model allows, never more.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ class Phase:
 class Agent:
     """A thread. floor: it must not look behind writes of lower numbers; all: the floor is to be raised before its next
     access; fences: views at its release fences, by scope; released: views at its release operations, by location and
-    scope; read: messages that an acquire operation of this location, or a fence, acquires; phase: of the cluster's barrier,
-    the one in which it arrived last; awaited: the one that it has waited for and whose arrivals it still has to join."""
+    scope; read: messages that an acquire operation of this location, or a fence, acquires; phase: of the cluster's
+    barrier, the one in which it arrived last; awaited: the one that it has waited for, and still has to join."""
 
     cta: int
     cluster: int
