@@ -10,7 +10,7 @@ from .programs import Condition, State
 from .words import Reader, Word
 
 _SIGNS: dict[str, Callable[[Any, Any], bool]] = {
-    "=": eq, "==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge,
+    "=": eq, "==": eq, "!=": ne, "<>": ne, "<": lt, "<=": le, ">": gt, ">=": ge,
 }  # fmt: skip
 #: Parentheses inside each other that are read.
 _DEEPEST = 60
@@ -82,12 +82,23 @@ class _Conditions:
             value = reader.take().text == "true"
             return lambda state: value
         left = self.value()
+        if reader.accept("in"):
+            return _any([_compared(eq, left, value) for value in self.set_of_numbers()])
         sign = _SIGNS.get(reader.next.text)
         if sign is None:
             reader.fail("expected a comparison")
         reader.take()
         right = self.value()
         return _compared(sign, left, right)
+
+    def set_of_numbers(self) -> list[int]:
+        reader = self.reader
+        reader.expect("{", "after 'in'")
+        found = [reader.number("a number")]
+        while not reader.accept("}"):
+            reader.expect(",", "between numbers")
+            found.append(reader.number("a number"))
+        return found
 
     def value(self) -> int | str:
         reader = self.reader

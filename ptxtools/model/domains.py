@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: Values of one read or write, and combinations of them, that are kept; if there are more, it may be any.
 MOST_VALUES = 1_000
-#: The same for one of many choices of paths.
+#: The same at a first look at one of many choices of paths.
 FEW_VALUES = 40
 
 #: Values as unsigned numbers; None: any.
@@ -29,10 +29,10 @@ Domain: TypeAlias = "set[int] | None"
 Choice: TypeAlias = tuple[int, int, list[int]]
 
 
-def narrowed(search: Aimed, choices: list[Choice]) -> list[Choice] | None:
+def narrowed(search: Aimed, choices: list[Choice], most: int) -> list[Choice] | None:
     """The choices without those whose values contradict the conditions of paths, or the aim, if there is one; None if
-    a read is left without any. Tells the search what each write may write."""
-    domains = Domains(search, choices)
+    a read is left without any. Tells the search what each write may write. most: values that are told apart."""
+    domains = Domains(search, choices, most)
     search.domains = domains
     found = []
     for read, piece, writes in choices:
@@ -75,9 +75,8 @@ class Domains:
     """reads, writes: the values by event, as they grow round by round: fresh are the events that the last round gave
     new values."""
 
-    def __init__(self, search: Aimed, choices: list[Choice]) -> None:
-        self.search, self.found = search, search.found
-        self.most = MOST_VALUES if search.aim is not None and not search.has_conditions else FEW_VALUES
+    def __init__(self, search: Aimed, choices: list[Choice], most: int) -> None:
+        self.search, self.found, self.most = search, search.found, most
         self.sources: dict[int, list[tuple[int, list[int]]]] = {}
         for read, piece, writes in choices:
             self.sources.setdefault(read, []).append((piece, writes))

@@ -29,7 +29,8 @@ class Event:
     """An operation of a path. kind: "R" read, "W" write, "U" atomic, "F" fence, "P" proxy fence, "A" arrives at a
     barrier, "B" waits at it, "C" waits for asynchronous operations. step: events of one step are not ordered by program
     order. needs: the reads that its value, its address or its existence depend on. returns: whether an atomic operation
-    is a read operation (8.4). mbarrier: whether it accesses an mbarrier object. space: of a proxy fence.
+    is a read operation (8.4). mbarrier: whether it accesses an mbarrier object. limited: whether a fence orders no
+    prior operations but initialisations of mbarriers. space: of a proxy fence.
 
     agent: the asynchronous operation that it is a part of, 0 for what the thread executes itself (8.9.1.1). Sets of
     events of the path: behind, those that precede an asynchronous event; completes, the asynchronous ones whose
@@ -52,6 +53,7 @@ class Event:
     count: int | None = None
     ordering: bool = True
     mbarrier: bool = False
+    limited: bool = False
     space: str = ""
     agent: int = 0
     behind: int = 0

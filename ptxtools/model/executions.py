@@ -25,9 +25,9 @@ MOST_EXECUTIONS = 2_000
 #: Checks of the axioms that counting may take: some ten times as many as the longest test of four threads needs.
 MOST_CHECKS_TO_COUNT = 4_000
 #: Checks of the axioms that the search for one execution that decides the verdict may take, if counting has ended.
-MOST_CHECKS = 100_000
+MOST_CHECKS = 25_000
 #: What to begin with another choice of paths counts for, in checks.
-CHECKS_OF_A_START = 20
+CHECKS_OF_A_START = 10
 #: Choices of paths whose events and relations are kept.
 _MOST_KEPT = 2_000
 

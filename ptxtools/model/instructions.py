@@ -14,6 +14,7 @@ from .async_instructions import OPCODES, read_asynchronous
 from .functions import COMPARISONS, FUNCTIONS, OTHER_NAMES
 from .ordering import read_barrier, read_fence
 from .programs import (
+    UNTYPED,
     Address,
     Branch,
     Guard,
@@ -148,13 +149,20 @@ class Cells:
         word = reader.name("a location")
         base: str | Register
         base = Register(self.register(word)) if self.is_register(word.text) else self.location(word)
-        offset = 0
+        offset = self.element(base) if isinstance(base, str) and reader.next.text == "[" else 0
         if bracket:
             sign = reader.accept("+", "-")
             if sign:
-                offset = reader.number("a number of bytes") * (-1 if sign.text == "-" else 1)
+                offset += reader.number("a number of bytes") * (-1 if sign.text == "-" else 1)
             reader.expect("]", "after the address")
         return base, offset
+
+    def element(self, name: str) -> int:
+        """Where an element of an array begins, as `x[2]` names it, bytes."""
+        self.reader.take()
+        index = self.reader.number("the number of an element")
+        self.reader.expect("]", "after the number of an element")
+        return index * (self.locations[name].type or UNTYPED).bits // 8
 
     # --- instructions ---
 
@@ -182,6 +190,9 @@ class Cells:
             return Branch(label=label, **self.done())
         if opcode in ("exit", "ret"):
             return Branch(label="", **self.done())
+        if opcode in ("prefetch", "prefetchu") and "tensormap" not in modifiers:  # only caches know of it (9.7.9.15)
+            self.place()
+            return Label(name="", **self.done())
         if opcode == "nanosleep":
             self.value()
         if opcode in ("nop", "nanosleep"):

@@ -157,7 +157,7 @@ class _Builder:
         first = ctas[0]
         for number, (cta, thread) in enumerate(places):
             cluster = cta // self.launch.cluster if self.launch.cluster else -1
-            one = Thread(number, cta, cluster, 0)
+            one = Thread(number, cta, cluster, 0, warp=thread // 32)
             self.test.threads.append(one)
             own = {name: name if cta == first else f"{name}@{cta}" for name in self.shared}
             one.instructions = self._instructions(one, thread, own)

@@ -17,13 +17,15 @@ from ptxtools.diagnostics import Source
 from .conditions import read_condition, thread_number
 from .instructions import Cells
 from .mbarriers import initial
-from .programs import PROXIES, Address, Branch, Label, Location, Test, Thread, Type, scalar_type
+from .programs import PROXIES, UNTYPED, Address, Branch, Label, Location, Test, Thread, Type, scalar_type
 from .proxy_tests import is_proxy_test, read_proxy_tests
 from .scope_trees import read_map, read_tree, starts_map, starts_tree
 from .words import Reader, Word, refuse, words_of
 
 _HEAD = re.compile(r"\ufeff?(?:\s+|//[^\n]*|\(\*.*?\*\)|/\*.*?\*/)*(?:GPU_PTX|PTX|ptx)\b[ \t]*([^\n{\"]*)", re.DOTALL)
 _PRELUDE = re.compile(r'"[^"]*"|\(\*.*?\*\)|//[^\n]*|[^"{]', re.DOTALL)
+_BRACE_LINE = re.compile(r"^[ \t]*\{", re.MULTILINE)
+_THREADS_LINE = re.compile(r"^[ \t]*P?\d+[ \t]*[@|;]", re.MULTILINE)
 _C_TYPES = {
     "int": Type("s", 32), "unsigned": Type("u", 32), "long": Type("s", 64), "int32_t": Type("s", 32),
     "uint32_t": Type("u", 32), "int64_t": Type("s", 64), "uint64_t": Type("u", 64), "uint16_t": Type("u", 16),
@@ -31,6 +33,8 @@ _C_TYPES = {
 }  # fmt: skip
 _SPACES = frozenset((".global", ".shared", ".const", ".reg", ".surfref", ".texref", ".conref"))
 _MEMORY_SPACES = (".global", ".shared", ".const")
+#: Bytes of an array.
+MOST_BYTES = 1024
 _ENDINGS = ("exists", "forall", "~", "not", "filter", "locations", "observed")
 
 
@@ -47,6 +51,9 @@ def read_litmus(source: Source) -> Test:
     at = head.end()
     while (match := _PRELUDE.match(source.text, at)) is not None:
         at = match.end()
+    line = _BRACE_LINE.search(source.text, head.end())
+    if line is not None and _THREADS_LINE.search(source.text, at, line.start()) is None:
+        at = line.end() - 1  # a brace before it is part of the text in front of the initial values
     if at >= len(source.text) or source.text[at] != "{":
         refuse(source, "expected '{' and initial values after the name", (max(at - 1, 0), at))
     test = Test(head.group(1).strip() or "unnamed", source)
@@ -82,6 +89,11 @@ def _read_initial(reader: Reader, test: Test) -> None:
 
 
 def _read_declaration(reader: Reader, test: Test, aliases: list[tuple[Word, str, Word]]) -> None:
+    if reader.next.text in ("constexpr", "const") and reader.peek().kind == "word":
+        _read_constant(reader)
+        return
+    start = reader.at
+    type_ = _read_types(reader)
     thread = thread_number(reader.next)
     if thread is not None and reader.peek().text == ":":
         reader.take(), reader.take()
@@ -89,8 +101,6 @@ def _read_declaration(reader: Reader, test: Test, aliases: list[tuple[Word, str,
         name = reader.name("a register").text.lstrip("%")
         test.registers[f"P{thread}:{name}"] = _initial(reader, test) if reader.accept("=", "==") else 0
         return
-    start = reader.at
-    type_ = _read_types(reader)
     named = [word.text for word in reader.words[start : reader.at] if word.text in _MEMORY_SPACES]
     mbarrier = None
     if reader.next.text in ("mbarrier", ".mbarrier") and reader.peek().kind == "word":
@@ -114,12 +124,65 @@ def _read_declaration(reader: Reader, test: Test, aliases: list[tuple[Word, str,
     location = test.locations.setdefault(word.text, Location(word.text))
     location.type = type_ or location.type
     location.space = "shared" if mbarrier else named[0][1:] if named else location.space
-    if reader.accept("=", "=="):
+    elements = _elements(reader) if not (mbarrier or bracket) else None
+    if reader.next.text in ("=", "==") and reader.peek().text == "{":
+        reader.take()
+        _read_array(reader, location, elements or 0)
+    elif elements is not None:
+        _sized(reader, word, location, elements)
+    elif reader.accept("=", "=="):
         location.initial = _initial(reader, test)
         if mbarrier:
             location.initial = _expecting(reader, mbarrier, location.initial)
     elif mbarrier:
         reader.fail("expected '=' and how many arrivals the mbarrier expects")
+
+
+def _read_constant(reader: Reader) -> None:
+    """A name for a number, which stands for it from here on."""
+    reader.take()
+    _read_types(reader)
+    name = reader.name("a name for a number").text
+    if not reader.accept("=", "=="):
+        reader.fail("expected '=' and the value of the constant")
+    value = reader.number("a number")
+    reader.words[reader.at :] = [
+        Word("number", str(value), word.start) if word.kind == "word" and word.text == name else word
+        for word in reader.words[reader.at :]
+    ]
+
+
+def _elements(reader: Reader) -> int | None:
+    """The number of elements in brackets behind a name; 0 for empty brackets."""
+    if not reader.accept("["):
+        return None
+    count = reader.number("a number of elements") if reader.next.text != "]" else 0
+    reader.expect("]", "after the number of elements")
+    return count
+
+
+def _read_array(reader: Reader, location: Location, elements: int) -> None:
+    """The initial values of an array, in braces; elements that have none are 0."""
+    word = reader.take()
+    values: list[int] = []
+    while not reader.accept("}"):
+        if values:
+            reader.expect(",", "between initial values")
+        values.append(reader.number("a number"))
+    if elements and len(values) > elements:
+        reader.fail(f"{len(values)} initial values for {elements} elements", word)
+    type_ = _sized(reader, word, location, elements or len(values))
+    mask = (1 << type_.bits) - 1
+    location.initial = sum((value & mask) << at * type_.bits for at, value in enumerate(values))
+
+
+def _sized(reader: Reader, word: Word, location: Location, elements: int) -> Type:
+    """Make a location an array of so many elements, of 64 bits if it has no type."""
+    location.type = location.type or UNTYPED
+    location.size = elements * location.type.bits // 8
+    if not 0 < location.size <= MOST_BYTES:
+        reader.fail(f"expected an array of 1 to {MOST_BYTES} bytes", word)
+    return location.type
 
 
 def _expecting(reader: Reader, word: Word, count: int | Address) -> int:

@@ -25,6 +25,8 @@ def read_fence(cells: Cells, word: Word, opcode: str, modifiers: list[str]) -> I
         if proxy not in (*PROXIES, "alias") or space not in (_FENCED if proxy == "async" else ("",)):
             not_modelled(reader, word)
         return ProxyFence(proxy=proxy, space=space, **cells.done())
+    if modifiers == ["mbarrier_init", "release", "cluster"]:
+        return Fence(order="release", scope="cluster", limited=True, **cells.done())
     order = "sc" if opcode == "membar" else "acq_rel"
     scope = ""
     for modifier in list(modifiers):
@@ -40,7 +42,7 @@ def read_fence(cells: Cells, word: Word, opcode: str, modifiers: list[str]) -> I
 
 
 def read_barrier(cells: Cells, word: Word, opcode: str, modifiers: list[str]) -> Instruction:
-    """bar and barrier of a CTA, barrier of a cluster (9.7.13.1, 9.7.13.3)."""
+    """bar and barrier of a CTA, of a warp, barrier of a cluster (9.7.13.1 to 9.7.13.3)."""
     reader = cells.reader
     words = [modifier for modifier in modifiers if modifier != "aligned"]
     place = "cluster" if "cluster" in words else "cta"
@@ -52,6 +54,8 @@ def read_barrier(cells: Cells, word: Word, opcode: str, modifiers: list[str]) ->
         if opcode != "barrier" or order not in allowed.get(mode, ()) or len(named) > 2:
             not_modelled(reader, word)
         return Barrier(mode=mode, place=place, ordering=order != "relaxed", **cells.done())
+    if opcode == "bar" and words == ["warp", "sync"]:
+        return Barrier(mode="sync", place="warp", numbers=(cells.value(),), **cells.done())
     if mode not in ("sync", "arrive") or len(named) > 1:
         not_modelled(reader, word)
     operands = [cells.value()]

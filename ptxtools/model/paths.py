@@ -159,7 +159,8 @@ class Paths:
                 path, instruction.function, instruction.type, instruction.values
             )
         elif isinstance(instruction, Fence):
-            path.events.append(Event("F", path.steps, instruction, instruction.order, instruction.scope))
+            path.events.append(Event("F", path.steps, instruction, instruction.order, instruction.scope,
+                                     limited=instruction.limited))  # fmt: skip
         elif isinstance(instruction, ProxyFence):
             path.events.append(Event("P", path.steps, instruction, proxy=instruction.proxy, space=instruction.space))
         else:
@@ -297,6 +298,10 @@ class Paths:
         place: tuple[object, ...]
         if instruction.place == "cluster":
             place = ("cluster", thread.gpu, thread.cluster if thread.cluster >= 0 else ("cta", thread.cta))
+        elif instruction.place == "warp":
+            place = ("warp", thread.gpu, thread.cta, thread.warp)
+            if any(self.operand(path, mask).needs for mask in instruction.numbers):
+                refuse(self.test.source, "a mask that depends on a read is not modelled", instruction.span)
         else:
             place = ("cta", thread.gpu, thread.cta)
         count = None

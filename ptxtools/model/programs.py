@@ -101,10 +101,12 @@ class Memory(Instruction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fence(Instruction):
-    """A memory fence. order: "sc", "acq_rel", "acquire" or "release"."""
+    """A memory fence. order: "sc", "acq_rel", "acquire" or "release"; limited: it orders no prior operations but
+    `mbarrier.init` (9.7.13.4)."""
 
     order: str
     scope: str
+    limited: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +119,8 @@ class ProxyFence(Instruction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Barrier(Instruction):
-    """mode: "sync", "arrive" or "wait"; place: "cta" or "cluster"; numbers: what names the barrier; count: how many
+    """mode: "sync", "arrive" or "wait"; place: "cta", "warp" or "cluster"; numbers: what names the barrier, of
+    a warp its mask; count: how many
     threads take part, if given; ordering: whether it synchronises memory: a relaxed arrival does not."""
 
     mode: str
@@ -209,13 +212,15 @@ class Label(Instruction):
 
 @dataclass(slots=True)
 class Thread:
-    """cluster: -1 if the test names none; then each CTA is one of its own."""
+    """cluster: -1 if the test names none; then each CTA is one of its own. warp: of the CTA, 0 if the test names
+    none."""
 
     number: int
     cta: int
     cluster: int
     gpu: int
     instructions: list[Instruction] = field(default_factory=list)
+    warp: int = 0
 
     @property
     def name(self) -> str:

@@ -11,8 +11,8 @@ from .programs import Test
 from .words import Reader, Word
 
 #: Levels of a tree -> what a number counts there; the others group without a meaning for scopes (8.5).
-_COUNTED = {"gpu": "gpu", "device": "gpu", "cluster": "cluster", "cta": "cta", "block": "cta"}
-_OTHERS = frozenset(("system", "sys", "grid", "kernel", "warp", "thread"))
+_COUNTED = {"gpu": "gpu", "device": "gpu", "cluster": "cluster", "cta": "cta", "block": "cta", "warp": "warp"}
+_OTHERS = frozenset(("system", "sys", "grid", "kernel", "thread"))
 _SPACES = ("global", "shared", "const", "generic")
 
 
@@ -38,7 +38,7 @@ class _Tree:
     def __init__(self, reader: Reader, test: Test) -> None:
         self.reader = reader
         self.threads = {thread.number: thread for thread in test.threads}
-        self.numbers = {"gpu": -1, "cluster": -1, "cta": -1}
+        self.numbers = {"gpu": -1, "cluster": -1, "cta": -1, "warp": -1}
         self.begun: set[str] = set()
         self.depth = 0
 
@@ -98,6 +98,7 @@ class _Tree:
             self.reader.fail(f"the scope tree has no CTA around thread P{number}", word)
         placed.add(number)
         thread.cta, thread.gpu = self.numbers["cta"], max(self.numbers["gpu"], 0)
+        thread.warp = max(self.numbers["warp"], 0)
         thread.cluster = self.numbers["cluster"] if "cluster" in self.begun else -1
 
 

@@ -17,7 +17,7 @@ from functools import cached_property
 from .aims import Aimed
 from .axioms import Model
 from .compiled import check_for
-from .domains import Choice, narrowed
+from .domains import FEW_VALUES, MOST_VALUES, Choice, narrowed
 from .interleavings import Interleavings, Steps
 from .paths import Paths
 from .programs import Test
@@ -130,14 +130,16 @@ class Search(Aimed):
         choices = self._visible(choices, self._hidden())  # as checks of each choice by itself would leave them
         if not all(writes for _, _, writes in choices):
             return None
-        return narrowed(self, choices) if self.has_conditions or self.aim is not None else choices
+        return narrowed(self, choices, FEW_VALUES) if self.has_conditions else choices
 
     def _aimed(self, candidates: list[Choice]) -> Iterator[dict[str, int]]:
         """The same, with first of all the reads on which the aim depends: of the others, one choice is enough."""
         choices = [
             (read, piece, sorted(writes, key=lambda write: self._effect(read, write)))
-            for read, piece, writes in candidates
+            for read, piece, writes in narrowed(self, candidates, MOST_VALUES) or ()
         ]  # fmt: skip
+        if len(choices) < len(candidates) or not self.is_open():
+            return
         for left in self._needed_choices(choices, last=False):
             for _ in self._fence_orders(0):
                 for _ in self._write_orders(self.open):
@@ -160,7 +162,7 @@ class Search(Aimed):
         others = [one for one in choices if one is not choice]
         for write in writes:
             self._set(read, piece, write)
-            if self.is_possible() and self._allowed() and self.is_open():
+            if self._within_limit() and self.is_possible() and self._allowed() and self.is_open():
                 yield from self._needed_choices(others, last)
             self._clear(read, piece, write)
 
@@ -245,8 +247,11 @@ class Search(Aimed):
         return found
 
     def _allowed(self) -> bool:
+        return self._within_limit() and self.check(self.x)
+
+    def _within_limit(self) -> bool:
         self.steps += 1
-        return (self.most_steps is None or self.steps <= self.most_steps) and self.check(self.x)
+        return self.most_steps is None or self.steps <= self.most_steps
 
     def _order_by_itself(self) -> bool:
         """Order those pairs of writes whose order needs no choice: of one thread, or by causality order. False if

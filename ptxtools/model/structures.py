@@ -205,6 +205,10 @@ def _may_share(x: Node, y: Node) -> bool:
 def _orders(x: Node, y: Node) -> Iterator[str]:
     """How two events of one thread are ordered, the first before the second (8.9.1)."""
     own = not x.event.agent and not y.event.agent
+    if y.event.limited:  # in front of it, not even by way of an initialisation, is nothing else
+        if own and x.event.step < y.event.step and getattr(x.instruction, "kind", "") == "init":
+            yield "completed"
+        return
     if x.event.step < y.event.step if own else y.event.after >> x.at & 1:
         yield "po"
     if y.event.behind >> x.at & 1:

@@ -9,12 +9,12 @@ from typing import NoReturn
 from ptxtools.diagnostics import Diagnostic, PtxError, Source, Span
 
 _WORD = re.compile(
-    r"""(?P<skip>\s+|//[^\n]*|\(\*.*?\*\)|/\*.*?\*/|<<.*?>>)
+    r"""(?P<skip>\s+|(?://|\#)[^\n]*|\(\*.*?\*\)|/\*.*?\*/|<<.*?>>)
       | (?P<open>\(\*|/\*|<<)
       | (?P<text>"[^"]*")
       | (?P<number>0[xX][0-9a-fA-F]+[uU]?|\d+[uU]?(?![\w]))
       | (?P<word>(?:[A-Za-z_$%]|\.(?=[A-Za-z_]))[\w$%]*(?:(?:\.|::)[\w$%]+(?:(?<=::\d):\d)?)*)
-      | (?P<sign>/\\|\\/|[!=<>]=|=>|[-=<>~!()\[\]{},;:|@&+*])""",
+      | (?P<sign>/\\|\\/|[!=<>]=|=>|<>|[-=<>~!()\[\]{},;:|@&+*])""",
     re.VERBOSE | re.DOTALL,
 )
 

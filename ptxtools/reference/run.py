@@ -61,6 +61,8 @@ def run(launch: Launch) -> Outcome:
     try:
         with quiet():
             _Loop(machine).run()
+        if machine.weak is not None:
+            machine.weak.settle()
         return Outcome(machine.instructions)
     except Trap:
         launch.unfinished = len(np.unique(machine.warp_of[machine.together]))
@@ -240,7 +242,9 @@ class _Loop:
                     m.weak.synchronise(chosen)
         end = block.terminator
         m.instructions += len(threads) * weight(block, number)
-        if m.weak is not None and end.kind in _SYNCHRONISING:
+        if m.weak is not None and end.op is not None and end.op.kind == "cluster_barrier":
+            m.weak.cluster_barrier(end.op, threads)
+        elif m.weak is not None and end.kind in _SYNCHRONISING:
             m.weak.synchronise(threads)
         ENDINGS[end.kind](m, end, threads)
         looked = end.op is not None and end.op.kind == "observe.access" and (m.pc[threads] == m.pc[threads[0]]).all()

@@ -7,8 +7,8 @@ on; a write goes anywhere behind it. Views travel as the model's synchronisation
 views of the release patterns that it belongs to; who reads it in an acquire pattern of fitting scopes joins them to its
 own.
 
-What other operations do to memory (copies, matrices, mbarriers, barriers) is strong: a thread that executes one sees
-afterwards all that was written before. That is less than the model allows, never more.
+What other operations do to memory (copies, matrices, mbarriers, barriers of a CTA) is strong: a thread that executes
+one sees afterwards all that was written before. That is less than the model allows, never more.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ptxtools import semantics
+from ptxtools.program.details import Action
 from ptxtools.program.operations import OPERATIONS, strength
 from ptxtools.program.program import Op
 
@@ -61,7 +62,8 @@ class Message:
 @dataclass(slots=True, eq=False)
 class Write:
     """scope: "" for a weak one; number: how many were executed before; behind: the write that an atomic operation read,
-    and directly follows; later: for one that is forgotten, the next, which stands for it."""
+    and directly follows; later: for one that is forgotten, the next, which stands for it; followed: whether another
+    write follows it in coherence order (8.9.6)."""
 
     value: Array
     agent: Agent | None = None
@@ -70,6 +72,7 @@ class Write:
     messages: tuple[Message, ...] = ()
     behind: Write | None = None
     later: Write | None = None
+    followed: bool = False
 
 
 def _known(write: Write | None) -> Write | None:
@@ -79,10 +82,18 @@ def _known(write: Write | None) -> Write | None:
 
 
 @dataclass(slots=True, eq=False)
+class Phase:
+    """One use of a cluster's barrier. arrivals: what the threads published that have arrived, by thread."""
+
+    arrivals: dict[int, list[View]] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
 class Agent:
     """A thread. floor: it must not look behind writes of lower numbers; all: the floor is to be raised before its next
     access; fences: views at its release fences, by scope; released: views at its release operations, by location and
-    scope; read: messages that an acquire operation of this location, or a fence, acquires."""
+    scope; read: messages that an acquire operation of this location, or a fence, acquires; phase: of the cluster's
+    barrier, the one in which it arrived last; awaited: the one that it has waited for, and still has to join."""
 
     cta: int
     cluster: int
@@ -92,6 +103,8 @@ class Agent:
     fences: dict[str, View] = field(default_factory=dict)
     released: dict[Location, dict[str, View]] = field(default_factory=dict)
     read: dict[int, tuple[Location, Message]] = field(default_factory=dict)
+    phase: Phase | None = None
+    awaited: Phase | None = None
 
     def seen(self) -> View:
         """The view as it is now, for those who synchronise with it."""
@@ -128,6 +141,7 @@ class WeakMemory:
         self.histories: dict[Location, list[Write]] = {}
         self.owners: dict[tuple[bool, int], set[Location]] = {}
         self.agents: dict[tuple[int, int], Agent] = {}
+        self.phases: dict[int, Phase] = {}  # of each cluster
         self.orders: dict[tuple[int, str], Message] = {}  # the last fence.sc of each thread and scope
 
     def agent(self, thread: int) -> Agent:
@@ -152,6 +166,34 @@ class WeakMemory:
         """These threads see, from their next access on, everything that was written before it."""
         for thread in threads:
             self.agent(int(thread)).all = True
+
+    def cluster_barrier(self, op: Op, threads: Threads) -> None:
+        """An arrival publishes what its thread has seen, a relaxed one only what fences in front of it have; a wait
+        joins what was published in the phase in which its thread arrived (9.7.13.3)."""
+        assert op.opcode is not None
+        waits, relaxed = op.of(Action).name == "wait", op.opcode.has("relaxed")
+        for thread in threads:
+            agent = self.agent(int(thread))
+            if waits:
+                agent.awaited = agent.phase
+                continue
+            phase = self.phases.setdefault(agent.cluster, Phase())
+            if int(thread) in phase.arrivals:
+                phase = self.phases[agent.cluster] = Phase()
+            self._raise_floor(agent)
+            fences = [view for scope, view in agent.fences.items() if scope != "cta"]
+            phase.arrivals[int(thread)] = fences if relaxed else [agent.seen()]
+            agent.phase = phase
+
+    def settle(self) -> None:
+        """The launch has ended: of writes that race, any may be the last (8.9.6)."""
+        for (shared, offset, size), history in self.histories.items():
+            place = np.array([offset])
+            if shared or self.m.memory.load(place, size)[0] != history[-1].value[0]:
+                continue
+            last = self.random.choice([write for write in history if not write.followed])
+            if last is not history[-1]:
+                self.m.memory.store(place, size, last.value)
 
     # --- executors ---
 
@@ -292,6 +334,11 @@ class WeakMemory:
         if scope:
             messages += tuple(self._published(agent, location, order, scope))
         write = Write(np.array(value), agent, scope, self.number, messages, behind)
+        for place, other in enumerate(history):
+            if place < at:
+                other.followed |= place <= low or _mutual(agent, scope, other.agent, other.scope)
+            else:
+                write.followed |= _mutual(agent, scope, other.agent, other.scope)
         history.insert(at, write)
         agent.view[location] = write
         if at == len(history) - 1:
@@ -315,6 +362,11 @@ class WeakMemory:
     def _raise_floor(self, agent: Agent) -> None:
         if agent.all:
             agent.floor, agent.all = self.number, False
+        if agent.awaited is not None:
+            phase, agent.awaited = agent.awaited, None
+            for views in phase.arrivals.values():
+                for view in views:
+                    self._join(agent, view)
 
     def _low(self, agent: Agent, location: Location, history: list[Write]) -> int:
         """The first write of a location that a thread may still read; what it writes goes behind it."""

@@ -12,10 +12,14 @@ mov.b16 %h1, 0; mov.b32 %r1, 0; mov.b32 %r2, 0; mov.b64 %rd1, 4096;
 """
 
 
-def found(body, head=HEAD):
+def reported(body, head=HEAD):
     text = f"{head}.entry k()\n{{\n{REGISTERS}{body}\nret;\n}}\n"
     result = parse(text, "a.ptx")
-    return [d.code for d in [*result.diagnostics, *lint(result.module)]]
+    return [*result.diagnostics, *lint(result.module)]
+
+
+def found(body, head=HEAD):
+    return [d.code for d in reported(body, head)]
 
 
 @rows(("body", "codes"), [
@@ -197,6 +201,15 @@ STORES = "st.global.b32 [%rd1], %r1; {} st.{}global.b32 [%rd1+4], %r1;"
 def test_fences(body, codes):
     """A fence needs a strong access beside it, and no smaller scope than that has."""
     assert found(body) == codes
+
+
+@rows(("body", "section"), [
+    (STORES.format("fence.acq_rel.gpu;", ""), "8.8"),
+    (STORES.format("fence.sc.cta;", "relaxed.gpu."), "8.9.4"),
+])  # fmt: skip
+def test_what_orders_too_little_cites_the_axiom(body, section):
+    (warning,) = reported(body)
+    assert warning.section == f"{section}, 8.10.6 (Causality)"
 
 
 #: A kernel whose threads are a number of bytes apart, from %tid.x.

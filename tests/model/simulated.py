@@ -118,7 +118,7 @@ class Kernel:
             raise TranslationError("guards, types")
         if isinstance(i, Label):
             return [f"L{thread.number}_{i.name}:"] if i.name else []
-        if isinstance(i, Fence):
+        if isinstance(i, Fence) and not i.limited:
             return [f"fence.{i.order}.{i.scope};"]
         if isinstance(i, Barrier) and i.place == "cta" and i.count is None and i.mode == "sync" and len(i.numbers) == 1:
             return [f"barrier.sync {self._value(thread, i.numbers[0])};"]

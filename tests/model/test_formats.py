@@ -204,3 +204,28 @@ def test_words_of_public_suites():
     assert run(read(handed_over + "filter (f == 2) ~exists (P1:%r1 == 2 /\\ P1:%r0 == 0)")).holds
     with pytest.raises(PtxError, match="expected 'cta'"):
         read(text.replace("sys 0 ;", "sys 1 ;") + "exists (f == 2)")
+
+
+def test_arrays():
+    """By their elements in instructions and conditions, or by bytes; what has no initial value is 0."""
+    text = (
+        "PTX t\n{ .global .u32 a[4] = {1, 2, -3}; b[2]; }\nP0@cta 0,gpu 0 ;\nld.weak.u32 r0, a[1] ;\n"
+        "ld.weak.u32 r1, [a+8] ;\nld.weak.u32 r2, [a+12] ;\nst.weak b[1], 7 ;\n"
+    )
+    condition = "(P0:r0 == 2 /\\ P0:r1 == 0xfffffffd /\\ P0:r2 == 0 /\\ a[0] == 1 /\\ b[0] == 0 /\\ b[1] == 7)"
+    assert run(read(text + "forall " + condition)).holds
+    for wrong, message in (("a[1] = {1, 2}", "2 initial values for 1 elements"), ("a[9999]", "1 to 1024 bytes"),
+                           ("a[] = {}", "1 to 1024 bytes"), ("a[2] = 1", "expected ';'")):  # fmt: skip
+        with pytest.raises(PtxError, match=message):
+            read(text.replace("a[4] = {1, 2, -3}", wrong) + "exists (a[0] == 1)")
+
+
+def test_constants_sets_and_comments():
+    text = (
+        "PTX t\nGenerator=by hand {not values}\n{ constexpr int N = 3; x = N; .reg .u32 P0:r7 = N; }\n"
+        "P0@cta 0,gpu 0 ; # one thread\nadd r0, r7, N ;\nst.weak x, r0 ;\n"
+    )
+    assert run(read(text + "forall (x in {5, 6} /\\ P0:r0 <> N)")).holds
+    assert not run(read(text + "exists (x in {5, N})")).allowed
+    with pytest.raises(PtxError, match="after 'in'"):
+        read(text + "exists (x in 5)")

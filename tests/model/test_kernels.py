@@ -192,3 +192,31 @@ def test_launch_files(tmp_path, capsys):
         path.write_text(LAUNCH.replace(old, new))
         status, _, error = litmus()
         assert status and message in error and "Traceback" not in error, (status, error)
+
+
+WARPS = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 o)
+{
+    .reg .b64 %rd<3>; .reg .b32 %r<3>; .reg .pred %p;
+    .shared .u32 buf[1];
+    ld.param.u64 %rd1, [o];
+    prefetch.global.L2 [%rd1];
+    mov.u32 %r1, %tid.x;
+    setp.ne.u32 %p, %r1, 0;
+    @!%p st.shared.u32 [buf], 7;
+    bar.warp.sync 0xffffffff;
+    ld.shared.u32 %r2, [buf];
+    ret;
+}
+"""
+
+
+@rows(("thread", "always"), [(1, True), (31, True), (32, False)])
+def test_the_barrier_of_a_warp_is_for_its_threads(thread, always):
+    out = np.zeros(1, np.uint32)
+    outcomes = ptxtools.litmus_kernel(
+        WARPS, "forall (P1:%r2 == 7)", args=[out], grid=1, block=64, threads=[(0, 0), (0, thread)]
+    )
+    assert outcomes.holds == always

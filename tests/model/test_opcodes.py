@@ -1,16 +1,21 @@
 """Every instruction of PTX that accesses memory or orders accesses: modelled, or refused by name with its section."""
 
 import re
+from pathlib import Path
+
+import pytest
 
 from ptxtools import isa
 from ptxtools.diagnostics import PtxError
 from ptxtools.isa.index import CHAPTERS
+from ptxtools.model.refusals import REASONS
 from tests.model.suite import read
 
 #: The sections whose instructions a litmus test may use, all of their forms or some.
 MODELLED = {
-    "9.7.9.8": "ld", "9.7.9.9": "ld.global.nc", "9.7.9.11": "st", "9.7.9.12": "st.async", "9.7.9.25.3.1": "cp.async",
-    "9.7.9.25.4.1": "cp.async.bulk", "9.7.9.25.4.2": "cp.reduce.async.bulk", "9.7.13.1": "bar",
+    "9.7.9.8": "ld", "9.7.9.9": "ld.global.nc", "9.7.9.11": "st", "9.7.9.12": "st.async",
+    "9.7.9.15": "prefetch", "9.7.9.25.3.1": "cp.async",
+    "9.7.9.25.4.1": "cp.async.bulk", "9.7.9.25.4.2": "cp.reduce.async.bulk", "9.7.13.1": "bar", "9.7.13.2": "bar.warp",
     "9.7.13.3": "barrier.cluster",
     "9.7.13.4": "fence", "9.7.13.5": "atom", "9.7.13.6": "red", "9.7.13.7": "red.async",
 }  # fmt: skip
@@ -64,4 +69,22 @@ def test_the_section_is_that_of_the_instruction():
                             ("multimem.st.weak.global.u32", "9.7.9.14"), ("tex.1d.v4.u32.s32", "9.7.10.3"),
                             ("cp.async.bulk.prefetch.L2.global", "9.7.9.25.4.3")):  # fmt: skip
         assert f"'{opcode}' is not modelled (section {section})" in complaint(opcode)
+    assert complaint("prefetch.global.L2 [x]") == ""
     assert complaint("frobnicate.x") == "'frobnicate.x' is not modelled"
+
+
+def test_what_is_refused_says_why():
+    """Each reason, by one instruction; and docs/memory-model.md names every family that has one."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "memory-model.md").read_text("utf-8")
+    opcodes = ("cp.async.bulk.tensor.1d.shared::cluster.global", "multimem.st.weak.global.u32", "discard.global.L2",
+               "wgmma.fence.sync.aligned", "griddepcontrol.wait", "bar.red.popc.u32", "shfl.sync.bfly.b32",
+               "fence.acquire.sync_restrict::shared::cluster.cluster", "fence.proxy.tensormap::generic.release.gpu",
+               "tex.1d.v4.u32.s32", "tensormap.replace.tile.rank.global.b1024.b32", "ldu.global.u32", "call",
+               "applypriority.global.L2::evict_normal")  # fmt: skip
+    reasons = set()
+    for opcode in opcodes:
+        with pytest.raises(PtxError) as refused:
+            read(f"PTX t\n{{ x = 0; }}\nP0@cta 0,gpu 0 ;\n{opcode} ;\n")
+        reasons.update(refused.value.diagnostics[0].help)
+        assert f"`{opcode.split('.')[0]}" in page
+    assert reasons == set(REASONS.values())

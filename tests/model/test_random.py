@@ -139,3 +139,29 @@ def test_asynchronous_operations(path, monkeypatch):
     text = path.read_text("utf-8")
     outcomes = run(read(text))
     assert (outcomes.executions, outcomes.states) == everything(text, "8.x", monkeypatch)
+
+
+ONE_LOCATION = """PTX t
+{{ x=0; }}
+P0@cta 0,gpu 1 | P1@cta 1,gpu 0 ;
+{} x, 1 | {} x, 9 ;
+atom.relaxed.gpu.add r2, x, 2 | atom.acq_rel.gpu.add r10, x, 10 ;
+atom.acq_rel.gpu.cas r3, x, 2, 3 | atom.relaxed.gpu.add r11, x, 11 ;
+st.weak x, 4 | st.weak x, 12 ;
+st.weak x, 5 | st.weak x, 13 ;
+atom.release.gpu.add r6, x, 6 | atom.acq_rel.gpu.cas r14, x, 0, 14 ;
+atom.relaxed.gpu.cas r7, x, 0, 7 | st.weak x, 15 ;
+atom.relaxed.gpu.cas r8, x, 6, 8 | st.weak x, 16 ;
+"""
+
+
+@rows(("accesses", "condition", "allowed"), [
+    (("st.weak", "st.weak"), "P1:r10 == 5 /\\ x == 13", False),  # thread 1 itself writes x later
+    (("red.gpu.add", "red.gpu.add"), "P0:r6 == 5 /\\ x == 16", True),
+    (("red.gpu.add", "red.gpu.add"), "P0:r6 == 5 /\\ P1:r10 == 7", False),  # 7 is no sum of what may precede
+])  # fmt: skip
+def test_many_atomic_operations_that_race(monkeypatch, accesses, condition, allowed):
+    """Eight accesses by each of two threads, all at one location: decided within a few hundred checks."""
+    monkeypatch.setattr(executions, "MOST_CHECKS", 4_000)
+    outcomes = run(read(ONE_LOCATION.format(*accesses) + f"exists ({condition})"))
+    assert outcomes.incomplete and outcomes.conclusive and outcomes.allowed == allowed

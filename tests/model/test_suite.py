@@ -1,6 +1,8 @@
 """Every litmus test of the test data has the verdict that it states, and reasons for, under every model."""
 
+import re
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -8,7 +10,7 @@ from ptxtools.diagnostics import PtxError
 from ptxtools.model import MODELS
 from ptxtools.model.executions import run
 from ptxtools.model.nearest import nearest
-from tests.model.suite import FILES, SMALL, loaded, read, verdicts
+from tests.model.suite import FILES, FOLDER, SMALL, loaded, read, verdicts
 from tests.rows import rows
 
 #: Forbidden, though no axiom is broken: no choice of reads, and no way to meet at a barrier, leads there.
@@ -61,3 +63,13 @@ def test_what_is_forbidden_has_a_reason(path):
 
 def test_there_are_tests():
     assert len(FILES) > 300 and len(SMALL) > 280
+
+
+def test_the_table_of_the_documentation_is_right():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "memory-model.md").read_text("utf-8")
+    rows_ = re.findall(r"^\| [^|]+ \| (yes|no) \| ([^|]+) \|$", page, re.MULTILINE)
+    assert len(rows_) >= 20
+    for answer, names in rows_:
+        for name in re.findall(r"`([^`]+)`", names):
+            outcomes = run(loaded(FOLDER / f"{name}.litmus"))
+            assert outcomes.allowed == (answer == "yes"), name

@@ -18,7 +18,8 @@ def outcomes(kernel, names, copies, seed=11):
     return kernel.outcomes(seed, names, copies, memory_model="weak")
 
 
-@rows("name", ["MP", "SB", "LB", "R+fence.acq_rel", "CoRR+weak-reads", "2+2W", "Atom+max-cta"], share=2)
+@rows("name", ["MP", "SB", "LB", "R+fence.acq_rel", "CoRR+weak-reads", "2+2W", "Atom+max-cta", "CoWR2+weak",
+               "Atom+store-weak", "MP+barrier.cluster-relaxed"], share=3)  # fmt: skip
 def test_every_outcome_is_reached(name):
     """Stale reads, late loads, writes that others order differently, increments that are lost."""
     test = loaded(FOLDER / f"{name}.litmus")

@@ -48,5 +48,7 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
             continue
         if isinstance(access.address.each, int) and all(term[0] not in "%#" for term, _ in access.address.terms):
             message = f"'{step.line.item.opcode}' orders nothing for other CTAs, which reach the same address"
-            context.warn(CODE, message, parts_of(step.line.item).opcode, help=("use .gpu",), section="8.5")
+            context.warn(
+                CODE, message, parts_of(step.line.item).opcode, help=("use .gpu",), section="8.5, 8.10.6 (Causality)"
+            )
             return

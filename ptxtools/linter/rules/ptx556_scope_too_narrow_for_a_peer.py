@@ -29,4 +29,6 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
         return
     if "mapa" in facts.families:
         message = "the scope .cta does not reach threads of the CTA that this memory belongs to"
-        context.warn(CODE, message, parts_of(line.item).opcode, help=("use .cluster",), section="8.5")
+        context.warn(
+            CODE, message, parts_of(line.item).opcode, help=("use .cluster",), section="8.5, 8.10.6 (Causality)"
+        )

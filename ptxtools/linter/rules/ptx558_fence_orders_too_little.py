@@ -87,7 +87,9 @@ def _wider(lines: Iterable[Line], families: tuple[str, ...], scope: str) -> tupl
 def _report_scope(context: LintContext, line: Line, scope: str, beside: Line, wider: str) -> None:
     where = context.source.line_of(beside.item.span[0])
     message = f"the scope .{scope} of this fence is narrower than .{wider} of the access in line {where}, and decides"
-    context.warn(CODE, message, parts_of(line.item).opcode, help=(f"use .{wider}",), section="8.9.4")
+    context.warn(
+        CODE, message, parts_of(line.item).opcode, help=(f"use .{wider}",), section="8.9.4, 8.10.6 (Causality)"
+    )
 
 
 def _report_without_purpose(context: LintContext, facts: FunctionFacts) -> None:
@@ -95,4 +97,4 @@ def _report_without_purpose(context: LintContext, facts: FunctionFacts) -> None:
         if _fence_scope(line) is not None and ".sc" not in line.item.opcode:
             message = "this fence orders nothing for other threads: the kernel has no strong access"
             help_ = ("make the access that tells them .relaxed, with a scope",)
-            context.warn(CODE, message, parts_of(line.item).opcode, help=help_, section="8.8")
+            context.warn(CODE, message, parts_of(line.item).opcode, help=help_, section="8.8, 8.10.6 (Causality)")
