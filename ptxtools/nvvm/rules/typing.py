@@ -210,6 +210,9 @@ def shufflevector(context: Context, one: Instruction) -> Type | None:
     if mask.type.kind != "vector" or mask.type.elements[0] is not I32 or mask.kind == "local":
         context.at_value(MISMATCH, mask, f"the mask is a constant vector of i32, not {mask.type}")
         return None
+    for part in mask.parts if mask.kind == "aggregate" else ():
+        if part.kind == "int" and len(part.text) < 20 and not 0 <= int(part.text) < 2 * first.type.count:
+            context.at_value(MISMATCH, part, f"the mask chooses element {part.text} of {2 * first.type.count}")
     return types.vector(mask.type.count, first.type.elements[0], mask.type.open)
 
 
