@@ -258,6 +258,12 @@ def test_damaged_bitcode_has_findings_and_no_traceback():
     assert seen[True] > 20 and seen[False] > 20
 
 
+def test_globals_whose_names_are_missing_are_damage():
+    for record in ((7, [0]), (8, []), (12, [1])):
+        with pytest.raises(BitcodeError, match="too short"):
+            disassembled(bitcode([], tail=[(1, [2]), record]))
+
+
 def test_records_that_would_never_end_are_refused():
     """A type and a constant that contain the one before twice, forty times over; a type in itself."""
     wide = [(18, [0, n + 2, n + 2]) for n in range(40)]  # i32 and void come first
