@@ -243,7 +243,7 @@ def call(context: Context, one: Instruction) -> Type:
     known = context.module.functions.get(target.text) if target.kind == "global" else None
     wanted = known.type if known else callee.written
     code = "NVVM120" if context.modern and known and target.text[:6] != "@llvm." else "NVVM116"
-    if target.kind == "local":
+    if target.kind not in ("global", "asm"):
         target.type = context.pointer(wanted or types.function(callee.result, [one.type for one in arguments]), 0)
     if wanted is None:
         return callee.result
