@@ -234,7 +234,7 @@ def test_findings_name_function_instruction_and_source(tmp_path, capsys):
     assert lint_command.main([str(path), "--select", "NVVM230"], standalone_mode=False) == 1
     said = capsys.readouterr().out
     assert f"{path}(@add_kernel):9:" in said and "ld.global.b32 { $0 }, [ $1 + 0 ];" in said
-    assert "source: add.py:15" in said
+    assert "source: add.py:15" in said and "in 1 file." in said
 
 
 def test_damaged_bitcode_has_findings_and_no_traceback():
