@@ -88,7 +88,7 @@ def _summary(findings: list[Diagnostic], style: Style) -> str:
     errors = sum(finding.severity is Severity.ERROR for finding in findings)
     warnings = len(findings) - errors
     counts = [f"{n} {word}{'' if n == 1 else 's'}" for n, word in ((errors, "error"), (warnings, "warning")) if n]
-    files = len({finding.file for finding in findings})
+    files = len({finding.source.name if finding.source else finding.file for finding in findings})
     text = f"Found {' and '.join(counts)} in {files} file{'' if files == 1 else 's'}."
     return f"{style.paint(text, 'bold')}\n"
 

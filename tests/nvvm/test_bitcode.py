@@ -155,7 +155,7 @@ def test_bitcode_is_held_against_the_rules_as_its_text(name, dialect, codes, dat
 
 
 def test_both_dialects_are_recorded():
-    assert Counter(dialect for _, dialect, _, _ in recorded()) == {"7": 157, "modern": 172}
+    assert Counter(dialect for _, dialect, _, _ in recorded()) == {"7": 162, "modern": 175}
 
 
 def test_llvm_reads_what_is_written():
@@ -234,7 +234,7 @@ def test_findings_name_function_instruction_and_source(tmp_path, capsys):
     assert lint_command.main([str(path), "--select", "NVVM230"], standalone_mode=False) == 1
     said = capsys.readouterr().out
     assert f"{path}(@add_kernel):9:" in said and "ld.global.b32 { $0 }, [ $1 + 0 ];" in said
-    assert "source: add.py:15" in said
+    assert "source: add.py:15" in said and "in 1 file." in said
 
 
 def test_damaged_bitcode_has_findings_and_no_traceback():
@@ -256,6 +256,12 @@ def test_damaged_bitcode_has_findings_and_no_traceback():
         assert all(one.message and one.file and one.line > 0 and one.column > 0 for one in found)
         seen["NVVM102" in {one.code for one in found}] += 1
     assert seen[True] > 20 and seen[False] > 20
+
+
+def test_globals_whose_names_are_missing_are_damage():
+    for record in ((7, [0]), (8, []), (12, [1])):
+        with pytest.raises(BitcodeError, match="too short"):
+            disassembled(bitcode([], tail=[(1, [2]), record]))
 
 
 def test_records_that_would_never_end_are_refused():

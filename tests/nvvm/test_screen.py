@@ -97,6 +97,8 @@ FAULTS = [
     ("label %x2\n", "label %entry\n", "NVVM113"),
     ("label %x2\n", "label %w\n", "NVVM110"),
     ("i32 9", "i32 1", "NVVM113"),
+    ("br i1 %c", "br i1 14", "NVVM119"),
+    ("%b = add i32 %a, 5", "%b = fptosi float 5 to i32", "NVVM111"),
     ("  br label %z\nz:", "z:", "NVVM113"),
     ("ret i32 %r", "ret i1 %c", "NVVM111"),
     ("%d = add i32 %a, 7", "%d = add i32 %a, 5000000000", "NVVM119"),

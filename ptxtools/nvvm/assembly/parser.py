@@ -164,7 +164,7 @@ class Parser(FunctionReader):
             of = self.type()
             self.demand(",")
             made = Variable(name, at, kind, of, words)
-            made.initial = self.typed_value()
+            made.initial = self.aliasee()
         elif kind in ("global", "constant"):
             self.i += 1
             made = Variable(name, at, kind, self.type(), words, space, space_at)

@@ -9,7 +9,7 @@ from . import types
 from .nodes import Value, Word
 from .reader import Malformed, Reader
 from .tokens import words
-from .types import METADATA, Type
+from .types import METADATA, VOID, Type
 
 CASTS = words("trunc zext sext fptrunc fpext fptoui fptosi uitofp sitofp ptrtoint inttoptr bitcast addrspacecast")
 BINARY = words("add fadd sub fsub mul fmul udiv sdiv fdiv urem srem frem shl lshr ashr and or xor")
@@ -81,6 +81,16 @@ class ValueReader(Reader):
         self.enter()
         found = self._aggregate(type) if first in ("[", "{", "<") else self._expression(type)
         self.depth -= 1
+        return found
+
+    def aliasee(self) -> Value:
+        """What an alias stands for: a typed value, or an expression, whose type is not written."""
+        if self.texts[self.i] not in ("bitcast", "addrspacecast", "inttoptr", "getelementptr"):
+            return self.typed_value()
+        self.enter()
+        found = self._expression(VOID)
+        self.depth -= 1
+        found.type = found.extra["type"] if found.extra["op"] in CASTS else found.parts[0].type
         return found
 
     def _list_until(self, end: str) -> tuple[Value, ...]:

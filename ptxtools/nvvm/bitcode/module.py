@@ -157,7 +157,7 @@ class _Writer(Declarations):
             self._global(code, values)
 
     def _in_table(self, values: list[int]) -> str:
-        start, size = values[:2]
+        start, size = values[0], values[1]
         if start + size > len(self._strings):
             raise BitcodeError("a name extends past the table of strings")
         return self._strings[start : start + size].decode("utf-8", "surrogateescape")

@@ -61,6 +61,9 @@ def check_parameter_attributes(context: Context, words: list[Word], type: Type, 
             context.at_word("NVVM220", word, f"parameter attribute '{key}' is ignored")
         elif word[0][:1] == '"':
             context.at_word("NVVM234", word, f"attribute {word[0]} has no meaning in NVVM IR")
+        elif key in ("byval", "sret") and "(" in word[0] and not context.modern:
+            context.at_word("NVVM103", word, f"'{key}' with a type is not in LLVM 7: it came with LLVM 9 and later",
+                            f"{key}, for the pointee")  # fmt: skip
         elif key in _POINTERS_ONLY and type.scalar.kind not in ("pointer", "named", "metadata"):
             context.at_word("NVVM118", word, f"attribute '{key}' is for pointers, not for {type}")
         elif key in ("zeroext", "signext") and type.kind != "int":

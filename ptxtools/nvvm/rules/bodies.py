@@ -110,8 +110,13 @@ def _check_uses(context: Context, body: Body, one: Instruction, here: tuple[int,
                 context.at_value(UNDEFINED, value, f"use of undefined value '{value.text}'")
             elif value is not one.operands[0] or one.op != "call":
                 check_constant(context, value)
-        elif value.kind != "int" or value.type.kind != "int" or len(value.text) > 2:
+        elif value.kind != "int" or not _fits_any(value.type) or len(value.text) > 2:
             check_constant(context, value, body.types)
+
+
+def _fits_any(type: Type) -> bool:
+    """Whether all integers of two characters are constants of a type."""
+    return type.kind == "int" and type.bits >= 8
 
 
 def _check_phi(context: Context, body: Body, block: Block, number: int, place: int, tree: DominatorTree) -> None:

@@ -250,7 +250,8 @@ def _check_alias(context: Context, variable: Variable) -> None:
     function = context.module.functions.get(target)
     if function is None:
         context.at_name("NVVM216", variable.at, variable.name, "an alias stands for a function, and nothing else")
-    elif target in kernels(context):
+        return
+    if target in kernels(context):
         context.at_name(
             "NVVM216", variable.at, variable.name, f"an alias does not stand for a kernel, and {target} is one"
         )

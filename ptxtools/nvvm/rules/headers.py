@@ -22,6 +22,7 @@ _DEPRECATED_TRIPLE = re.compile(r"nvptx-[^-]*-cuda")
 VERSION, DEBUG_VERSION = (2, 0), (3, 1)
 #: Behaviours of module flags (LLVM's "Module Flags Metadata"): 1 to 7, and 8 in LLVM 18.
 _BEHAVIOURS = (*range(1, 9),)
+_REQUIRE, _APPENDING, _EXTREMES = 3, (5, 6), (7, 8)
 _STRANGE = {"$": ("NVVM211", "comdats are not supported"), "^": ("NVVM231", "ThinLTO summaries are not supported"),
             "u": ("NVVM227", "directives for the order of uses are not supported")}  # fmt: skip
 
@@ -164,6 +165,7 @@ def _place(node: Node, word: Word, number: int) -> Word:
 
 def _check_flags(context: Context) -> None:
     """Module flags are verified (7.1)."""
+    seen: set[str] = set()
     for node, _ in _nodes(context, "!llvm.module.flags"):
         behaviour = integer(node.operands[0]) if node.operands else None
         if len(node.operands) != 3:
@@ -176,6 +178,27 @@ def _check_flags(context: Context) -> None:
             )
         elif not _is_string(node.operands[1]):
             context.at_word("NVVM233", _place(node, (node.name, node.at), 1), "the name of a module flag is a string")
+        else:
+            _check_flag(context, node, behaviour, seen)
+
+
+def _check_flag(context: Context, node: Node, behaviour: int | None, seen: set[str]) -> None:
+    """The value that a behaviour wants; names occur once, but for those of requirements. seen: names."""
+    _, name, value = node.operands
+    shown = name.text[1:60] if name is not None else ""
+    if behaviour != _REQUIRE and shown in seen:
+        context.at_word("NVVM233", _place(node, (node.name, node.at), 1), f"there are two module flags {shown}")
+    elif behaviour != _REQUIRE:
+        seen.add(shown)
+    a_node = value is not None and value.kind == "metadata" and value.extra in ("node", "tuple")
+    what = ""
+    if behaviour in (_REQUIRE, *_APPENDING) and not a_node:
+        what = "a node"
+    elif behaviour in _EXTREMES and integer(value) is None:
+        what = "an integer"
+    if what:
+        context.at_word("NVVM233", _place(node, (node.name, node.at), 2),
+                        f"the value of a module flag with behaviour {behaviour} is {what}")  # fmt: skip
 
 
 def _is_string(value: Value | None) -> bool:

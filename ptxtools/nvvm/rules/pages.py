@@ -168,7 +168,9 @@ Summaries (`^0 = module: …`) are not supported.
 run them. They are arrays of pointers to symbols, with the linkage `appending`.
 
 # NVVM233 | malformed module flag | 7.1 | illegal
-A module flag is a node of a behaviour (1 to 8), a name and a value. Flags are verified, and their values ignored.
+A module flag is a node of a behaviour (1 to 8), a name and a value. Names occur once, but for those of requirements
+(3). The values of requirements and of lists (5 and 6) are nodes, those of extremes (7 and 8) integers. Flags are
+verified, and what they say is ignored.
 
 # NVVM234 | attribute without meaning | 3.20, 3.21 | ignored
 A group of attributes is not defined, which LLVM takes as empty; or an attribute is a string other than

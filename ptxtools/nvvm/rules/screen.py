@@ -46,7 +46,7 @@ from .shapes import (
 _COMMENT = re.compile(r";[^\n]*")
 _WITH_STRINGS = re.compile(r"^([^\"\n;]*);[^\n]*", re.M)
 _SWITCH = re.compile(r"\bswitch\b[^\n]*\[[^\]]*\]")
-_NUMBERED = re.compile(r"%\d+")
+_NUMBERED = re.compile(r"%\d[^%]*")
 _DIGITS = frozenset("0123456789")
 _STEPS = 64
 #: Types without a prefix that tells them from values: with more, each name would cost too much.
@@ -205,7 +205,7 @@ class _Body:
         if name == self.numbers[self.next]:
             self.next += 1
         elif name[1:2] in _DIGITS:
-            number = int(name[1:]) if len(name) < 12 and _NUMBERED.fullmatch(name) else -1
+            number = int(name[1:]) if len(name) < 12 and name[1:].isdecimal() else -1
             if number < self.next or not self.context.modern or number > self.most:
                 return False
             self.next = number + 1
@@ -219,14 +219,11 @@ class _Body:
             self.next += 1
         labels = kinds.translate(_LABELS)
         self.blocks += [shape.label for shape in compress(shapes, labels)]
-        if not _NUMBERED.search("".join(chain(self.results, self.blocks[entry:]))):
-            return True
-        begins = chain((0,), ends)
-        order = [
-            shape.label or self.found[at]
-            for shape, at in compress(zip(shapes, begins, strict=False), kinds.translate(_NAMES))
-        ]
-        order = [name for name in order if name[1:2] in _DIGITS]
+        named = "".join(self.results)
+        if _NUMBERED.search("".join(self.blocks[entry:])):
+            defining = compress(zip(shapes, chain((0,), ends), strict=False), kinds.translate(_NAMES))
+            named = "".join([shape.label or self.found[at] for shape, at in defining])
+        order = _NUMBERED.findall(named)
         return order == self.numbers[self.next : self.next + len(order)] or all(map(self.counts, order))
 
     def names_one_by_one(self, shapes: list[Shape], kinds: bytes, roles: bytes, ends: list[int], entry: bool) -> bool:
@@ -322,16 +319,16 @@ class _Body:
         text = self.text
         if "switch" in text:
             text = _SWITCH.sub(lambda found: found[0].replace("\n", JOINED), text)
-        places = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=self.begin))
+        places = list(accumulate(map(len, text.split("\n")), initial=self.begin))
         if len(places) != len(self.lines) + 1:
             return None
-        made: list[Shape] = []
-        for line, place, shape in zip(self.lines, places, shapes, strict=False):
-            shape = shape or known.get(line) or self.shapes.judge(line, place)
+        for number in [number for number, shape in enumerate(shapes) if shape is None]:
+            line = self.lines[number]
+            shape = known.get(line) or self.shapes.judge(line, places[number] + number)
             if shape is None:
                 return None
-            made.append(shape)
-        return made
+            shapes[number] = shape
+        return shapes  # type: ignore[return-value]
 
 
 def _dominate(before: list[list[int]], pairs: Iterable[tuple[int, int]]) -> bool:

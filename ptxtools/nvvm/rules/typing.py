@@ -210,6 +210,9 @@ def shufflevector(context: Context, one: Instruction) -> Type | None:
     if mask.type.kind != "vector" or mask.type.elements[0] is not I32 or mask.kind == "local":
         context.at_value(MISMATCH, mask, f"the mask is a constant vector of i32, not {mask.type}")
         return None
+    for part in mask.parts if mask.kind == "aggregate" else ():
+        if part.kind == "int" and len(part.text) < 20 and not 0 <= int(part.text) < 2 * first.type.count:
+            context.at_value(MISMATCH, part, f"the mask chooses element {part.text} of {2 * first.type.count}")
     return types.vector(mask.type.count, first.type.elements[0], mask.type.open)
 
 
@@ -240,7 +243,7 @@ def call(context: Context, one: Instruction) -> Type:
     known = context.module.functions.get(target.text) if target.kind == "global" else None
     wanted = known.type if known else callee.written
     code = "NVVM120" if context.modern and known and target.text[:6] != "@llvm." else "NVVM116"
-    if target.kind == "local":
+    if target.kind not in ("global", "asm"):
         target.type = context.pointer(wanted or types.function(callee.result, [one.type for one in arguments]), 0)
     if wanted is None:
         return callee.result

@@ -16,6 +16,7 @@ from .assembler import check_module_assembler
 from .attributes import check_groups
 from .bodies import check_body
 from .calls import check_intrinsic
+from .constants import check_constant
 from .context import Context
 from .debug import check_node
 from .declarations import check_function, check_name, check_types, check_variable
@@ -106,7 +107,11 @@ def _check_references(context: Context) -> None:
     module = context.module
     uses = [word for named in module.named.values() for word in named.nodes]
     for node in known.values():
-        uses += [(one.text, one.at) for one in _within(node.operands) if one.extra == "node"]
+        inside = _within(node.operands)
+        uses += [(one.text, one.at) for one in inside if one.extra == "node"]
+        for symbol in inside:
+            if symbol.kind == "global":
+                check_constant(context, symbol)
         for text, at in node.fields.values():
             uses += (
                 [(found[0], at + found.start()) for found in re.finditer(r"![0-9]+\b", text)] if text[:1] == "!" else []
