@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import Diagnostic, Span
@@ -65,8 +65,12 @@ _LISTS: dict[type, str] = {
 class BodyChecker:
     """Checks function bodies of one module."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, kinds: Mapping[int, int]) -> None:
+        """kinds: functions that are alike (`ir.alike`)."""
         self.context = context
+        self._kinds = kinds if context.gathered is None else {}
+        #: The kinds of functions of which one was checked, and had no finding.
+        self._clean: set[int] = set()
         #: Whether functions may have mixed values of .cta_group.
         self._groups = not context.text or "cta_group::2" in context.text
         self._cta_memory = not context.text or "%perctamemory" in context.text
@@ -79,10 +83,26 @@ class BodyChecker:
     def check(self, function: Function, names: Scope) -> None:
         """All statements of the body; `names` holds the parameters."""
         assert function.body is not None
-        self.context.undeclared.clear()
+        context, kind = self.context, self._kinds.get(id(function))
+        context.undeclared.clear()
+        if kind is not None and kind in self._clean:
+            self._declarations(function.body, function, names)
+            return
+        before = context.reports, len(context.diagnostics)
+        self._whole(function, function.body, names)
+        if kind is not None and before == (context.reports, len(context.diagnostics)):
+            self._clean.add(kind)
+
+    def _declarations(self, body: ScopeNode, function: Function, names: Scope) -> None:
+        """What a body declares, of which the instructions are known to be valid."""
         self._place = "kernel" if function.kind == "entry" else "statement"
-        self._open(function.body, names)
-        waiting: list[tuple[Iterator[Statement], Scope]] = [(iter(function.body.items), names)]
+        self._open(body, names)
+        self._run(iter([item for item in body.items if type(item) is not Instruction]), names)
+
+    def _whole(self, function: Function, body: ScopeNode, names: Scope) -> None:
+        self._place = "kernel" if function.kind == "entry" else "statement"
+        self._open(body, names)
+        waiting: list[tuple[Iterator[Statement], Scope]] = [(iter(body.items), names)]
         while waiting:
             items, scope = waiting[-1]
             nested = self._run(items, scope)
