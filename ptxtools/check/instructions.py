@@ -62,6 +62,24 @@ _LISTS: dict[type, str] = {
 }
 
 
+#: Verdicts by what else they depend on, and how many may be remembered.
+_verdicts: dict[tuple[object, ...], dict[tuple[object, ...], int]] = {}
+_MOST_VERDICTS, _MOST_SETTINGS = 1 << 16, 64
+
+
+def _verdicts_of(context: Context) -> dict[tuple[object, ...], int]:
+    """The verdicts on instructions in modules with the same declarations, by opcode and operand values."""
+    if context.gathered is not None:
+        return {}
+    setting = (*context.declared, *context.setting)
+    found = _verdicts.get(setting)
+    if found is None or len(found) > _MOST_VERDICTS:
+        if len(_verdicts) >= _MOST_SETTINGS:
+            _verdicts.clear()
+        found = _verdicts[setting] = {}
+    return found
+
+
 class BodyChecker:
     """Checks function bodies of one module."""
 
@@ -74,7 +92,7 @@ class BodyChecker:
         #: Whether functions may have mixed values of .cta_group.
         self._groups = not context.text or "cta_group::2" in context.text
         self._cta_memory = not context.text or "%perctamemory" in context.text
-        self._verdicts: dict[tuple[object, ...], int] = {}
+        self._verdicts = _verdicts_of(context)
         self._last: Variable | None = None
         #: Of the statements: "kernel" in the body of an entry.
         self._place = "statement"
