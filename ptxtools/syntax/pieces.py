@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ptxtools.ir.nodes import SOURCES
@@ -33,8 +33,8 @@ class Piece(NamedTuple):
 
 
 class Unit(NamedTuple):
-    """What the parser reads at once. kind: "statement", "header" (of a function or section), "{", "}", "verbatim" or
-    "comment"; span: offsets in the text; breaks: line ends before it."""
+    """What the parser reads at once. kind: "statement", "header" (of a function or section), "{", "}", "verbatim",
+    "comment" or "run" (of plain rows); span: offsets in the text; breaks: line ends before it."""
 
     kind: str
     pieces: tuple[Piece, ...]
@@ -42,8 +42,10 @@ class Unit(NamedTuple):
     breaks: int
 
 
-def units(text: str) -> Iterator[Unit]:
-    """The units of a text without syntax errors, in order. Raises `Fault`."""
+def units(text: str, runs: Mapping[int, tuple[int, str]] | None = None) -> Iterator[Unit]:
+    """The units of a text without syntax errors, in order; runs of plain rows (`plainrows`) are one each. Raises
+    `Fault`."""
+    runs = runs or {}
     lexer = UnitLexer()
     at = int(text.startswith("\ufeff"))
     while True:
@@ -57,12 +59,14 @@ def units(text: str) -> Iterator[Unit]:
                 breaks += piece.breaks
         if at >= len(text):
             return
-        unit = _unit(text, at, lexer, breaks)
+        run = runs.get(at)
+        unit = Unit("run", (), (at, run[0]), breaks) if run else unit_at(text, at, lexer, breaks)
         yield unit
         at = unit.span[1]
 
 
-def _unit(text: str, at: int, lexer: UnitLexer, breaks: int) -> Unit:
+def unit_at(text: str, at: int, lexer: UnitLexer, breaks: int) -> Unit:
+    """The unit that begins at `at`, line ends before which are `breaks`. Raises `Fault`."""
     first = text[at]
     if first in "{}":
         return Unit(first, (Piece(first, first, breaks, True),), (at, at + 1), breaks)
