@@ -10,13 +10,14 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 
-#: An instruction, a declaration of registers, or a label.
+#: An instruction, a declaration of variables, a pragma or a label.
 _PLAIN = re.compile(
-    r"""(?:@!?[\w$%]+[ \t]+)?[a-z][\w.:]*(?:[ \t]+[^;"/\#@:\n]*)?;|\.reg[ \t][^;"/\#@:{\n]*;|[A-Za-z_$][\w$]*:""",
-    re.ASCII,
+    r"""(?:@!?[\w$%]+[ \t]+)?[a-z][\w.:]*(?:[ \t]+[^;"/\#@:\n]*)?; | \.(?:reg|shared|local)[ \t][^;"/\#@:{\n]*;
+      | \.pragma[ \t]"[^"\n]*"; | [A-Za-z_$][\w$]*:""",
+    re.ASCII | re.VERBOSE,
 )
 #: What may reach over rows, or speak of them.
-_FAR = re.compile(r"/\*|\*/|@@|#|\.section\b|\.nv_|ptx-(?:lint|run):|[\v\f\x1c-\x1f]")
+_FAR = ("/*", "*/", "@@", "#", ".section", ".nv_", "ptx-lint:", "ptx-run:", "\v", "\f", *map(chr, range(28, 32)))
 #: Rows that are remembered.
 _MOST = 1 << 18
 
@@ -31,7 +32,7 @@ def runs_of(text: str, code: Callable[[str], str], same: Callable[[str, str], bo
     code: the canonical text of a statement, or "" where it is something else; same: whether two texts of statements are
     read alike, and without errors.
     """
-    if _FAR.search(text):
+    if any(mark in text for mark in _FAR):
         return {}
     rows = text.split("\n")
     if any(row.count('"') % 2 for row in rows if '"' in row):
@@ -41,7 +42,7 @@ def runs_of(text: str, code: Callable[[str], str], same: Callable[[str, str], bo
     fresh = [row for row in dict.fromkeys(rows) if row not in _codes]
     if fresh:
         _learn(fresh, code, same)
-    codes = [_codes[row] for row in rows]
+    codes = list(map(_codes.__getitem__, rows))
     starts = list(accumulate(map(len, rows), lambda at, length: at + length + 1, initial=0))
     plain = bytes(map(bool, codes))
     runs: dict[int, tuple[int, str]] = {}
@@ -52,7 +53,7 @@ def runs_of(text: str, code: Callable[[str], str], same: Callable[[str, str], bo
         while at < end and not _ended(rows, at):
             at += 1
         last = end
-        while last > at and rows[last - 1].rstrip().endswith(":"):  # what follows may belong to it
+        while last > at and rows[last - 1].rstrip().endswith(":") and not _begins(rows, last):
             last -= 1
         if at < last:
             row = rows[at]
@@ -65,10 +66,17 @@ def runs_of(text: str, code: Callable[[str], str], same: Callable[[str, str], bo
 def _ended(rows: Sequence[str], at: int) -> bool:
     """Whether a statement certainly ends above a row."""
     before = at - 1
-    while before >= 0 and not rows[before].strip():
+    while before >= 0 and (not rows[before].strip() or rows[before].lstrip().startswith("//")):
         before -= 1
     row = rows[before].rstrip() if before >= 0 else ""
     return row.endswith((";", "{", "}")) and "//" not in row
+
+
+def _begins(rows: Sequence[str], at: int) -> bool:
+    """Whether what follows a label from a row on certainly is a statement of its own: not a list of targets."""
+    while at < len(rows) and not rows[at].strip():
+        at += 1
+    return at < len(rows) and not rows[at].lstrip().startswith((".b", ".c", "/"))
 
 
 def _learn(rows: Sequence[str], code: Callable[[str], str], same: Callable[[str, str], bool]) -> None:

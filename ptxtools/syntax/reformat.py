@@ -31,6 +31,9 @@ _WIDEST = 80
 #: What was compared before and found to be read alike, and how much of it is remembered.
 _compared: set[tuple[str, str]] = set()
 _MOST_COMPARED = 8
+#: The lines of headers that were met before, by their texts.
+_headers: dict[str, tuple[_Line, ...]] = {}
+_MOST_HEADERS = 1 << 12
 _LABELLED = frozenset({"BRANCHTARGETS", "CALLTARGETS", "CALLPROTOTYPE"})
 
 
@@ -173,8 +176,9 @@ def _lines(text: str, runs: Mapping[int, tuple[int, str]] | None = None) -> list
     runs = runs or {}
     for unit in units(text, runs):
         start = unit.span[0]
-        number += text.count("\n", at, start)
-        at = start
+        if kept:
+            number += text.count("\n", at, start)
+            at = start
         if unit.kind == "}":
             depth = max(depth - 1, 0)
         gap = unit.breaks > 1 and bool(lines) and not lines[-1].opens and unit.kind != "}" and not prefix
@@ -250,7 +254,13 @@ def _of_unit(text: str, unit: Unit, margin: str, kept: bool) -> Iterator[_Line]:
     elif kept:
         yield _Line(margin + text[slice(*unit.span)].strip(), opens=unit.pieces[-1].text == "{")
     elif unit.kind == "header":
-        yield from _header(unit.pieces)
+        header = text[slice(*unit.span)]
+        lines = _headers.get(header)
+        if lines is None:
+            if len(_headers) >= _MOST_HEADERS:
+                _headers.clear()
+            lines = _headers[header] = tuple(_header(unit.pieces))
+        yield from lines
     elif _is_label(unit.pieces):
         yield _Line(joined(unit.pieces, "\t"))
     elif (words := _opcode(unit.pieces)) is not None:

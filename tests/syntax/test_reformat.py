@@ -152,7 +152,8 @@ def spoilt(text, generator):
             row[:-1], row + " // c;", row + ";", "\t " + row, row + " \t", "{ " + row, row + " }", "", row + "\n\n\n",
             "lab:", "lab: " + row, row.replace(",", ",\n", 1), row.replace(" ", "  ", 1), "/* " + row, "// " + row,
             row + ' "', "ret;", "@%p1 bra lab;", ".reg .b32 x, y;", "mov.u32 %r1,", ".branchtargets a, b;",
-            ".loc 1 2 3", "call f, (a);", "mov.b64 {%r1,%r2}, %rd1;", "{", "}", "\r" + row, "// ptx-lint: disable=PTX501",
+            ".loc 1 2 3", "call f, (a);", "mov.b64 {%r1,%r2}, %rd1;", "{", "}", "\r" + row,
+            "// ptx-lint: disable=PTX501",
         ])  # fmt: skip
     return "\n".join(rows)
 
