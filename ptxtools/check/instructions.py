@@ -83,9 +83,9 @@ def _verdicts_of(context: Context) -> dict[tuple[object, ...], int]:
 class BodyChecker:
     """Checks function bodies of one module."""
 
-    def __init__(self, context: Context, kinds: Mapping[int, int]) -> None:
-        """kinds: functions that are alike (`ir.alike`)."""
-        self.context = context
+    def __init__(self, context: Context, kinds: Mapping[int, int], area: Span | None = None) -> None:
+        """kinds: functions that are alike (`ir.alike`). area: where instructions begin that are looked at, of all."""
+        self.context, self._area = context, area
         self._kinds = kinds if context.gathered is None else {}
         #: The kinds of functions of which one was checked, and had no finding.
         self._clean: set[int] = set()
@@ -120,7 +120,7 @@ class BodyChecker:
     def _whole(self, function: Function, body: ScopeNode, names: Scope) -> None:
         self._place = "kernel" if function.kind == "entry" else "statement"
         self._open(body, names)
-        waiting: list[tuple[Iterator[Statement], Scope]] = [(iter(body.items), names)]
+        waiting: list[tuple[Iterator[Statement], Scope]] = [(self._items(body), names)]
         while waiting:
             items, scope = waiting[-1]
             nested = self._run(items, scope)
@@ -129,7 +129,7 @@ class BodyChecker:
                 continue
             inner = Scope(scope)
             self._open(nested, inner)
-            waiting.append((iter(nested.items), inner))
+            waiting.append((self._items(nested), inner))
         if self._groups:
             from .groups import check_groups
 
@@ -138,6 +138,13 @@ class BodyChecker:
             from .ctamemory import check_cta_memory
 
             check_cta_memory(self.context, function)
+
+    def _items(self, body: ScopeNode) -> Iterator[Statement]:
+        """The statements to look at."""
+        if self._area is None:
+            return iter(body.items)
+        start, end = self._area
+        return iter([item for item in body.items if type(item) is not Instruction or start <= item.span[0] < end])
 
     def _open(self, body: ScopeNode, names: Scope) -> None:
         """Labels are visible in their whole scope; everything else from its declaration on."""

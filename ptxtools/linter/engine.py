@@ -76,10 +76,13 @@ def findings_in_turn(
     return errors, everything
 
 
-def errors_within(module: Module, syntax: Sequence[Diagnostic], function: Function) -> list[Diagnostic]:
-    """The `syntax` errors, and of `check`'s findings those in one function, without fixes of the header."""
+def errors_within(
+    module: Module, syntax: Sequence[Diagnostic], function: Function, area: Span | None = None
+) -> list[Diagnostic]:
+    """The `syntax` errors, and of `check`'s findings those in one function, without fixes of the header. area: of its
+    instructions, look only at those that begin in this span."""
     with CollectorOff():
-        found = check(module, within=function)
+        found = check(module, within=function, area=area)
     start, end = function.span
     return _finished(module, syntax, [d for d in found if start <= d.span[0] < end], declared=False)
 
