@@ -31,9 +31,7 @@ def _made(cls: type, options: dict[str, Any]) -> Any:
     shown = options.get("repr", True) and "__repr__" not in own
     changes = not (options.get("frozen") or options.get("order") or options.get("unsafe_hash"))
     compared = changes and options.get("eq", True) and "__eq__" not in own and "__hash__" not in own
-    made: Any = dataclasses.dataclass(
-        cls, **{**options, "repr": False, "eq": options.get("eq", True) and not compared}
-    )
+    made: Any = dataclasses.dataclass(cls, **{**options, "repr": False, "eq": options.get("eq", True) and not compared})
     if shown:
         made.__repr__ = _repr
     if compared:

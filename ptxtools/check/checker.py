@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 
-from ptxtools.diagnostics import Diagnostic, Severity
+from ptxtools.diagnostics import Diagnostic, Severity, Span
+from ptxtools.ir.alike import kinds_of
 from ptxtools.ir.nodes import SOURCES, Alias, Directive, File, Function, Item, Loc, Module, Pragma, Section, Variable
 
 from . import codes
@@ -23,15 +25,18 @@ def check(
     target: str | None = None,
     version: tuple[int, int] | None = None,
     within: Function | None = None,
+    kinds: Mapping[int, int] | None = None,
+    area: Span | None = None,
 ) -> list[Diagnostic]:
     """The reasons why `module` is invalid PTX for its version and target, sorted by position; as warnings, what ptxas
     accepts although the manual does not have it.
 
-    target, version: check as if the module declared these. within: look into the body of this function only.
+    target, version: check as if the module declared these. within: look into the body of this function only. kinds: of
+    the module's functions (`ir.alike`), if they are known. area: look only at instructions that begin in this span.
     """
     context = Context(module, target, version)
     with suppress(Enough):
-        _walk(context, within)
+        _walk(context, within, kinds_of(module) if kinds is None and within is None else kinds, area)
     return sorted([*context.diagnostics, *context.tolerated], key=lambda d: d.span)
 
 
@@ -49,11 +54,16 @@ def gather(module: Module) -> list[Gathered]:
     return context.gathered
 
 
-def _walk(context: Context, within: Function | None = None) -> None:
+def _walk(
+    context: Context,
+    within: Function | None = None,
+    kinds: Mapping[int, int] | None = None,
+    area: Span | None = None,
+) -> None:
     module = context.module
     check_headers(context)
     scope = Scope()
-    bodies = BodyChecker(context)
+    bodies = BodyChecker(context, kinds or {}, area)
     debugging = bodies.debugging
     last: Item | None = None
     for item in module.items:

@@ -81,6 +81,8 @@ class Context:
         self.undeclared: set[str] = set()
         #: Variables whose type has been found wrong; for a range, without the number.
         self.ill_typed: set[str] = set()
+        #: Requirements that the module meets.
+        self._met: set[tuple[AnyNeed, ...]] = set()
         #: Findings so far, including redundant ones.
         self.reports = 0
         #: Functions with conflicting declarations; further findings about them are redundant.
@@ -164,8 +166,11 @@ class Context:
         if self.gathered is not None:
             self.gathered.append(Gathered(subject, needs, span))
             return True
+        if needs in self._met:
+            return True
         found = lack(subject, needs, self.declared)
         if found is None:
+            self._met.add(needs)
             return True
         code = codes.NEEDS_VERSION if found.version else codes.NEEDS_TARGET
         self.report(code, found.message, span, section=section, requires=found.requires)

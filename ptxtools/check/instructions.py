@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import Diagnostic, Span
@@ -62,15 +62,37 @@ _LISTS: dict[type, str] = {
 }
 
 
+#: Verdicts by what else they depend on, and how many may be remembered.
+_verdicts: dict[tuple[object, ...], dict[tuple[object, ...], int]] = {}
+_MOST_VERDICTS, _MOST_SETTINGS = 1 << 16, 64
+
+
+def _verdicts_of(context: Context) -> dict[tuple[object, ...], int]:
+    """The verdicts on instructions in modules with the same declarations, by opcode and operand values."""
+    if context.gathered is not None:
+        return {}
+    setting = (*context.declared, *context.setting)
+    found = _verdicts.get(setting)
+    if found is None or len(found) > _MOST_VERDICTS:
+        if len(_verdicts) >= _MOST_SETTINGS:
+            _verdicts.clear()
+        found = _verdicts[setting] = {}
+    return found
+
+
 class BodyChecker:
     """Checks function bodies of one module."""
 
-    def __init__(self, context: Context) -> None:
-        self.context = context
+    def __init__(self, context: Context, kinds: Mapping[int, int], area: Span | None = None) -> None:
+        """kinds: functions that are alike (`ir.alike`). area: where instructions begin that are looked at, of all."""
+        self.context, self._area = context, area
+        self._kinds = kinds if context.gathered is None else {}
+        #: The kinds of functions of which one was checked, and had no finding.
+        self._clean: set[int] = set()
         #: Whether functions may have mixed values of .cta_group.
         self._groups = not context.text or "cta_group::2" in context.text
         self._cta_memory = not context.text or "%perctamemory" in context.text
-        self._verdicts: dict[tuple[object, ...], int] = {}
+        self._verdicts = _verdicts_of(context)
         self._last: Variable | None = None
         #: Of the statements: "kernel" in the body of an entry.
         self._place = "statement"
@@ -79,10 +101,26 @@ class BodyChecker:
     def check(self, function: Function, names: Scope) -> None:
         """All statements of the body; `names` holds the parameters."""
         assert function.body is not None
-        self.context.undeclared.clear()
+        context, kind = self.context, self._kinds.get(id(function))
+        context.undeclared.clear()
+        if kind is not None and kind in self._clean:
+            self._declarations(function.body, function, names)
+            return
+        before = context.reports, len(context.diagnostics)
+        self._whole(function, function.body, names)
+        if kind is not None and before == (context.reports, len(context.diagnostics)):
+            self._clean.add(kind)
+
+    def _declarations(self, body: ScopeNode, function: Function, names: Scope) -> None:
+        """What a body declares, of which the instructions are known to be valid."""
         self._place = "kernel" if function.kind == "entry" else "statement"
-        self._open(function.body, names)
-        waiting: list[tuple[Iterator[Statement], Scope]] = [(iter(function.body.items), names)]
+        self._open(body, names)
+        self._run(iter([item for item in body.items if type(item) is not Instruction]), names)
+
+    def _whole(self, function: Function, body: ScopeNode, names: Scope) -> None:
+        self._place = "kernel" if function.kind == "entry" else "statement"
+        self._open(body, names)
+        waiting: list[tuple[Iterator[Statement], Scope]] = [(self._items(body), names)]
         while waiting:
             items, scope = waiting[-1]
             nested = self._run(items, scope)
@@ -91,7 +129,7 @@ class BodyChecker:
                 continue
             inner = Scope(scope)
             self._open(nested, inner)
-            waiting.append((iter(nested.items), inner))
+            waiting.append((self._items(nested), inner))
         if self._groups:
             from .groups import check_groups
 
@@ -100,6 +138,13 @@ class BodyChecker:
             from .ctamemory import check_cta_memory
 
             check_cta_memory(self.context, function)
+
+    def _items(self, body: ScopeNode) -> Iterator[Statement]:
+        """The statements to look at."""
+        if self._area is None:
+            return iter(body.items)
+        start, end = self._area
+        return iter([item for item in body.items if type(item) is not Instruction or start <= item.span[0] < end])
 
     def _open(self, body: ScopeNode, names: Scope) -> None:
         """Labels are visible in their whole scope; everything else from its declaration on."""

@@ -17,6 +17,7 @@ from pygls.lsp.server import LanguageServer
 from ptxtools.diagnostics import Diagnostic, Severity
 from ptxtools.diagnostics.text import notes
 from ptxtools.pages import describe
+from ptxtools.syntax.edited import edit_of
 from ptxtools.syntax.reformat import reformat
 
 from . import answers
@@ -64,6 +65,13 @@ class Server(LanguageServer):
             encoding = str(getattr(self.workspace.position_encoding, "value", ""))
             known = self._states[uri] = State(text, uri, encoding, known)
         return known
+
+    @property
+    def refreshes_hints(self) -> bool:
+        """Whether the client asks for hints again when it is told to."""
+        workspace = self.client_capabilities.workspace
+        hints = workspace.inlay_hint if workspace is not None else None
+        return bool(hints is not None and hints.refresh_support)
 
     def is_newest(self, uri: str, state: State) -> bool:
         return self._states.get(uri) is state
@@ -124,6 +132,8 @@ async def _changed(server: Server, params: Any) -> None:
             return
         state.found = result.findings if result.complete else state.with_warnings(result.findings)
         _publish(server, uri, state, state.found)
+        if result.complete and state.told_older and server.refreshes_hints:
+            server.workspace_inlay_hint_refresh(None)
 
 
 def _publish(server: Server, uri: str, state: State, findings: list[Diagnostic]) -> None:
@@ -150,7 +160,8 @@ async def _actions(server: Server, params: lsp.CodeActionParams) -> list[lsp.Cod
     state = server.state(params.text_document.uri)
     start, end = state.places.span(params.range)
     found = []
-    for d in (await state.complete()).findings:
+    known = state.known_findings()
+    for d in known if known is not None else (await state.complete()).findings:
         if d.fix is not None and d.span[0] <= end and start <= d.span[1] and d.fix.span != (0, 0):
             edit = lsp.TextEdit(state.places.range(d.fix.span), d.fix.text)
             changes = lsp.WorkspaceEdit(changes={params.text_document.uri: [edit]})
@@ -228,13 +239,16 @@ def _formatting(server: Server, params: lsp.DocumentFormattingParams) -> list[ls
     made = reformat(state.text)
     if made.errors or made.text == state.text:
         return []
-    return [lsp.TextEdit(state.places.range((0, len(state.text))), made.text)]
+    first, last = edit_of(state.text, made.text)
+    return [lsp.TextEdit(state.places.range((first, last)), made.text[first : len(made.text) - len(state.text) + last])]
 
 
 async def _hints(server: Server, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
     state = server.state(params.text_document.uri)
     start, end = state.places.span(params.range)
-    found = [(at, needs) for at, needs in (await state.complete()).hints if start <= at <= end]
+    known = state.known_hints()
+    hints = known if known is not None else (await state.complete()).hints
+    found = [(at, needs) for at, needs in hints if start <= at <= end]
     return [lsp.InlayHint(state.places.position(at), f"needs {needs}", padding_left=True) for at, needs in found]
 
 

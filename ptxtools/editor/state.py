@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from urllib.parse import unquote, urlparse
 
 from lsprotocol import types as lsp
 
 from ptxtools.check.codes import TOLERATED
-from ptxtools.diagnostics import Diagnostic, Severity
+from ptxtools.diagnostics import Diagnostic, Severity, Span
 from ptxtools.linter import errors_within
 from ptxtools.syntax.edited import edit_of, moved_finding
 
@@ -19,6 +21,26 @@ from .positions import Positions
 
 #: Characters of a function that can be checked between two keystrokes.
 _LONG = 100_000
+
+
+#: An instruction without comments, and what may stand before it on its line.
+_INSTRUCTION = re.compile(r"""\s*(?:@!?[\w$%]+\s+)?[a-z]\w*(?:\.\w+(?:::\w+)*)*(?:\s[^;:"/\#@]*)?""", re.ASCII)
+
+
+def _instruction_around(text: str, first: int, last: int) -> Span | None:
+    """The part of a text between the statements around an edit, if that is one instruction."""
+    start = max(text.rfind(mark, 0, first) for mark in ";{}:") + 1
+    end = text.find(";", last)
+    if text[start - 1 : start] == ":":  # a label's, or one in an opcode
+        return None
+    return (start, end) if end >= 0 and _INSTRUCTION.fullmatch(text, start, end) else None
+
+
+def _moved(span: Span, first: int, last: int, by: int) -> Span | None:
+    """Where a span of a text is when what is between two offsets was replaced; None where it was in it."""
+    if span[1] <= first:
+        return span
+    return (span[0] + by, span[1] + by) if span[0] >= last else None
 
 
 def is_warning(d: Diagnostic) -> bool:
@@ -37,6 +59,11 @@ class State:
         self.found: list[Diagnostic] | None = None
         #: An earlier text with its findings, that this one comes of by edits in place.
         self._base: tuple[str, list[Diagnostic]] | None = None
+        #: The hints, when they are known; and an earlier text with its hints.
+        self.hints: list[tuple[int, str]] | None = None
+        self._hint_base: tuple[str, list[tuple[int, str]]] | None = None
+        #: Whether hints or fixes of an earlier text were told.
+        self.told_older = False
         if before is None:
             parts = urlparse(uri)
             self.document = Document(text, unquote(parts.path) if parts.scheme == "file" else uri)
@@ -45,6 +72,7 @@ class State:
             before.leave()
             if self.document.in_place:
                 self._base = before._base if before.found is None else (before.text, before.found)
+                self._hint_base = before._hint_base if before.hints is None else (before.text, before.hints)
         self.places = Positions(text, encoding)
         self.shown: list[lsp.Diagnostic] | None = None
         self.begun = False
@@ -54,29 +82,65 @@ class State:
     def soon(self) -> list[Diagnostic] | None:
         """What is known without waiting: new errors of the function that was edited, and else the findings of the text
         before, moved. None if that text's are not known, if more was edited, or if the function
-        is a long one."""
+        is a long one, and not only an instruction of it was edited."""
         if self._base is None:
             return None
         text, older = self._base
         first, last = edit_of(text, self.text)
         by = len(self.text) - len(text)
         function = self.document.function_at(first)
-        if function is None or function.span[1] < last + by or function.span[1] - function.span[0] > _LONG:
+        if function is None or function.span[1] < last + by:
             return None
-        fresh = errors_within(self.document.module, self.document.syntax, function)
+        area, moved = function.span, self._moved_findings(text, older, first, last)
+        if area[1] - area[0] > _LONG:
+            instruction = _instruction_around(text, first, last), _instruction_around(self.text, first, last + by)
+            errors = [d for d in moved if not is_warning(d) and area[0] <= d.span[0] < area[1]]
+            if None in instruction or errors:  # one error may hide another of the same name
+                return None
+            area = instruction[1] or area
+        fresh = errors_within(self.document.module, self.document.syntax, function, area)
         known = {(d.code, d.span) for d in fresh}
-        start, end = function.span
-        source = self.document.module.source
-        assert source is not None
-        for d in older:
-            if d.span[1] > first and d.span[0] < last:
-                continue
-            now = moved_finding(d, by if d.span[0] >= last else 0, source)
-            inside = start <= now.span[0] < end
-            if (now.code, now.span) not in known and (is_warning(d) or not inside):
-                fresh.append(now)
+        for d in moved:
+            inside = area[0] <= d.span[0] < area[1]
+            if (d.code, d.span) not in known and (is_warning(d) or not inside):
+                fresh.append(d)
         self.found = sorted(fresh, key=lambda d: d.span)
         return self.found
+
+    def _moved_findings(self, text: str, older: Sequence[Diagnostic], first: int, last: int) -> list[Diagnostic]:
+        """Findings of an earlier text that are not where it was edited."""
+        by, source = len(self.text) - len(text), self.document.module.source
+        assert source is not None
+        found = []
+        for d in older:
+            if d.span[1] <= first or d.span[0] >= last:
+                now = moved_finding(d, by if d.span[0] >= last else 0, source)
+                if d.fix is not None:
+                    span = _moved(d.fix.span, first, last, by)
+                    now.fix = None if span is None else replace(d.fix, span=span)
+                found.append(now)
+        return found
+
+    def known_findings(self) -> list[Diagnostic] | None:
+        """What is known without waiting, warnings of an earlier text among it; None if nothing is."""
+        if self._complete.done() and not self._complete.cancelled():
+            return self._complete.result().findings
+        found = self.found if self.found is not None else self.soon()
+        if found is None and self._base is not None:
+            text, older = self._base
+            found = self._moved_findings(text, older, *edit_of(text, self.text))
+        self.told_older |= found is not None
+        return found
+
+    def known_hints(self) -> list[tuple[int, str]] | None:
+        """The hints, or those of an earlier text where it was not edited; None if there are none yet."""
+        if self.hints is not None or self._hint_base is None:
+            return self.hints
+        text, older = self._hint_base
+        first, last = edit_of(text, self.text)
+        by = len(self.text) - len(text)
+        self.told_older = True
+        return [(at + by * (at >= last), needs) for at, needs in older if not first < at < last]
 
     def with_warnings(self, errors: list[Diagnostic]) -> list[Diagnostic]:
         """Errors, and what is known so far of the warnings."""
@@ -93,6 +157,7 @@ class State:
             async for result in self._work.results():
                 if result.complete and not self._complete.done():
                     self._complete.set_result(result)
+                    self.hints = result.hints
                 yield result
         finally:
             self._complete.cancel()  # unless it is done

@@ -17,6 +17,9 @@ from .context import LintContext
 from .registry import BodyCheck, LineCheck, checks
 from .suppress import chosen, suppressed, without_echoes
 
+#: Statements from which several processes pay off.
+LARGE = 6000
+
 
 def lint(
     module: Module,
@@ -73,10 +76,13 @@ def findings_in_turn(
     return errors, everything
 
 
-def errors_within(module: Module, syntax: Sequence[Diagnostic], function: Function) -> list[Diagnostic]:
-    """The `syntax` errors, and of `check`'s findings those in one function, without fixes of the header."""
+def errors_within(
+    module: Module, syntax: Sequence[Diagnostic], function: Function, area: Span | None = None
+) -> list[Diagnostic]:
+    """The `syntax` errors, and of `check`'s findings those in one function, without fixes of the header. area: of its
+    instructions, look only at those that begin in this span."""
     with CollectorOff():
-        found = check(module, within=function)
+        found = check(module, within=function, area=area)
     start, end = function.span
     return _finished(module, syntax, [d for d in found if start <= d.span[0] < end], declared=False)
 
@@ -119,10 +125,11 @@ def lint_targets(
     seen: dict[tuple[str, Span, str], list[Diagnostic]] = {}
     for target in targets or (None,):
         with CollectorOff():
-            if processes > 1:
-                each = _in_processes(module, target, version, processes)
+            context = LintContext(module, Context(module, target, version).declared)
+            if processes > 1 and context.facts.size >= LARGE:
+                each = _in_processes(context, target, version, processes)
             else:
-                each = check(module, target=target, version=version) + warnings(module, target=target, version=version)
+                each = check(module, target=target, version=version, kinds=context.facts.kinds) + _warnings(context)
         if len(targets) < 2:
             return each
         for finding in each:
@@ -139,18 +146,26 @@ def lint_targets(
 
 def warnings(module: Module, *, target: str | None = None, version: tuple[int, int] | None = None) -> list[Diagnostic]:
     """What the warning rules find, in no particular order."""
-    context = LintContext(module, Context(module, target, version).declared)
+    return _warnings(LintContext(module, Context(module, target, version).declared))
+
+
+def _warnings(context: LintContext) -> list[Diagnostic]:
     _warn_of_bodies(context, context.facts.bodies)
     _warn_of_module(context)
     return context.diagnostics
 
 
 def _warn_of_bodies(context: LintContext, bodies: Sequence[Function]) -> None:
-    """Run the rules that look at one body or instruction."""
+    """Run the rules that look at one body or instruction. Where they find nothing in the first function of a kind, they
+    need not look at the others (`ir.alike`)."""
     rules = checks()
+    clean: set[int] = set()
     by_family: dict[str, list[LineCheck]] = {}
     by_families: dict[frozenset[str], list[BodyCheck]] = {}
     for body in bodies:
+        kind, before = context.facts.kinds.get(id(body)), len(context.diagnostics)
+        if kind is not None and kind in clean:
+            continue
         facts = context.facts.of(body)
         for family, lines in facts.by_family.items():
             line_checks = by_family.get(family)
@@ -164,6 +179,8 @@ def _warn_of_bodies(context: LintContext, bodies: Sequence[Function]) -> None:
             body_checks = by_families[facts.families] = [*rules.bodies, *rules.bodies_with(facts.by_family)]
         for check_body in body_checks:
             check_body(context, facts)
+        if kind is not None and len(context.diagnostics) == before < MOST_FINDINGS:
+            clean.add(kind)
 
 
 def _warn_of_module(context: LintContext) -> None:
@@ -174,27 +191,34 @@ def _warn_of_module(context: LintContext) -> None:
             for check_directives in rules.directives:
                 check_directives(context, function)
     families = dict.fromkeys(family for facts in context.facts.functions for family in facts.by_family)
+    before = len(context.diagnostics)
     for check_module in (*rules.modules, *rules.modules_with(families)):
         check_module(context)
+    if len(context.diagnostics) > before and context.facts.consider_all():
+        del context.diagnostics[before:]
+        for check_module in (*rules.modules, *rules.modules_with(families)):
+            check_module(context)
 
 
 def _in_processes(
-    module: Module, target: str | None, version: tuple[int, int] | None, processes: int
+    context: LintContext, target: str | None, version: tuple[int, int] | None, processes: int
 ) -> list[Diagnostic]:
     """Errors and warnings as `check` and `warnings` find them."""
     from .processes import CHECKING, MODULE_RULES, shares, together
 
-    context = LintContext(module, Context(module, target, version).declared)
+    module, facts = context.module, context.facts
     before = [CHECKING, *(0.0,) * (processes - 2), MODULE_RULES]
 
     def work(number: int, bodies: Sequence[Function]) -> tuple[list[Diagnostic], list[Diagnostic]]:
         context.diagnostics = []
-        errors = check(module, target=target, version=version) if number == 0 else []
+        errors = check(module, target=target, version=version, kinds=facts.kinds) if number == 0 else []
         _warn_of_bodies(context, bodies)
         if number == processes - 1:
             _warn_of_module(context)
         return errors, context.diagnostics
 
-    works = [partial(work, number, bodies) for number, bodies in enumerate(shares(context.facts.bodies, before))]
+    works = [
+        partial(work, number, bodies) for number, bodies in enumerate(shares(facts.bodies, before, facts.repeated))
+    ]
     errors, found = zip(*together(works, module.source), strict=True)
     return [*errors[0], *chain.from_iterable(found)][: len(errors[0]) + MOST_FINDINGS]

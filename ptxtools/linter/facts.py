@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from ptxtools.ir.alike import kinds_of
 from ptxtools.ir.fitting import fitting
 from ptxtools.ir.nodes import (
     Address,
@@ -317,6 +318,9 @@ class ModuleFacts:
         self.module = module
         self.names = module_names(module)
         self.bodies = [function for function in module.functions if function.body is not None]
+        self.kinds = kinds_of(module)
+        #: The functions that `functions` has: by default one of each kind, since others like it add nothing.
+        self.considered = list(self.first_of_each(self.bodies))
         self._known: dict[int, FunctionFacts] = {}
 
     def of(self, function: Function) -> FunctionFacts:
@@ -326,10 +330,39 @@ class ModuleFacts:
             found = self._known[id(function)] = FunctionFacts(function, self.names)
         return found
 
+    def first_of_each(self, functions: Iterable[Function]) -> Iterator[Function]:
+        """Functions without those that are like an earlier one of them."""
+        seen: set[int] = set()
+        for function in functions:
+            kind = self.kinds.get(id(function))
+            if kind is None or kind not in seen:
+                yield function
+            if kind is not None:
+                seen.add(kind)
+
+    @cached_property
+    def repeated(self) -> set[int]:
+        """The ids of functions that are like an earlier one."""
+        return {id(f) for f in self.bodies} - {id(f) for f in self.first_of_each(self.bodies)}
+
+    @property
+    def size(self) -> int:
+        """Statements in functions of which none before is like them."""
+        return sum(len(f.body.items) for f in self.first_of_each(self.bodies) if f.body is not None)
+
+    def consider_all(self) -> bool:
+        """Have every function in `functions`; returns whether it had fewer."""
+        fewer = len(self.considered) < len(self.bodies)
+        self.considered = self.bodies
+        for name in ("functions", "opcodes"):
+            self.__dict__.pop(name, None)
+        return fewer
+
     @cached_property
     def functions(self) -> list[FunctionFacts]:
-        """The facts of every function that has a body."""
-        return [self.of(function) for function in self.bodies]
+        """The facts of functions that have a body. A rule for the module that finds nothing among one of each kind is
+        not asked again; otherwise it sees all of them."""
+        return [self.of(function) for function in self.considered]
 
     @cached_property
     def opcodes(self) -> dict[str, Line]:

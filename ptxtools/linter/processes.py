@@ -10,7 +10,7 @@ import io
 import os
 import pickle
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
@@ -34,12 +34,13 @@ def available() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def shares(bodies: Sequence[Function], before: Sequence[float]) -> list[Sequence[Function]]:
+def shares(bodies: Sequence[Function], before: Sequence[float], known: Container[int] = ()) -> list[Sequence[Function]]:
     """Split functions, in their order, among processes so that all end at about the same time.
 
-    before: what each process does besides, as a part of the work for all functions.
+    before: what each process does besides, as a part of the work for all functions. known: ids of functions that take
+    hardly any work.
     """
-    sizes = [len(body.body.items) if body.body is not None else 0 for body in bodies]
+    sizes = [len(body.body.items) if body.body is not None and id(body) not in known else 0 for body in bodies]
     left, total = sum(sizes), max(1, sum(sizes))
     found: list[Sequence[Function]] = []
     start = 0

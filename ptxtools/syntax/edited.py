@@ -172,7 +172,7 @@ def _closed(text: str) -> bool:
 
 def _read(text: str, name: str, function: str, span: Span, ends: bool) -> tuple[Reader, list[Any]] | None:
     """Read the statements of a span, behind which another one begins, or the scope ends."""
-    units = ShapeParser()
+    units = ShapeParser.again()
     reader = Reader(Source(text, name), units)
     items = reader.read_body(function, text[: span[1] + _AHEAD * ends], *span)
     units.close()

@@ -40,7 +40,7 @@ def parse(text: str, name: str = "<stdin>", *, cache: bool = True) -> ParseResul
 
 def _units(cache: bool) -> Units:
     if cache:
-        return ShapeParser()
+        return ShapeParser.again()
     from .units import shared_parser
 
     return shared_parser()

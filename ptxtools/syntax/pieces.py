@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ptxtools.ir.nodes import SOURCES
@@ -16,6 +16,10 @@ _GAP = re.compile(r"(?P<space>\s+)|(?P<comment>//[^\n]*|/\*(?s:.*?)\*/)", re.ASC
 _WHOLE_LINE = re.compile(r"#(?:[^\n\\]|\\.)*|@@[Dd][Ww][Aa][Rr][Ff]\b[^\n]*", re.DOTALL)
 
 COMMENT = "COMMENT"
+#: The header of a function without comments and strings; what those met before consist of.
+_FUNCTION = re.compile(r"\.(?:visible|extern|weak|common|entry|func)\b[^{;/\"#@]*[{;]", re.ASCII)
+_headers: dict[str, tuple[Piece, ...]] = {}
+_MOST_HEADERS = 1 << 12
 
 
 class Piece(NamedTuple):
@@ -33,8 +37,8 @@ class Piece(NamedTuple):
 
 
 class Unit(NamedTuple):
-    """What the parser reads at once. kind: "statement", "header" (of a function or section), "{", "}", "verbatim" or
-    "comment"; span: offsets in the text; breaks: line ends before it."""
+    """What the parser reads at once. kind: "statement", "header" (of a function or section), "{", "}", "verbatim",
+    "comment" or "run" (of plain rows); span: offsets in the text; breaks: line ends before it."""
 
     kind: str
     pieces: tuple[Piece, ...]
@@ -42,8 +46,10 @@ class Unit(NamedTuple):
     breaks: int
 
 
-def units(text: str) -> Iterator[Unit]:
-    """The units of a text without syntax errors, in order. Raises `Fault`."""
+def units(text: str, runs: Mapping[int, tuple[int, str]] | None = None) -> Iterator[Unit]:
+    """The units of a text without syntax errors, in order; runs of plain rows (`plainrows`) are one each. Raises
+    `Fault`."""
+    runs = runs or {}
     lexer = UnitLexer()
     at = int(text.startswith("\ufeff"))
     while True:
@@ -57,13 +63,19 @@ def units(text: str) -> Iterator[Unit]:
                 breaks += piece.breaks
         if at >= len(text):
             return
-        unit = _unit(text, at, lexer, breaks)
+        run = runs.get(at)
+        unit = Unit("run", (), (at, run[0]), breaks) if run else unit_at(text, at, lexer, breaks)
         yield unit
         at = unit.span[1]
 
 
-def _unit(text: str, at: int, lexer: UnitLexer, breaks: int) -> Unit:
+def unit_at(text: str, at: int, lexer: UnitLexer, breaks: int) -> Unit:
+    """The unit that begins at `at`, line ends before which are `breaks`. Raises `Fault`."""
     first = text[at]
+    header = _FUNCTION.match(text, at) if first == "." else None
+    known = _headers.get(header[0]) if header is not None else None
+    if known is not None and header is not None:
+        return Unit("header", known, header.span(), breaks)
     if first in "{}":
         return Unit(first, (Piece(first, first, breaks, True),), (at, at + 1), breaks)
     whole = _WHOLE_LINE.match(text, at) if first in "#@" else None
@@ -72,6 +84,10 @@ def _unit(text: str, at: int, lexer: UnitLexer, breaks: int) -> Unit:
         return Unit("verbatim", (), (at, end), breaks)
     pieces = tuple(_pieces(text, at, lexer))
     kind = "header" if any(p.kind in ("ENTRY", "FUNC", "SECTION") for p in pieces[:4]) else "statement"
+    if header is not None and kind == "header" and header.end() == lexer.lexpos:
+        if len(_headers) >= _MOST_HEADERS:
+            _headers.clear()
+        _headers[header[0]] = pieces
     return Unit(kind, pieces, (at, lexer.lexpos), breaks)
 
 

@@ -8,7 +8,7 @@ lines in one column. A line that a comment such as `// ptx-lint: disable=PTX501`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ptxtools.diagnostics import Diagnostic, Severity
@@ -18,14 +18,22 @@ from ptxtools.isa.errors import OpcodeError
 from ptxtools.isa.opcode import resolve, slack
 
 from .faults import Fault
+from .lexer import UnitLexer
 from .parser import parse
-from .pieces import COMMENT, Piece, Unit, units
+from .pieces import COMMENT, Piece, Unit, unit_at, units
+from .plainrows import runs_of
 from .spacing import joined
 
 #: Comments that are about their line.
 _ABOUT_LINES = re.compile(r"ptx-(?:lint|run):")
 #: Lines that are longer than this do not move the comments of their neighbours.
 _WIDEST = 80
+#: What was compared before and found to be read alike, and how much of it is remembered.
+_compared: set[tuple[str, str]] = set()
+_MOST_COMPARED = 8
+#: The lines of headers that were met before, by their texts.
+_headers: dict[str, tuple[_Line, ...]] = {}
+_MOST_HEADERS = 1 << 12
 _LABELLED = frozenset({"BRANCHTARGETS", "CALLTARGETS", "CALLPROTOTYPE"})
 
 
@@ -37,11 +45,16 @@ class Reformatted(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """comment: what stands behind the code; opens: nothing but an opening brace."""
+    """comment: what stands behind the code; opens: nothing but an opening brace; plain: several plain rows."""
 
     code: str
     comment: str = ""
     opens: bool = False
+    plain: bool = False
+
+
+class _DeeperError(Exception):
+    """Plain rows are not where a function's body has them."""
 
 
 def reformat(text: str, name: str = "<stdin>") -> Reformatted:
@@ -50,6 +63,9 @@ def reformat(text: str, name: str = "<stdin>") -> Reformatted:
     A text with syntax errors stays as it is. What is read from the result is what is read from the text, except for the
     order of modifiers; a text of which this cannot be said is refused, too.
     """
+    quick = _quick(text)
+    if quick is not None:
+        return Reformatted(quick, [])
     module, found = parse(text, name)
     errors = [d for d in found if d.severity is Severity.ERROR and not d.subject]
     if errors:
@@ -60,14 +76,66 @@ def reformat(text: str, name: str = "<stdin>") -> Reformatted:
         canonical = "\n".join(_aligned(_lines(plain)))
     except Fault as fault:
         return Reformatted(text, [Diagnostic(fault.code, fault.message, fault.span, module.source)])
-    canonical = canonical and canonical.strip("\n") + "\n"
-    if text.startswith("\ufeff"):
-        canonical = "\ufeff" + canonical
+    canonical = _ended(text, canonical)
     again = parse(canonical, name)
     if not _same(module, again.module) or len(again.diagnostics) != len(found):
         message = "this text cannot be laid out anew without a change of its meaning"
         return Reformatted(text, [Diagnostic("PTX100", message, (0, 0), module.source)])
     return Reformatted(canonical.replace("\n", lines), [])
+
+
+def _ended(text: str, canonical: str) -> str:
+    """The lines with the mark at the beginning that the text has, and one end."""
+    canonical = canonical and canonical.strip("\n") + "\n"
+    return "\ufeff" + canonical if text.startswith("\ufeff") else canonical
+
+
+def _quick(text: str) -> str | None:
+    """The canonical layout of a text that mostly consists of plain rows; None if it is to be made as that of others.
+
+    Plain statements are read alike by themselves, so the rest alone has to be compared.
+    """
+    plain = text.replace("\r\n", "\n")
+    runs = runs_of(plain, _code_of, _read_alike)
+    if not runs:
+        return None
+    try:
+        lines = _lines(plain, runs)
+    except (Fault, _DeeperError):
+        return None
+    rest, at = [], 0
+    for begin, (end, _) in runs.items():
+        rest.append(plain[at:begin])
+        at = end
+    before = "".join([*rest, plain[at:]])
+    after = "\n".join(_aligned([line for line in lines if not line.plain]))
+    if (before, after) not in _compared:
+        found = parse(before), parse(after)
+        if found[0].diagnostics or found[1].diagnostics or not _same(found[0].module, found[1].module):
+            return None
+        if len(_compared) >= _MOST_COMPARED:
+            _compared.clear()
+        _compared.add((before, after))
+    canonical = _ended(text, "\n".join(_aligned(lines)))
+    return canonical.replace("\n", "\r\n") if "\r\n" in text else canonical
+
+
+def _code_of(statement: str) -> str:
+    """The line of a statement in the body of a function; "" where the text is something else."""
+    try:
+        unit = unit_at(statement, 0, UnitLexer(), 0)
+    except Fault:
+        return ""
+    if unit.kind != "statement" or unit.span != (0, len(statement)):
+        return ""
+    (line,) = _of_unit(statement, unit, "\t", False)
+    return line.code
+
+
+def _read_alike(before: str, after: str) -> bool:
+    """Whether two texts of statements are read alike, and without errors."""
+    found = [parse(f".func f()\n{{\n{text}\n}}") for text in (before, after)]
+    return not any(result.diagnostics for result in found) and _same(found[0].module, found[1].module)
 
 
 def canonical_opcode(text: str) -> str:
@@ -99,21 +167,29 @@ def _order(body: Scope | None) -> None:
 # --- lines ------------------------------------------------------------------------------------------------------------
 
 
-def _lines(text: str) -> list[_Line]:
+def _lines(text: str, runs: Mapping[int, tuple[int, str]] | None = None) -> list[_Line]:
     kept = _kept(text)
     lines: list[_Line] = []
     depth, prefix, last = 0, "", ""
     number = 1
     at = 0
-    for unit in units(text):
+    runs = runs or {}
+    for unit in units(text, runs):
         start = unit.span[0]
-        number += text.count("\n", at, start)
-        at = start
+        if kept:
+            number += text.count("\n", at, start)
+            at = start
         if unit.kind == "}":
             depth = max(depth - 1, 0)
         gap = unit.breaks > 1 and bool(lines) and not lines[-1].opens and unit.kind != "}" and not prefix
         here = unit.breaks == 0 and bool(lines)
         margin = "\t" * depth
+        if unit.kind == "run":
+            if depth != 1 or prefix or here:
+                raise _DeeperError
+            lines += [*[_Line("")] * gap, _Line(runs[start][1], plain=True)]
+            last = "statement"
+            continue
         if unit.kind == "comment":
             comment = unit.pieces[0].text
             if here and not prefix:
@@ -178,7 +254,13 @@ def _of_unit(text: str, unit: Unit, margin: str, kept: bool) -> Iterator[_Line]:
     elif kept:
         yield _Line(margin + text[slice(*unit.span)].strip(), opens=unit.pieces[-1].text == "{")
     elif unit.kind == "header":
-        yield from _header(unit.pieces)
+        header = text[slice(*unit.span)]
+        lines = _headers.get(header)
+        if lines is None:
+            if len(_headers) >= _MOST_HEADERS:
+                _headers.clear()
+            lines = _headers[header] = tuple(_header(unit.pieces))
+        yield from lines
     elif _is_label(unit.pieces):
         yield _Line(joined(unit.pieces, "\t"))
     elif (words := _opcode(unit.pieces)) is not None:

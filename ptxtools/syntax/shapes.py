@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import threading
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -170,8 +171,13 @@ class _DataValues(dict[str, "int | str"]):
         return value
 
 
+#: The parser that each thread uses again, and how many operands it may remember.
+_kept = threading.local()
+_MOST_OPERANDS = 1 << 15
+
+
 class ShapeParser:
-    """Reads units and statements for `reader.Reader`, for one module."""
+    """Reads units and statements for `reader.Reader`, for one module after the other."""
 
     def __init__(self) -> None:
         self.names = Names()
@@ -188,6 +194,14 @@ class ShapeParser:
         self._ply: UnitParser | None = None
         # In text without `;`, each line would search for one again; so the position is remembered.
         self._slow_until = 0
+
+    @staticmethod
+    def again() -> ShapeParser:
+        """The parser of this thread, which shares operands between the modules that it reads; until `close`, another
+        one if it is in use."""
+        parser: ShapeParser | None = getattr(_kept, "parser", None)
+        _kept.parser = None
+        return parser if parser is not None and parser._store is templates.store() else ShapeParser()
 
     @property
     def grammar(self) -> UnitParser:
@@ -392,9 +406,13 @@ class ShapeParser:
         return operand
 
     def close(self) -> None:
-        """Save new shapes for the next process; nothing can be parsed afterwards."""
+        """Save new shapes for the next process, and be ready for another text."""
         self._store.save()
-        del self._operands, self._data_values  # which know this parser: a cycle
+        self._slow_until = 0
+        if len(self._operands) + len(self._data_values) <= _MOST_OPERANDS:
+            _kept.parser = self
+        else:
+            del self._operands, self._data_values  # which know this parser: a cycle
 
 
 def _gap(text: str, at: int) -> int:

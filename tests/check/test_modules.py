@@ -331,3 +331,25 @@ def test_a_function_has_one_value_of_cta_group(groups, code):
     found = check(parse(text).module)
     assert [(d.code, d.line) for d in found] == ([(code, 4)] if code else [])
     assert all("line 5" in d.help[0] and "line 6" in d.help[1] for d in found)
+
+
+def test_verdicts_of_one_module_are_not_those_of_another():
+    """Instructions are judged once for all modules with the same declarations, and no others."""
+    body = (
+        ".entry k() {{ .reg .b32 %r<4>; .reg .b64 %d<2>; redux.sync.add.s32 %r1, %r2, -1; ld.global.u32 %r3, [{}]; }}"
+    )
+    found = []
+    for _ in range(2):
+        for version, target, size in (
+            ("8.0", "sm_80", 64),
+            ("6.0", "sm_80", 64),
+            ("8.0", "sm_70", 64),
+            ("7.8", "sm_80", 32),
+        ):
+            for register in ("%d1", "%r1"):
+                text = f".version {version}\n.target {target}\n.address_size {size}\n" + body.format(register)
+                found.append([d.code for d in check(parse(text).module)])
+    assert found[:8] == found[8:]
+    assert found[0] == []
+    assert all(found[number] for number in (1, 2, 3, 4, 5))
+    assert found[2] != found[4]

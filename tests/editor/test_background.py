@@ -7,6 +7,8 @@ import sys
 import pytest
 
 from ptxtools.editor import background
+from ptxtools.editor import state as state_module
+from ptxtools.editor.answers import hints as hints_of
 from ptxtools.editor.answers import hover
 from ptxtools.editor.document import Document
 from ptxtools.editor.outline import Outline
@@ -144,15 +146,25 @@ def test_a_register_that_is_used_on_every_line():
     assert "written on lines" in shown and " \u2026" in shown and "live within lines" in shown
 
 
-def test_errors_of_an_edited_function_are_known_at_once():
-    """After any edits inside of functions: those of the whole text, though only one body is looked at."""
+@pytest.mark.parametrize("long", [100_000, 0])
+def test_errors_of_an_edited_function_are_known_at_once(monkeypatch, long):
+    """After any edits inside of functions: those of the whole text, though only one body is looked at; of a long one,
+    only the instruction."""
+    monkeypatch.setattr(state_module, "_LONG", long)
     body = TEXT[TEXT.index(".entry") :]
     start = TEXT.replace("%r9", "%r1") + "".join(body.replace("k()", f"k{n}()") for n in range(3))
     numbers = random.Random(3)
 
-    async def run():
+    if not long:
+        start = start.replace("%r9", "%r1")
+
+    def begun():
         state = State(start, "file:///k.ptx", "utf-16")
         state.found = state.document.findings
+        return state
+
+    async def run():
+        state = begun()
         known = skipped = wrong = 0
         for _ in range(150):
             places = [n for n in range(len(state.text)) if state.text.startswith(("%r", "ret", "40", ";"), n)]
@@ -167,7 +179,10 @@ def test_errors_of_an_edited_function_are_known_at_once():
                 continue  # the next change comes before anything is known
             soon = state.soon()
             if soon is None:
-                state.found = Document(text, "/k.ptx").findings
+                if long:
+                    state.found = Document(text, "/k.ptx").findings
+                else:
+                    state = begun()
                 continue
             known += 1
             errors = [(d.code, d.message, d.span, d.line) for d in soon if not is_warning(d)]
@@ -177,7 +192,57 @@ def test_errors_of_an_edited_function_are_known_at_once():
         return known, skipped, wrong
 
     known, skipped, wrong = asyncio.run(run())
-    assert known > 50 and skipped > 20 and wrong > 30
+    assert known > (50 if long else 20) and skipped > 20 and wrong > (30 if long else 5)
+
+
+def test_of_a_long_function_only_the_edited_instruction_is_looked_at(monkeypatch):
+    monkeypatch.setattr(state_module, "_LONG", 0)
+
+    def work(count):
+        async def run():
+            text = TEXT.replace("%r9", "%r1").replace("ret;", "add.s32 %r2, %r2, %r1;\n" * count + "ret;")
+            state = State(text, "file:///k.ptx", "utf-16")
+            state.found = []
+            place = text.rindex("%r1;")
+            state = State(text[:place] + "%r9" + text[place + 3 :], "file:///k.ptx", "utf-16", state)
+            return calls(state.soon), [(d.code, d.span[0] - place) for d in state.found]
+
+        return asyncio.run(run())
+
+    (few, found), (many, others) = work(50), work(1000)
+    assert found == others == [("PTX201", 0)] and many < 4 * few
+
+
+def test_fixes_and_hints_of_the_text_before_are_moved():
+    """Until all is known of the new text; those where it was edited are left out."""
+    kernel = TEXT.replace("%r9", "%r1").replace("ret;", "redux.sync.add.s32 %r2, %r1, -1;\nshl.b32 %r2, %r1, 0;\nret;")
+    text = kernel.replace("sm_80", "sm_70")
+
+    async def run():
+        state = State(text, "file:///k.ptx", "utf-16")
+        assert state.known_findings() is None and state.known_hints() is None
+        (*_, everything) = [result async for result in state.results()]
+        assert state.known_findings() == everything.findings and state.known_hints() == everything.hints
+        state.found = everything.findings
+        assert not state.told_older
+        found = []
+        for word, into in (("redux", "  redux"), ("mov", "  mov"), ("redux.sync.add", "redux.sync.min")):
+            old = State(text, "file:///k.ptx", "utf-16")
+            old.found, old.hints = everything.findings, everything.hints
+            new = State(text.replace(word, into, 1), "file:///k.ptx", "utf-16", old)
+            findings, hints = new.known_findings(), new.known_hints()
+            assert new.told_older
+            fresh = Document(new.text, "/k.ptx")
+            places = {(d.code, d.span, d.fix and (d.fix.span, d.fix.text)) for d in fresh.findings}
+            known = {(d.code, d.span, d.fix and (d.fix.span, d.fix.text)) for d in findings}
+            # Fixes of the header are left out for errors that are looked for anew.
+            assert {one[:2] for one in known} == {one[:2] for one in places}
+            assert all(one in places for one in known if one[2] is not None)
+            assert set(hints) <= set(hints_of(fresh, (0, len(new.text))))
+            found.append(len(hints))
+        return found
+
+    assert asyncio.run(run())[0] >= 1
 
 
 def test_only_the_edited_function_is_looked_at():

@@ -82,7 +82,9 @@ def session(work, text=TEXT):
 async def started():
     client = Client()
     await client.start_io(sys.executable, "-m", "ptxtools", "lint", "--lsp")
-    await client.initialize_async(lsp.InitializeParams(lsp.ClientCapabilities(), root_uri=None, process_id=None))
+    hints = lsp.InlayHintWorkspaceClientCapabilities(refresh_support=True)
+    able = lsp.ClientCapabilities(workspace=lsp.WorkspaceClientCapabilities(inlay_hint=hints))
+    await client.initialize_async(lsp.InitializeParams(able, root_uri=None, process_id=None))
     client.initialized(lsp.InitializedParams())
     client.text_document_did_open(lsp.DidOpenTextDocumentParams(lsp.TextDocumentItem(OTHER.uri, "ptx", 1, "")))
     await client.published.get()
@@ -298,3 +300,29 @@ def test_a_text_of_anything_does_not_end_the_server():
         return version
 
     assert session(work) in range(1, 9)
+
+
+def test_after_a_change_hints_and_fixes_are_told_at_once():
+    """And the client is told to ask for the hints again."""
+    text = TEXT.replace("sm_80", "sm_70").replace("\tbra", "\tredux.sync.add.s32 \t%r1, %r1, -1;\n\tbra")
+    whole = lsp.Range(lsp.Position(0, 0), lsp.Position(99, 0))
+    context = lsp.CodeActionContext(diagnostics=[])
+    this = lsp.TextDocumentIdentifier(URI)
+
+    async def work(client):
+        refreshed = asyncio.get_running_loop().create_future()
+        client.feature(lsp.WORKSPACE_INLAY_HINT_REFRESH)(lambda _: refreshed.done() or refreshed.set_result(True))
+        (hint,) = await client.text_document_inlay_hint_async(lsp.InlayHintParams(this, whole))
+        place = lsp.Range(at(TEXT, "%r1, 1"), at(TEXT, "%r1, 1"))
+        change = lsp.TextDocumentContentChangePartial(place, "\n\n")
+        version = lsp.VersionedTextDocumentIdentifier(client.version + 1, URI)
+        client.text_document_did_change(lsp.DidChangeTextDocumentParams(version, [change]))
+        (moved,) = await client.text_document_inlay_hint_async(lsp.InlayHintParams(this, whole))
+        await client.text_document_code_action_async(lsp.CodeActionParams(this, whole, context))
+        await refreshed
+        (again,) = await client.text_document_inlay_hint_async(lsp.InlayHintParams(this, whole))
+        return hint, moved, again
+
+    hint, moved, again = session(work, text)
+    assert moved.position.line == again.position.line == hint.position.line + 2
+    assert moved.label == again.label == hint.label

@@ -30,6 +30,11 @@ KERNEL = """.shared .align 4 .b8 room{n}[64];
 """
 
 
+@pytest.fixture(autouse=True)
+def small_modules_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "LARGE", 0)
+
+
 def kernels(count: int) -> str:
     return HEAD + "".join(KERNEL.format(n=n) for n in range(count))
 
@@ -77,6 +82,19 @@ def test_an_error_in_any_process_is_an_error_here(monkeypatch: pytest.MonkeyPatc
     for child in children:  # none is left behind
         with pytest.raises(ChildProcessError):
             os.waitpid(child, os.WNOHANG)
+
+
+def test_copies_of_functions_are_no_reason_for_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = ".entry kernel{n}()\n{{\n    .reg .b32 %r<2>;\n" + "    mov.b32 %r1, 0;\n" * 40 + "    ret;\n}}\n"
+    module = parse(HEAD + "".join(kernel.format(n=n) for n in range(20))).module
+    forked: list[int] = []
+    monkeypatch.setattr(processes, "together", lambda works, shared: forked.append(len(works)) or [w() for w in works])
+    monkeypatch.setattr(engine, "LARGE", 43)
+    findings_of(module, processes=2)
+    assert not forked
+    monkeypatch.setattr(engine, "LARGE", 42)
+    findings_of(module, processes=2)
+    assert forked == [2]
 
 
 def test_shares_are_whole_and_even() -> None:

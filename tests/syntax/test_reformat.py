@@ -1,16 +1,19 @@
 """The canonical layout: nothing that is read changes, comments stay, and a second time changes nothing."""
 
+import random
 import re
 
 import pytest
 
 from ptxtools.ir import Instruction
 from ptxtools.ir.references import statements
-from ptxtools.syntax import parse
+from ptxtools.syntax import parse, plainrows
+from ptxtools.syntax import reformat as reformat_module
 from ptxtools.syntax.reformat import canonical_opcode, reformat
 from tests.rows import rows
+from tests.work import calls
 
-from .syntaxtools import FILES, file_id
+from .syntaxtools import BENCH, FILES, file_id
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
 COMMENT = re.compile(r"//[^\n]*|/\*(?s:.*?)\*/")
@@ -128,3 +131,64 @@ def test_line_ends_and_marks_stay():
 def test_syntax_errors_leave_the_text():
     made = reformat(HEAD + ".entry k() { add.u32 ; ;; }")
     assert made.text == HEAD + ".entry k() { add.u32 ; ;; }" and made.errors[0].code == "PTX100"
+
+
+def ways(text):
+    """The result with plain rows, whether these were of use, and the result without them."""
+    quick = reformat_module._quick(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reformat_module, "_quick", lambda text: None)
+        slow = reformat(text)
+    return reformat(text), quick is not None, slow
+
+
+def spoilt(text, generator):
+    """A text with something else at some line ends, or in front of lines."""
+    rows = text.split("\n")
+    for _ in range(generator.randrange(1, 4)):
+        at = generator.randrange(len(rows))
+        row = rows[at]
+        rows[at] = generator.choice([
+            row[:-1], row + " // c;", row + ";", "\t " + row, row + " \t", "{ " + row, row + " }", "", row + "\n\n\n",
+            "lab:", "lab: " + row, row.replace(",", ",\n", 1), row.replace(" ", "  ", 1), "/* " + row, "// " + row,
+            row + ' "', "ret;", "@%p1 bra lab;", ".reg .b32 x, y;", "mov.u32 %r1,", ".branchtargets a, b;",
+            ".loc 1 2 3", "call f, (a);", "mov.b64 {%r1,%r2}, %rd1;", "{", "}", "\r" + row,
+            "// ptx-lint: disable=PTX501",
+        ])  # fmt: skip
+    return "\n".join(rows)
+
+
+@rows("path", FILES, ids=file_id, share=4)
+def test_plain_rows_make_no_difference(path):
+    generator = random.Random(path.name)
+    text = path.read_text(encoding="utf-8", errors="replace")
+    fast, _, slow = ways(text)
+    assert fast == slow
+    if len(text) < 20_000:
+        for _ in range(6):
+            fast, _, slow = ways(spoilt(text, generator))
+            assert fast.text == slow.text
+            assert [d.message for d in fast.errors] == [d.message for d in slow.errors]
+
+
+@rows("path", BENCH, ids=file_id)
+def test_rows_of_compilers_are_plain(path):
+    """Nothing but headers, comments and braces takes long, and a text with one new row hardly anything."""
+    text = path.read_text()
+    fast, quick, slow = ways(text)
+    assert quick
+    assert fast == slow
+    work = calls(lambda: reformat(text))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reformat_module, "_quick", lambda text: None)
+        assert calls(lambda: reformat(text)) > 3 * work
+
+
+def test_plain_rows_do_not_pile_up(monkeypatch):
+    monkeypatch.setattr(plainrows, "_MOST", 50)
+    plainrows._codes.clear()
+    for number in range(30):
+        moves = "".join(f"mov.b32 %r1, {number * 10 + n};\n" for n in range(10))
+        text = f".version 8.0\n.target sm_80\n.entry k()\n{{\n.reg .b32 %r<4>;\n{moves}ret;\n}}\n"
+        assert reformat(text).text.count("\tmov.b32 \t%r1, ") == 10
+    assert len(plainrows._codes) <= 50 + 20

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ptxtools.ir import Instruction
-from ptxtools.syntax import kept, parse, print_module, templates
+from ptxtools.syntax import kept, parse, print_module, shapes, templates
 from tests.rows import rows
 from tests.work import calls
 
@@ -245,3 +245,26 @@ def test_every_statement_of_the_bench_has_a_shape(path):
     assert (len(store.units), len(store.operands)) == known
     assert describe(result) == []
     assert any(isinstance(i, Instruction) for e in result.module.entries for i in e.body.items)
+
+
+def test_modules_share_operands():
+    """A parser is used again by the next module, unless it remembers too much."""
+    first, second = (parse(BENCH[0].read_text()).module for _ in range(2))
+    pairs = zip(first.entries[0].body.items, second.entries[0].body.items, strict=True)
+    same = [a.operands[0] is b.operands[0] for a, b in pairs if isinstance(a, Instruction) and a.operands]
+    assert len(same) > 10
+    assert all(same)
+    values = ", ".join(str(n) for n in range(shapes._MOST_OPERANDS + 1))
+    parse(f".global .b32 many[] = {{{values}}};")
+    third = parse(BENCH[0].read_text()).module
+    assert third == first
+    pairs = zip(first.entries[0].body.items, third.entries[0].body.items, strict=True)
+    assert not any(a.operands[0] is b.operands[0] for a, b in pairs if isinstance(a, Instruction) and a.operands)
+
+
+def test_a_text_that_was_slow_leaves_nothing_to_the_next():
+    begin = ".version 8.0\n.target sm_80\n.address_size 64\n.entry k() {\n"
+    parse(begin + "add.s32 a, b, c " * 200)
+    text = begin + ".reg .b32 %r<3>;\nadd.s32 %r1, %r2, 1;\nret;\n}\n"
+    assert describe(parse(text)) == []
+    assert parse(text).module == parse(text, cache=False).module

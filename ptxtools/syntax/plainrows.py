@@ -1,0 +1,99 @@
+"""Rows that hold one plain statement and nothing else: their canonical layout is known from their text alone.
+
+Most rows of a text are such, and most were seen before, in this text or in an earlier state of it. What they are read
+as is compared once, when a row is first met.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+
+#: An instruction, a declaration of variables, a pragma or a label.
+_PLAIN = re.compile(
+    r"""(?:@!?[\w$%]+[ \t]+)?[a-z][\w.:]*(?:[ \t]+[^;"/\#@:\n]*)?; | \.(?:reg|shared|local)[ \t][^;"/\#@:{\n]*;
+      | \.pragma[ \t]"[^"\n]*"; | [A-Za-z_$][\w$]*:""",
+    re.ASCII | re.VERBOSE,
+)
+#: What may reach over rows, or speak of them.
+_FAR = ("/*", "*/", "@@", "#", ".section", ".nv_", "ptx-lint:", "ptx-run:", "\v", "\f", *map(chr, range(28, 32)))
+#: Rows that are remembered.
+_MOST = 1 << 18
+
+#: By a row, its canonical text in the body of a function, "" where it is not plain.
+_codes: dict[str, str] = {}
+
+
+def runs_of(text: str, code: Callable[[str], str], same: Callable[[str, str], bool]) -> dict[int, tuple[int, str]]:
+    """Neighbouring plain rows: by where the first statement begins, where the last one ends, and their canonical text
+    in the body of a function.
+
+    code: the canonical text of a statement, or "" where it is something else; same: whether two texts of statements are
+    read alike, and without errors.
+    """
+    if any(mark in text for mark in _FAR):
+        return {}
+    rows = text.split("\n")
+    if any(row.count('"') % 2 for row in rows if '"' in row):
+        return {}
+    if len(_codes) > _MOST:
+        _codes.clear()
+    fresh = [row for row in dict.fromkeys(rows) if row not in _codes]
+    if fresh:
+        _learn(fresh, code, same)
+    codes = list(map(_codes.__getitem__, rows))
+    starts = list(accumulate(map(len, rows), lambda at, length: at + length + 1, initial=0))
+    plain = bytes(map(bool, codes))
+    runs: dict[int, tuple[int, str]] = {}
+    at = plain.find(1)
+    while at >= 0:
+        end = plain.find(0, at)
+        end = len(rows) if end < 0 else end
+        while at < end and not _ended(rows, at):
+            at += 1
+        last = end
+        while last > at and rows[last - 1].rstrip().endswith(":") and not _begins(rows, last):
+            last -= 1
+        if at < last:
+            row = rows[at]
+            begin = starts[at] + len(row) - len(row.lstrip())
+            runs[begin] = starts[last - 1] + len(rows[last - 1].rstrip()), "\n".join(codes[at:last])
+        at = plain.find(1, end)
+    return runs
+
+
+def _ended(rows: Sequence[str], at: int) -> bool:
+    """Whether a statement certainly ends above a row."""
+    before = at - 1
+    while before >= 0 and (not rows[before].strip() or rows[before].lstrip().startswith("//")):
+        before -= 1
+    row = rows[before].rstrip() if before >= 0 else ""
+    return row.endswith((";", "{", "}")) and "//" not in row
+
+
+def _begins(rows: Sequence[str], at: int) -> bool:
+    """Whether what follows a label from a row on certainly is a statement of its own: not a list of targets."""
+    while at < len(rows) and not rows[at].strip():
+        at += 1
+    return at < len(rows) and not rows[at].lstrip().startswith((".b", ".c", "/"))
+
+
+def _learn(rows: Sequence[str], code: Callable[[str], str], same: Callable[[str, str], bool]) -> None:
+    """Note what rows become."""
+    found: list[tuple[str, str, str]] = []
+    for row in rows:
+        text = row.strip(" \t")
+        made = code(text) if _PLAIN.fullmatch(text) else ""
+        if made and "\n" not in made:
+            found.append((row, text, made))
+        else:
+            _codes[row] = ""
+    waiting = [found] if found else []
+    while waiting:
+        part = waiting.pop()
+        alike = same("\n".join(text for _, text, _ in part), "\n".join(made for _, _, made in part))
+        if alike or len(part) == 1:
+            _codes.update((row, made if alike else "") for row, _, made in part)
+        else:
+            waiting += [part[: len(part) // 2], part[len(part) // 2 :]]
