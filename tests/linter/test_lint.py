@@ -120,7 +120,7 @@ def test_version_can_be_forced():
 # --- fixes ------------------------------------------------------------------------------------------------------------
 
 GENERIC = (
-    f"{HEAD}.entry k() .reqntid 1\n{{\n.reg .b32 r;\n.shared .b32 t[4];\nld.b32 r, [t];\nst.b32 [t], r;\nret;\n}}\n"
+    f"{HEAD}.entry k() .reqntid 1\n{{\n.reg .b32 r;\n.shared .b32 t[4];\nmov.b32 r, 1;\nst.b32 [t], r;\nld.b32 r, [t];\nret;\n}}\n"
 )
 
 

@@ -1,7 +1,8 @@
 """PTX515 | threads exchange data without a barrier | 8.5, 9.7.13.1
 
 What: a thread stores what another one reads or stores, and nothing orders the two accesses. Certain for the threads
-that the message names, if the CTA has both (a warp, if no directive says more); their addresses follow from %tid.x.
+that the message names, if the CTA has both (a warp, if no directive says more); their addresses follow from %tid.x. Possible if
+the way to it depends on something unknown; the finding says which.
 Why: the other thread may come first, or at the same time: a race.
 Example:
     .shared .align 1024 .b32 s[64];
@@ -24,6 +25,7 @@ from ..context import LintContext
 from ..facts import FunctionFacts
 from ..memory import WARP, Step, meeting_threads
 from ..registry import bodies_with
+from ..walk import tell
 
 CODE = "PTX515"
 
@@ -32,10 +34,11 @@ CODE = "PTX515"
 _MOST = 16
 
 
-@bodies_with("st")
+@bodies_with("st", "cp", "tcgen05")
 def check(context: LintContext, facts: FunctionFacts) -> None:
     for steps in facts.steps:
         _check(context, steps)
+    tell(context, facts, CODE, "race", "8.5")
 
 
 def _check(context: LintContext, steps: list[Step]) -> None:

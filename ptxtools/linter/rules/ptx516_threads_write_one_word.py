@@ -18,6 +18,7 @@ from ptxtools.ir.positions import part_span
 from ..context import LintContext
 from ..facts import FunctionFacts
 from ..registry import bodies_with
+from ..walk import tell
 
 CODE = "PTX516"
 
@@ -41,3 +42,4 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
                 a, b = list(first.values())[:2]
                 message = f"threads {a} and {b} store {step.stored.numbers[a]} and {step.stored.numbers[b]} here"
                 context.warn(CODE, message, part_span(step.line.item, access.operand), section="8.5")
+    tell(context, facts, CODE, "race of one store", "8.5")

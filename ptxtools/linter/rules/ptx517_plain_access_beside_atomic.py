@@ -24,6 +24,7 @@ from ..facts import FunctionFacts
 from ..memory import Step, variable_of
 from ..registry import bodies_with
 from ..values import Value
+from ..walk import tell
 
 CODE = "PTX517"
 
@@ -32,6 +33,7 @@ CODE = "PTX517"
 def check(context: LintContext, facts: FunctionFacts) -> None:
     for steps in facts.steps:
         _check(context, steps)
+    tell(context, facts, CODE, "race with an update", "8.5")
 
 
 def _check(context: LintContext, steps: list[Step]) -> None:

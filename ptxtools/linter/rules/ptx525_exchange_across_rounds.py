@@ -51,6 +51,7 @@ from ..memory import WARP, Step, meeting_threads
 from ..registry import bodies_with
 from ..uniform import Uniform, goes_together
 from ..values import THREADS, Value, thread_count
+from ..walk import tell
 
 CODE = "PTX525"
 
@@ -64,6 +65,7 @@ _MOST = 16
 def check(context: LintContext, facts: FunctionFacts) -> None:
     if not any(line.item.opcode.startswith("st.shared") for line in facts.of("st")):
         return
+    tell(context, facts, CODE, "race of rounds", "8.5")
     for place, loop in simple_loops(facts):
         inside = {id(line.item) for line in loop.lines}
         _check(context, facts, loop, [step for step in facts.steps[place] if id(step.line.item) in inside])

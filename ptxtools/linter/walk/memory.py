@@ -1,0 +1,602 @@
+"""What instructions of a walk do with memory, and with the order in which threads access it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from ptxtools.ir.nodes import Immediate, Variable
+
+from ..accesses import variable_bytes
+from ..facts import Line
+from ..memory import access_bytes
+from ..values import THREADS, WARP, ZERO, Value, plus, shortest
+from .computing import Op, differs, origin, unknown
+from .shadow import FLIGHT, OWNER, Meeting, Shadow, Touch, far
+
+if TYPE_CHECKING:
+    from .walker import Group, Walker
+
+_HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
+_STRONG = ("volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", "sc")
+_UPDATES = ("atom", "red")
+#: Bytes that a product reads of each factor at least, from where its descriptor says.
+_FACTOR = 64
+#: Bytes that each tensor copy moves at least.
+_TENSOR = 16
+_OWN = Value((), shortest(iter([1 + thread // WARP for thread in range(THREADS)])))
+
+#: What is said of two accesses of one CTA that race.
+_KINDS = {"update": "race with an update", "same": "race of one store", "round": "race of rounds", "behind": "race"}
+
+_Handler = Callable[["Group", Op, int], "bool | None"]
+
+
+class Place(NamedTuple):
+    """Where an access goes."""
+
+    space: str
+    address: Value
+
+
+class Bar:
+    """An mbarrier. count: arrivals that complete a phase, None if unknown; arrivals: those so far."""
+
+    __slots__ = ("arrivals", "copies", "count")
+
+    def __init__(self, count: int | None) -> None:
+        self.count, self.arrivals = count, 0
+        self.copies: set[int] = set()
+
+
+class Memory:
+    """The memory of one walk. blind: something unseen may have ordered the two halves, so that nothing is said of them."""
+
+    def __init__(self, walker: Walker) -> None:
+        self.walker = walker
+        self.threads = walker.threads
+        self.shadow = Shadow(self.threads.apart)
+        self.blind = False
+        self.handlers: dict[str, _Handler] = {
+            "ld": self._access, "ldu": self._access, "st": self._access, "atom": self._access, "red": self._access,
+            "bar": self._barrier, "barrier": self._barrier, "fence": self._fence, "membar": self._fence,
+            "call": self._call, "mbarrier": self._mbarrier, "cp": self._copy, "wgmma": self._product,
+            "tcgen05": self._tensor, "multimem": self._call, "ldmatrix": self._rows, "stmatrix": self._unseen,
+        }  # fmt: skip
+        self._groups: dict[str, list[set[int]]] = {}
+        self._bars: dict[Value, Bar] = {}
+        self._written: dict[object, set[int]] = {}
+        self._all_seen = self.threads.whole and not self.threads.apart
+        self._published = [0, 0]
+        self._fenced = [0, 0]
+        self._strong_read = [False, False]
+        self._arrived: dict[object, list[tuple[int, int]]] = {}
+        self._cluster: list[int | None] = [None, None]
+        self._remote: list[tuple[Touch, int, int]] = []
+        self._gone = [False, False]
+
+    # --- addresses ----------------------------------------------------------------------------------------------------
+
+    def place_of(self, group: Group, op: Op, operand: int, space: str) -> Place | None:
+        """Where an operand points; None if that is not known well enough."""
+        for place, base, offset in op.addresses:
+            if place == operand:
+                value = self.walker.value(group, base)
+                address = plus(value, Value((), offset)) if offset else value
+                return self._placed(address, space, op.line)
+        return None
+
+    def _placed(self, address: Value, space: str, line: Line) -> Place | None:
+        window = space.partition("::")[0]
+        if any(name.startswith("cvta.") for name, _ in address.terms):
+            window = next(name[5:] for name, _ in address.terms if name.startswith("cvta."))
+            address = Value(tuple(term for term in address.terms if not term[0].startswith("cvta.")), address.each)
+        if not window:
+            symbol = line.names.lookup(address.variable or "") if address.variable else None
+            window = symbol.space if isinstance(symbol, Variable) else "global"
+        if window not in ("shared", "global") or differs(address) or not address.terms:
+            return None
+        if window == "shared" and self.threads.kind == "grid":
+            return None
+        if window == "shared" and self.threads.kind == "cluster" and max(address.numbers) < 1 << OWNER - 1:
+            address = far(address, _OWN)
+        return Place(window, address)
+
+    def loaded(self, group: Group, op: Op) -> Value:
+        """What `ld` or `mapa` gives."""
+        walker, opcode = self.walker, op.line.plan.op
+        if op.family == "mapa":
+            sources = [walker.value(group, source) for source in op.sources or ()]
+            if self.threads.kind == "cluster" and len(sources) == 2 and not sources[1].terms:
+                return far(sources[0], plus(sources[1], Value((), 1)))
+            return unknown(True, op.opcode, *sources)
+        if opcode is None or not op.addresses:
+            return unknown(True, id(op.line.item), walker.moment)
+        _, base, offset = op.addresses[0]
+        address = walker.value(group, base)
+        steady = not differs(address) and isinstance(address.each, int)
+        if (opcode.space or "").startswith("param") and steady:
+            if walker.kernel and address.terms:
+                return Value(((f"{address.terms[0][0][1:]}+{offset + int(address.each)}", 1),), 0)
+            return unknown(False, "param", address, offset)
+        if opcode.space == "const" and steady:
+            return unknown(False, "const", op.opcode, address, offset)
+        return unknown(not steady or self.threads.apart, id(op.line.item), walker.moment)
+
+    # --- accesses -----------------------------------------------------------------------------------------------------
+
+    def _access(self, group: Group, op: Op, mask: int) -> None:
+        opcode = op.line.plan.op
+        if opcode is None or (opcode.space or "").startswith(("param", "local", "const")):
+            return
+        operand = 0 if op.family in ("st", "red") else 1
+        size = access_bytes(op.line)
+        if op.opcode.startswith(("st.async", "red.async")):
+            self._async_store(group, op, mask, size)
+            return
+        if op.opcode.startswith("st.bulk"):
+            size = self._size_at(group, op, 1)
+        place = self.place_of(group, op, operand, opcode.space or "")
+        if place is None or not size:
+            if op.family != "ld" and (opcode.space or "shared").startswith("shared"):
+                self._all_seen = False
+        else:
+            kind = "reads" if op.family in ("ld", "ldu") else "updates" if op.family in _UPDATES else "stores"
+            data = None
+            if op.family == "st" and op.sources and len(op.line.item.operands) == 2 and not op.opcode.startswith("st.b"):
+                data = self.walker.value(group, op.sources[-1]) if len(op.sources) >= 1 else None
+            if op.family == "st" and op.sources is None:
+                data = self._stored(group, op)
+            self._touch(group, op, operand, place, size, mask, kind, self._is_strong(op), data)
+        self._orders(op, mask)
+
+    def _stored(self, group: Group, op: Op) -> Value | None:
+        operand = op.line.item.operands[-1]
+        if isinstance(operand, Immediate):
+            return Value((), operand.value)
+        if len(op.reads) and len(op.line.item.operands) == 2 and getattr(operand, "name", None) == op.reads[-1][1]:
+            return self.walker.value(group, op.reads[-1])
+        return None
+
+    def _size_at(self, group: Group, op: Op, place: int) -> int:
+        """An operand as a number of bytes; 0 if unknown."""
+        operand = op.line.item.operands[place] if place < len(op.line.item.operands) else None
+        if isinstance(operand, Immediate):
+            return operand.value
+        name = getattr(operand, "name", None)
+        key = next((key for key in op.reads if key[1] == name), None)
+        value = self.walker.value(group, key) if key is not None else None
+        return value.constant or 0 if value is not None else 0
+
+    def _is_strong(self, op: Op) -> bool:
+        """Whether an access may meet others: not at a scope that leaves the other half out."""
+        opcode = op.line.plan.op
+        if opcode is None or not (op.family in _UPDATES or any(opcode.has(word) for word in _STRONG)):
+            return False
+        return not (self.threads.apart and ".cta" in op.opcode.replace("::cta", ""))
+
+    def _touch(
+        self, group: Group, op: Op, operand: int, place: Place, size: int, mask: int, kind: str, strong: bool,
+        data: Value | None = None, flight: bool = False,
+    ) -> None:  # fmt: skip
+        shadow = self.shadow
+        self.walker.left -= 2
+        moment = FLIGHT if flight else shadow.now
+        touch = Touch(
+            op.line, operand, place.space, place.address, size, mask, moment, kind, strong, data, group.doubtful, flight
+        )
+        if place.space == "shared" and self._all_seen:
+            self._note_bytes(touch)
+        if place.space == "shared" and self.threads.kind == "cluster":
+            self._note_remote(touch)
+        meeting = shadow.touch(touch)
+        if meeting is not None and not (self.blind and meeting.first // WARP != meeting.second // WARP):
+            self._report(meeting)
+
+    def _report(self, meeting: Meeting) -> None:
+        before, after, first, second = meeting
+        apart = first // WARP != second // WARP
+        if self.threads.apart and not apart and not before.flight:
+            return  # the walk of a CTA finds it
+        numbers = self.threads.registers["%tid.x"].numbers
+        mine, other = f"thread {numbers[second]}", f"thread {numbers[first]}"
+        if self.threads.apart and apart:
+            mine += f" of CTA {second // WARP}"
+            other += f" of CTA {first // WARP}"
+        if before.moment == FLIGHT and not apart:
+            kind, end = "in flight", "nothing has waited for that"
+        elif self.threads.apart:
+            kind = "race in the cluster" if before.space == "shared" else "race of CTAs"
+            end = "nothing orders the two"
+        else:
+            kind, end = _KINDS[self._relation(before, after)], "no barrier orders the two"
+        what = f"what {other} {before.kind} in line {{line}}" if before.line is not after.line else f"as {other} does"
+        self.walker.report(kind, after.line, after.operand, f"{mine} {after.kind} {what}: {end}", before.line)
+
+    def _relation(self, before: Touch, after: Touch) -> str:
+        if "updates" in (before.kind, after.kind):
+            return "update"
+        if before.line is after.line:
+            return "same"
+        program = self.walker.program
+        return "round" if program.number(before.line) > program.number(after.line) else "behind"
+
+    def _note_bytes(self, touch: Touch) -> None:
+        """Remember which bytes of shared memory have been written, and look whether those that are read have been."""
+        written = self._written.setdefault(touch.address.terms, set())
+        numbers = touch.address.numbers
+        lanes = [thread for thread in range(THREADS) if touch.mask >> thread & 1]
+        if touch.kind != "stores":
+            symbol = touch.line.names.lookup(touch.address.variable or "")
+            known = isinstance(symbol, Variable) and variable_bytes(symbol) is not None
+            for thread in lanes if known and not touch.flight else ():
+                if any(byte not in written for byte in range(numbers[thread], numbers[thread] + touch.size)):
+                    if not self.walker.assumed:
+                        name = touch.address.variable
+                        message = f"thread {thread} reads byte {numbers[thread]} of '{name}', which nothing has written"
+                        self.walker.report("unwritten shared", touch.line, touch.operand, message)
+                    self._all_seen = False
+                    return
+        if touch.kind != "reads":
+            for thread in lanes:
+                written.update(range(numbers[thread], numbers[thread] + touch.size))
+
+    # --- order --------------------------------------------------------------------------------------------------------
+
+    def _orders(self, op: Op, mask: int) -> None:
+        """What a strong access publishes, or acquires."""
+        opcode = op.line.plan.op
+        if opcode is None or not self._is_strong(op):
+            return
+        halves = [half for half in (0, 1) if mask & _HALVES[half]]
+        both = opcode.has("acq_rel") or opcode.has("sc")
+        for half in halves:
+            if op.family != "ld":
+                if both or opcode.has("release"):
+                    self._published[half] = self.shadow.tick()
+                elif self._fenced[half]:
+                    self._published[half] = self._fenced[half]
+            reads = op.family in ("ld", "atom")
+            self._strong_read[half] |= reads
+            if reads and (both or opcode.has("acquire") or (op.family == "atom" and self._fenced[half])):
+                self._acquire(half)
+
+    def _acquire(self, half: int) -> None:
+        published = self._published[1 - half]
+        if not published:
+            self.blind = True  # the other half may publish later in the walk what is read here
+        shadow = self.shadow
+        shadow.known[1 - half][half] = max(shadow.known[1 - half][half], published)
+        shadow.lanes[half] = shadow.tick()
+
+    def _fence(self, group: Group, op: Op, mask: int) -> None:
+        if ".proxy" in op.opcode or ".mbarrier_init" in op.opcode:
+            return
+        if self.threads.apart and ".cta" in op.opcode:
+            return
+        for half in (0, 1):
+            if mask & _HALVES[half]:
+                self._fenced[half] = self.shadow.tick()
+                if self._strong_read[half]:
+                    self._acquire(half)
+
+    def _call(self, group: Group, op: Op, mask: int) -> None:
+        self._all_seen = False
+        self.blind = True
+        self.shadow.order_all()
+
+    def _unseen(self, group: Group, op: Op, mask: int) -> None:
+        self._all_seen = False
+
+    def _barrier(self, group: Group, op: Op, mask: int) -> bool | None:
+        words = op.opcode.split(".")
+        if "warp" in words:
+            now = self.shadow.tick()
+            for half in (0, 1):
+                if mask & _HALVES[half]:
+                    self.shadow.lanes[half] = now
+            return False
+        if "cluster" in words:
+            return self._cluster_barrier(group, op, mask)
+        sources = op.sources or ()
+        which = self.walker.value(group, sources[-1 if "red" not in words and len(sources) == 1 else 0]) if sources else ZERO
+        count = self.walker.value(group, sources[1]).constant if len(sources) > 1 and "red" not in words else None
+        if "red" in words and sources:
+            which = self.walker.value(group, sources[0])
+        if which.terms:
+            self._call(group, op, mask)
+            return False
+        if mask != group.mask:
+            group = self._apart(group, mask)
+        numbers = which.numbers
+        ids = {numbers[thread] for thread in range(THREADS) if mask >> thread & 1}
+        if "arrive" in words:
+            now = self.shadow.tick()
+            for half in (0, 1):
+                if mask & _HALVES[half]:
+                    self._arrived.setdefault(min(ids), []).append((half, now))
+            return False
+        if "aligned" in words or words[0] == "bar":
+            self._look_at_divergence(op, mask)
+        if len(ids) > 1:
+            for half in (0, 1):
+                self.shadow.order(mask & _HALVES[half])
+            return False
+        group.waits = ("bar", min(ids), count)
+        return True
+
+    def _apart(self, group: Group, mask: int) -> Group:
+        """The threads of a mask as a group of their own, behind the instruction."""
+        found = group.split(group.pc, mask)
+        self.walker.running.append(found)
+        return found
+
+    def _look_at_divergence(self, op: Op, mask: int) -> None:
+        """Whether lanes of a warp miss an aligned barrier, as they have ended."""
+        if self.walker.assumed:
+            return
+        for half in _HALVES:
+            here = self.threads.mask & half
+            if mask & half and self.walker.alive & half != here:
+                gone = here & ~self.walker.alive
+                numbers = self.threads.registers["%tid.x"].numbers
+                thread = numbers[(gone & -gone).bit_length() - 1]
+                message = f"thread {thread} has ended before this '{op.opcode}', and others of its warp come to it"
+                self.walker.report("divergent barrier", op.line, None, message)
+
+    def release(self) -> Group | None:
+        """Threads that can go on behind a barrier, now that nobody else can run; None if there are none."""
+        walker = self.walker
+        waiting = [group for group in walker.running if group.waits is not None]
+        by_place: dict[tuple[object, ...], list[Group]] = {}
+        for group in waiting:
+            assert group.waits is not None
+            by_place.setdefault(group.waits[:2], []).append(group)
+        if not by_place:
+            return None
+        for place, groups in sorted(by_place.items(), key=str):
+            mask = 0
+            for group in groups:
+                mask |= group.mask
+            if place[0] == "cluster":
+                if not self._cluster_done():
+                    continue
+            else:
+                self.shadow.order(mask)
+                for half, moment in self._arrived.pop(place[1], ()):
+                    if mask & _HALVES[1 - half] and not self.threads.apart:
+                        known = self.shadow.known[half]
+                        known[1 - half] = max(known[1 - half], moment)
+            for group in groups:
+                group.waits = None
+            return groups[0]
+        return None
+
+    # --- clusters -----------------------------------------------------------------------------------------------------
+
+    def _cluster_barrier(self, group: Group, op: Op, mask: int) -> bool:
+        if ".arrive" in op.opcode:
+            now = self.shadow.tick()
+            for half in (0, 1):
+                if mask & _HALVES[half]:
+                    self._cluster[half] = now
+            return False
+        if mask != group.mask:
+            group = self._apart(group, mask)
+        group.waits = ("cluster", 0)
+        return True
+
+    def _cluster_done(self) -> bool:
+        present = [half for half in (0, 1) if self.threads.mask & _HALVES[half] and not self._gone[half]]
+        if any(self._cluster[half] is None for half in present):
+            return False
+        now = self.shadow.tick()
+        first, second = [moment if moment is not None else now for moment in self._cluster]
+        self.shadow.order_halves(first, second)
+        self._cluster = [None, None]
+        return True
+
+    def _note_remote(self, touch: Touch) -> None:
+        """Whether the CTA has ended whose memory is accessed."""
+        numbers = touch.address.numbers
+        for thread in range(THREADS):
+            owner = (numbers[thread] >> OWNER) - 1
+            if touch.mask >> thread & 1 and owner in (0, 1) and owner != thread // WARP:
+                if self._gone[owner] and not self.blind:
+                    message = f"CTA {thread // WARP} of the cluster accesses memory of CTA {owner}, which may have ended"
+                    self.walker.report("peer ends", touch.line, touch.operand, message)
+                elif len(self._remote) < WARP:
+                    self._remote.append((touch._replace(moment=self.shadow.now), thread // WARP, owner))
+                return
+
+    def left(self, mask: int) -> None:
+        """Threads have ended."""
+        if self.threads.kind != "cluster":
+            return
+        for half in (0, 1):
+            if mask & _HALVES[half] and not self.walker.alive & _HALVES[half]:
+                self._gone[half] = True
+                for touch, who, owner in self._remote:
+                    unknown_yet = touch.moment >= self.shadow.known[who][owner]
+                    if owner == half and unknown_yet and not self.blind and not self._gone[who]:
+                        message = f"CTA {owner} of the cluster may end before CTA {who} accesses its memory here"
+                        self.walker.report("peer ends", touch.line, touch.operand, message)
+
+    # --- asynchronous work --------------------------------------------------------------------------------------------
+
+    def _open(self, kind: str) -> list[set[int]]:
+        return self._groups.setdefault(kind, [set()])
+
+    def _wait(self, kind: str, left: int, mask: int) -> None:
+        """Wait until at most `left` groups are under way."""
+        groups = self._open(kind)
+        done = max(0, len(groups) - 1 - left)
+        items = set().union(*groups[:done])
+        del groups[:done]
+        if items:
+            self.shadow.settle(items, mask)
+            self.shadow.lanes = [max(lane, 0) for lane in self.shadow.lanes]
+
+    def _copy(self, group: Group, op: Op, mask: int) -> None:
+        opcode = op.opcode
+        bulk = ".bulk" in opcode
+        kind = "bulk" if bulk else "cp"
+        if ".commit_group" in opcode:
+            self._open(kind).append(set())
+        elif ".wait_all" in opcode:
+            self._open("cp").append(set())
+            self._wait("cp", 0, mask)
+        elif ".wait_group" in opcode:
+            count = op.line.item.operands[0] if op.line.item.operands else None
+            self._wait(kind, count.value if isinstance(count, Immediate) else 0, mask)
+            if bulk:
+                self.shadow.acquire(mask)
+        elif "mbarrier.arrive" in opcode:
+            for bar in self._bars.values():
+                bar.copies |= set().union(*self._open("cp"))
+        elif "prefetch" not in opcode:
+            self._copies(group, op, mask, kind)
+
+    def _copies(self, group: Group, op: Op, mask: int, kind: str) -> None:
+        spaces = [word.partition("::")[0] for word in op.opcode.split(".")]
+        spaces = [word for word in spaces if word in ("shared", "global")]
+        tensor = ".tensor" in op.opcode
+        size = _TENSOR if tensor else self._size_at(group, op, 2)
+        bar = self._completes(group, op) if ".mbarrier::" in op.opcode else None
+        flies = kind == "bulk" or ".async" in op.opcode
+        item = id(op.line.item)
+        if bar is not None:
+            bar.copies.add(item)
+        else:
+            self._open(kind)[-1].add(item)
+        if ".multicast" in op.opcode or ".reduce" in op.opcode:
+            return
+        for operand, space in enumerate(spaces[:2]):
+            place = None if tensor and space == "global" else self.place_of(group, op, operand, space)
+            if place is None or not size:
+                if operand == 0 and space == "shared":
+                    self._all_seen = False
+                continue
+            writes = operand == 0
+            # The thread that issues a cp.async reads and stores: others have to wait for it behind a barrier.
+            flight = flies and kind == "bulk"
+            if space == "global" and not writes:
+                continue
+            self._touch(group, op, operand, place, size, mask, "stores" if writes else "reads", False, None, flight)
+            if kind == "cp":
+                self._fly(op)
+
+    def _fly(self, op: Op) -> None:
+        self.shadow.fly(id(op.line.item))
+
+    def _completes(self, group: Group, op: Op) -> Bar | None:
+        if not op.addresses:
+            return None
+        place, base, offset = op.addresses[-1]
+        value = plus(self.walker.value(group, base), Value((), offset))
+        return self._bar(value)
+
+    def _bar(self, value: Value) -> Bar:
+        found = self._bars.get(value)
+        if found is None:
+            found = self._bars[value] = Bar(None)
+        return found
+
+    def _mbarrier(self, group: Group, op: Op, mask: int) -> None:
+        if not op.addresses:
+            return
+        _, base, offset = op.addresses[0]
+        value = plus(self.walker.value(group, base), Value((), offset))
+        if op.opcode.startswith("mbarrier.init"):
+            self._bars[value] = Bar(self._size_at(group, op, 1) or None)
+            place = self.place_of(group, op, 0, "shared")
+            if place is not None and self._all_seen:
+                written = self._written.setdefault(place.address.terms, set())
+                written.update(range(min(place.address.numbers), max(place.address.numbers) + 8))
+            return
+        bar = self._bar(value)
+        if ".arrive" in op.opcode or ".complete_tx" in op.opcode:
+            bar.arrivals += mask.bit_count()
+            if self.threads.kind == "cluster" and ".shared::cluster" in op.opcode:
+                where = self.place_of(group, op, op.addresses[0][0], "shared::cluster")
+                if where is not None:
+                    touch = Touch(op.line, op.addresses[0][0], "shared", where.address, 8, mask, self.shadow.now,
+                                  "updates", True, None, group.doubtful)  # fmt: skip
+                    self._note_remote(touch)
+            return
+        if "wait" not in op.opcode:
+            return
+        if self._passes(group, op, bar):
+            return
+        if bar.copies:
+            self.shadow.settle(bar.copies, -1)
+            bar.copies = set()
+        if self.threads.apart:
+            self.blind = True
+        self.shadow.acquire(mask)
+
+    def _passes(self, group: Group, op: Op, bar: Bar) -> bool:
+        """Whether a wait is certainly for a phase that was over before the copies under way."""
+        if self.threads.apart or ".parity" not in op.opcode or bar.count != 1 or not bar.arrivals or not bar.copies:
+            return False
+        operands = op.line.item.operands
+        parity = operands[2] if len(operands) > 2 else None
+        number = parity.value if isinstance(parity, Immediate) else None
+        if number is None:
+            key = next((key for key in op.reads if key[1] == getattr(parity, "name", None)), None)
+            number = self.walker.value(group, key).constant if key is not None else None
+        return number is not None and (bar.arrivals - 1) % 2 != number & 1
+
+    def _async_store(self, group: Group, op: Op, mask: int, size: int) -> None:
+        """st.async: it stores in the memory of a peer, and an mbarrier there completes it."""
+        place = self.place_of(group, op, 0, "shared::cluster")
+        bar = self._completes(group, op)
+        if bar is not None:
+            bar.copies.add(id(op.line.item))
+        self._all_seen = False
+        if place is not None and size:
+            self._touch(group, op, 0, place, size, mask, "stores", False, None, True)
+
+    # --- products -----------------------------------------------------------------------------------------------------
+
+    def _rows(self, group: Group, op: Op, mask: int) -> None:
+        """ldmatrix: each lane gives the address of a row of 16 bytes, as many as there are matrices."""
+        lanes = 32 if ".x4" in op.opcode else 16 if ".x2" in op.opcode else 8
+        given = sum(((1 << lanes) - 1) << half for half in (0, WARP))
+        place = self.place_of(group, op, 1, "shared")
+        if place is not None and ".m8n8" in op.opcode and mask & given:
+            self._touch(group, op, 1, place, 16, mask & given, "reads", False)
+
+    def _product(self, group: Group, op: Op, mask: int) -> None:
+        if ".commit_group" in op.opcode:
+            self._open("wgmma").append(set())
+        elif ".wait_group" in op.opcode:
+            count = op.line.item.operands[0] if op.line.item.operands else None
+            self._wait("wgmma", count.value if isinstance(count, Immediate) else 0, mask)
+        elif ".mma_async" in op.opcode:
+            self._open("wgmma")[-1].add(id(op.line.item))
+            self._factors(group, op, mask)
+
+    def _factors(self, group: Group, op: Op, mask: int) -> None:
+        """What a product reads of shared memory through descriptors."""
+        for place, (spec, operand) in enumerate(zip(op.line.plan.specs, op.line.item.operands, strict=False)):
+            name = getattr(operand, "name", None)
+            key = next((key for key in op.reads if key[1] == name), None) if spec.name.endswith("_desc") else None
+            start = origin(self.walker.value(group, key)) if key is not None else None
+            where = self._placed(start, "shared", op.line) if start is not None else None
+            if where is not None:
+                self._touch(group, op, place, where, _FACTOR, mask, "reads", False, None, True)
+
+    def _tensor(self, group: Group, op: Op, mask: int) -> None:
+        if op.opcode.startswith("tcgen05.alloc"):
+            place = self.place_of(group, op, 0, "shared")
+            if place is not None:
+                self._touch(group, op, 0, place, 4, mask, "stores", False, Value((("=alloc", 1),), 0))
+        elif op.opcode.startswith("tcgen05.mma"):
+            self._open("tcgen05")[-1].add(id(op.line.item))
+            self._factors(group, op, mask)
+        elif op.opcode.startswith("tcgen05.commit"):
+            bar = self._completes(group, op)
+            if bar is not None:
+                bar.copies |= set().union(*self._open("tcgen05"))
+            self._groups["tcgen05"] = [set()]
