@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .loops import Loop
     from .memory import Step
     from .values import Value
+    from .walk import Found
 
 #: Instructions after which nothing runs, unless they are guarded.
 ENDING = frozenset({"bra", "brx", "ret", "exit", "trap"})
@@ -141,6 +142,16 @@ class FunctionFacts:
     def accesses(self) -> list[Step]:
         """The steps that access memory in one place, of all runs."""
         return [step for steps in self.steps for step in steps if step.access is not None]
+
+    @cached_property
+    def walked(self) -> dict[str, list[Found]]:
+        """What walks of threads through a kernel find, by its kind."""
+        from .walk import walk_of
+
+        found: dict[str, list[Found]] = {}
+        for one in walk_of(self):
+            found.setdefault(one.kind, []).append(one)
+        return found
 
     @cached_property
     def loops(self) -> list[Loop]:

@@ -24,7 +24,7 @@ Terms: TypeAlias = tuple[tuple[str, int], ...]
 
 _SIGN = 1 << 31
 _SIGN64 = 1 << 63
-_COMPARE: dict[str, Callable[[int, int], bool]] = {
+COMPARE: dict[str, Callable[[int, int], bool]] = {
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "lo": operator.lt, "le": operator.le, "ls": operator.le,
     "gt": operator.gt, "hi": operator.gt, "ge": operator.ge, "hs": operator.ge,
 }  # fmt: skip
@@ -69,6 +69,8 @@ def plus(a: Value, b: Value, factor: int = 1) -> Value:
                 return Value(terms, mine + shift)
             if type(mine) is range:
                 return Value(terms, range(mine.start + shift, mine.stop + shift, mine.step))
+            if type(mine) is tuple:
+                return Value(terms, tuple([number + shift for number in mine]))
     elif not a.terms and factor == 1:
         terms = b.terms
     else:
@@ -77,7 +79,7 @@ def plus(a: Value, b: Value, factor: int = 1) -> Value:
             found[name] = found.get(name, 0) + factor * count
         terms = tuple(sorted([each for each in found.items() if each[1]]))
     if isinstance(mine, tuple) or isinstance(other, tuple):
-        return Value(terms, _shortest(x + factor * y for x, y in zip(a.numbers, b.numbers, strict=True)))
+        return Value(terms, shortest(x + factor * y for x, y in zip(a.numbers, b.numbers, strict=True)))
     first, step = (mine, 0) if isinstance(mine, int) else (mine.start, mine.step)
     if isinstance(other, int):
         return Value(terms, _line(first + factor * other, step))
@@ -88,7 +90,7 @@ def _line(first: int, step: int) -> int | range:
     return range(first, first + THREADS * step, step) if step else first
 
 
-def _shortest(numbers: Iterator[int]) -> int | range | tuple[int, ...]:
+def shortest(numbers: Iterator[int]) -> int | range | tuple[int, ...]:
     """64 numbers as what they are: equal numbers are represented alike."""
     found = tuple(numbers)
     straight = _line(found[0], found[1] - found[0])
@@ -200,7 +202,7 @@ class Reader:
         operands, opcode = line.item.operands, line.item.opcode
         result = _results.get(opcode, _UNSEEN)
         if result is _UNSEEN:
-            result = _results[opcode] = _result_of(line)
+            result = _results[opcode] = result_of(line)
         if result is None or len(operands) < 2:
             return None
         if line.plan.family == "ld":
@@ -276,7 +278,7 @@ def _shift(line: Line, sources: list[Value]) -> Value | None:
         return _scaled(sources[0], 1 << amount)
     if sources[0].terms or min(sources[0].numbers) < 0:
         return None
-    return Value((), _shortest(number >> amount for number in sources[0].numbers))
+    return Value((), shortest(number >> amount for number in sources[0].numbers))
 
 
 def _bits(line: Line, sources: list[Value]) -> Value | None:
@@ -295,7 +297,7 @@ def _bits(line: Line, sources: list[Value]) -> Value | None:
     if not all(0 <= number < limit for number in (*a.numbers, *b.numbers)):
         return None
     apply = _BITWISE[line.plan.family]
-    return Value(a.terms, _shortest(apply(x, y) for x, y in zip(a.numbers, b.numbers, strict=True)))
+    return Value(a.terms, shortest(apply(x, y) for x, y in zip(a.numbers, b.numbers, strict=True)))
 
 
 def _same(line: Line, sources: list[Value]) -> Value | None:
@@ -324,13 +326,13 @@ def _predicate(line: Line, sources: list[Value]) -> Value | None:
     op, into = line.plan.op, line.item.operands[0]
     if op is None or isinstance(into, Pair) or len(sources) != 2:
         return None
-    compare = next((_COMPARE[atom] for atom in op.atoms if atom in _COMPARE), None)
+    compare = next((COMPARE[atom] for atom in op.atoms if atom in COMPARE), None)
     difference = plus(sources[0], sources[1], -1)
     if compare is None or difference.terms:
         return None
     if not sources[0].terms and min(*sources[0].numbers, *sources[1].numbers) < 0 and (op.type or "")[0] != "s":
         return None
-    return Value((), _shortest(int(compare(number, 0)) for number in difference.numbers))
+    return Value((), shortest(int(compare(number, 0)) for number in difference.numbers))
 
 
 _RESULTS: dict[str, Callable[[Line, list[Value]], Value | None]] = {
@@ -343,7 +345,7 @@ _UNSEEN: Callable[[Line, list[Value]], Value | None] = lambda line, sources: Non
 _results: dict[str, Callable[[Line, list[Value]], Value | None] | None] = {}
 
 
-def _result_of(line: Line) -> Callable[[Line, list[Value]], Value | None] | None:
+def result_of(line: Line) -> Callable[[Line, list[Value]], Value | None] | None:
     """How the result of an opcode follows from its sources; None where it does not."""
     op, family = line.plan.op, line.plan.family
     if op is None or family not in _RESULTS:

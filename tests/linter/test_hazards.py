@@ -78,7 +78,8 @@ def test_collectives(body, codes):
 @pytest.mark.parametrize(("body", "codes"), [
     ("add.u32 %r5, %r6, 1; mov.b32 %r6, 1;", ["PTX521"]),
     ("L: add.u32 %r5, %r6, 1; mov.b32 %r6, 1; bra L;", []),  # the second time it is written
-    ("@%p1 bra L; mov.b32 %r6, 1; L: add.u32 %r5, %r6, 1;", []),  # on one path it is
+    ("@%p1 bra L; mov.b32 %r6, 1; L: add.u32 %r5, %r6, 1;", ["PTX522"]),  # lanes below 16 have not written it
+    ("@%p3 bra L; mov.b32 %r6, 1; L: add.u32 %r5, %r6, 1;", []),  # on one path it is written
     ("@%p1 mov.b32 %r6, 1; add.u32 %r5, %r6, 1;", ["PTX522"]),
     ("mov.b32 %r5, %r6; mov.b32 %r6, 1;", []),
     ("@%p1 bra L; add.u32 %r5, %r6, 1; ret; L: mov.b32 %r6, 1;", ["PTX521"]),
@@ -100,7 +101,8 @@ def test_what_is_missing_may_be_elsewhere(extra, codes):
 
 @pytest.mark.parametrize(("body", "codes"), [
     ("@%p1 bra L; bar.sync 0; L:", ["PTX530"]),
-    ("@%p1 exit; bar.sync 0;", []),  # those that have ended are not waited for
+    ("@%p1 exit; bar.sync 0;", ["PTX530"]),
+    ("@%p3 exit; bar.sync 0;", []),
     ("@%p2 bra L; bar.sync 0; L:", []),
     ("@%p1 bra L; bar.warp.sync 0xffff0000; L:", []),
     ("@!%p1 bra L; bar.warp.sync 0xffff0000; L:", ["PTX535", "PTX537"]),
@@ -277,9 +279,11 @@ add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, {}; @%p1 bra L; st.shared.b32 [%r2], 
     ("", "", "8", ["PTX525"]),
     ("", "", "%r8", ["PTX525"]),  # a parameter
     ("", "bar.sync 0;", "8", []),
-    ("", "", "%r1", []),  # threads leave the loop at different times
-    ("setp.lt.u32 %p2, %r1, 7; @%p2 bra L;", "", "8", []),  # threads come to it at different times
-    ("", "add.u32 %r3, %r3, 4;", "8", []),  # the address changes
+    ("", "", "%r1", ["PTX525"]),  # threads leave the loop at different times
+    ("setp.lt.u32 %p2, %r1, 7; @%p2 bra L;", "", "8", ["PTX525"]),  # all threads come to it
+    ("", "add.u32 %r3, %r3, 4;", "8", ["PTX525"]),  # what is read in the first round is overwritten in the second
+    ("", "add.u32 %r3, %r3, %r8;", "8", ["PTX525"]),  # so it is here
+    ("add.u32 %r3, %r3, %r8;", "", "8", []),  # the address is not known
     ("", "call f;", "8", []),
 ])  # fmt: skip
 def test_exchange_across_rounds(before, behind, limit, codes):

@@ -1,6 +1,7 @@
 """PTX522 | register that is written in some threads only | 9.3
 
-What: all writes of a register have one guard, and an instruction behind them reads it without that guard.
+What: all writes of a register have one guard, and an instruction behind them reads it without that guard; or a thread
+reads a register that only others have written, which took another way. Of the latter, certain.
 Why: where the guard does not hold, the register has no value. Possible: the value may not matter there.
 Example:
     @%p1 mov.b32 %r9, 4;
@@ -20,12 +21,18 @@ from ..context import LintContext
 from ..facts import FunctionFacts, Line
 from ..inflight import accessed
 from ..registry import bodies
+from ..walk import tell
 
 CODE = "PTX522"
 
 
 @bodies
 def check(context: LintContext, facts: FunctionFacts) -> None:
+    _guarded(context, facts)
+    tell(context, facts, CODE, "unwritten register", "5.1.1")
+
+
+def _guarded(context: LintContext, facts: FunctionFacts) -> None:
     alone = {key: line for key, line in facts.writes.items() if line.item.guard is not None and line.plan.positional}
     for again in facts.rewritten & alone.keys():
         del alone[again]

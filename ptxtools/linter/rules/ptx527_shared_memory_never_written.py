@@ -2,6 +2,7 @@
 
 What: the module loads from shared memory, or updates it with atomic operations, and has no instruction that stores,
 copies or initialises any of it. Certain if a kernel runs no code but the module's.
+Or .reqntid says which threads there are, and one of them reads a byte that none of them has written before. Certain.
 Why: shared memory begins undefined.
 Example:
     .version 8.0
@@ -35,8 +36,10 @@ from ptxtools.ir.positions import parts_of
 
 from ..accesses import in_register
 from ..context import LintContext
+from ..facts import FunctionFacts
 from ..presence import unmet
-from ..registry import modules_with
+from ..registry import bodies_with, modules_with
+from ..walk import tell
 
 CODE = "PTX527"
 
@@ -53,3 +56,8 @@ def check(context: LintContext) -> None:
     if line is not None and any(in_register(line, operand) for operand in line.item.operands):  # else it is PTX523
         message = f"'{line.item.opcode}' reads shared memory, and nothing in the module writes any"
         context.warn(CODE, message, parts_of(line.item).opcode, section="5.1.7")
+
+
+@bodies_with("ld", "atom", "red")
+def check_bytes(context: LintContext, facts: FunctionFacts) -> None:
+    tell(context, facts, CODE, "unwritten shared", "5.1.7")

@@ -1,6 +1,7 @@
 """PTX530 | barrier that part of a warp misses | 9.7.13.1
 
-What: an aligned barrier under a guard, or behind a branch, that certainly differs between the threads of a warp.
+What: an aligned barrier under a guard, or behind a branch or exit, that certainly differs between the threads of a
+warp.
 Why: all threads of a warp must execute an aligned barrier together, or the behaviour is undefined.
 Example:
     mov.u32 %r9, %tid.x;
@@ -18,6 +19,7 @@ from ..context import LintContext
 from ..facts import FunctionFacts
 from ..lanes import places
 from ..registry import bodies_with
+from ..walk import tell
 
 _BARRIERS = frozenset({"bar", "barrier"})
 
@@ -35,3 +37,4 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
             help = ("all threads of a warp must execute an aligned barrier together",)
             where = parts_of(item)
             context.warn(CODE, message, where.guard or where.opcode, help=help, section=op.section)
+    tell(context, facts, CODE, "divergent barrier", "9.7.13.1")

@@ -1,7 +1,8 @@
 """PTX567 | memory of an asynchronous copy before its wait | 9.7.9.25
 
 What: a load, store or further copy reaches the destination of a copy that nothing in between has waited for, or
-writes its source. Certain: no label stands between the two.
+writes its source; or stores into a factor of a product under way. Certain if no label stands between the two, else the
+finding says how sure it is.
 Why: the copy may not have begun, or may be under way.
 Example:
     .shared .align 16 .b32 s[4];
@@ -24,11 +25,12 @@ from ..facts import FunctionFacts
 from ..inflight import Flight, Flights
 from ..memory import Reach, Step
 from ..registry import bodies_with
+from ..walk import tell
 
 CODE = "PTX567"
 
 
-@bodies_with("cp")
+@bodies_with("cp", "wgmma", "tcgen05")
 def check(context: LintContext, facts: FunctionFacts) -> None:
     for steps in facts.steps:
         flights = Flights()
@@ -43,6 +45,7 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
                     flights = Flights()
                     break
             flights.note(step)
+    tell(context, facts, CODE, "in flight", "9.7.9.25")
 
 
 def _disturbs(step: Step, access: Reach, flight: Flight) -> bool:

@@ -1,6 +1,7 @@
 """PTX592 | memory of a peer CTA without a barrier of the cluster | 9.7.13.3
 
-What: the module accesses shared memory of other CTAs of its cluster, and has no barrier.cluster.
+What: the module accesses shared memory of other CTAs of its cluster, and has no barrier.cluster; or a
+CTA may end, as no barrier.cluster comes in between, before a peer accesses its memory.
 Why: a CTA may access its peer's memory before the peer has begun, or after it has ended.
 Example:
     .version 9.0
@@ -35,8 +36,10 @@ from __future__ import annotations
 from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
+from ..facts import FunctionFacts
 from ..presence import unmet
-from ..registry import modules_with
+from ..registry import bodies_with, modules_with
+from ..walk import tell
 
 CODE = "PTX592"
 
@@ -49,3 +52,8 @@ def check(context: LintContext) -> None:
             f"'{line.item.opcode}' gives memory of a CTA that may not have begun, or have ended: no barrier.cluster"
         )
         context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.13.3")
+
+
+@bodies_with("mapa")
+def check_end(context: LintContext, facts: FunctionFacts) -> None:
+    tell(context, facts, CODE, "peer ends", "9.7.13.3")

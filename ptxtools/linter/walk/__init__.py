@@ -1,0 +1,75 @@
+"""A walk of two warps through a kernel: hazards that need more than a run of instructions to be seen.
+
+What the threads compute from their numbers is known, and so is the way they take; everything else is a named unknown.
+The threads are of one CTA, of two CTAs of a grid, or of two CTAs of a cluster. A walk is bounded, and a kernel's walks
+take time in proportion to its length.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ptxtools.ir.positions import name_span, part_span, parts_of
+
+from ..facts import FunctionFacts
+from .threads import places_of
+from .walker import Found, Program, Walker
+
+if TYPE_CHECKING:
+    from ..context import LintContext
+
+#: Steps of all walks of a kernel: so many, and so many for each of its instructions, up to a bound.
+_STEPS, _EACH, _MOST = 1500, 4, 40_000
+#: Walks of one set of threads.
+_WALKS = 2
+#: Findings of one kind in a function that are shown.
+_TOLD = 3
+
+
+#: How sure a finding is.
+_CERTAIN = "certain: threads with these numbers come to it whenever a CTA has them"
+_POSSIBLE = "possible: it depends on values that are not known here which way the threads take"
+
+
+def tell(context: LintContext, facts: FunctionFacts, code: str, kind: str, section: str) -> None:
+    """Warn of what the walks of a function find of one kind, but for places that the rule has warned of."""
+    told: set[int] = set()
+    for one in facts.walked.get(kind, ()):
+        if len(told) == _TOLD or (one.other is not None and id(one.other.item) in told):
+            continue  # one mistake has many consequences
+        parts = parts_of(one.line.item)
+        span = parts.opcode if one.operand is None else part_span(one.line.item, one.operand)
+        if one.name:
+            span = name_span(one.line.item, one.name)
+        start, end = one.line.item.span
+        if any(known.code == code and start <= known.span[0] < end for known in context.diagnostics):
+            continue
+        line = context.source.line_of(one.other.item.span[0]) if one.other is not None else 0
+        told.add(id((one.other or one.line).item))
+        how = _CERTAIN if one.certain else _POSSIBLE
+        context.warn(code, one.message.format(line=line), span, help=(how,), section=section)
+
+
+def walk_of(facts: FunctionFacts) -> list[Found]:
+    """What walks through a kernel find, each place once; certain findings first."""
+    if facts.function.kind != "entry" or not facts.lines:
+        return []
+    found: dict[tuple[str, int], Found] = {}
+    program = None
+    left = min(_STEPS + _EACH * len(facts.lines), _MOST)
+    for threads in places_of(facts):
+        program = program or Program(facts)
+        seen: set[tuple[int, bool]] = set()
+        for _ in range(_WALKS):
+            walker = Walker(program, threads, seen, left)
+            for one in walker.run():
+                known = found.get((one.kind, id(one.line.item)))
+                if known is None or (one.certain and not known.certain):
+                    found[one.kind, id(one.line.item)] = one
+            left = walker.left
+            if left <= 0 or not program.new_way(seen):
+                break
+    return list(found.values())
+
+
+__all__ = ["Found", "tell", "walk_of"]

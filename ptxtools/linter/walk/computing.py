@@ -1,0 +1,384 @@
+"""What instructions compute in the 64 threads of a walk: numbers where they are known, else unknowns with names.
+
+Equal computations of equal values have the same name, so that addresses computed twice are equal. A name that begins
+with "=" is the same number in all threads of the launch, one with "#" may differ between threads, or from time to time.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ptxtools.ir.nodes import Address, Element, Immediate, Name, Operand, Pair, SymbolOffset, Variable
+from ptxtools.ir.symbols import RegisterKey
+from ptxtools.isa import Opcode
+from ptxtools.isa.types import TYPES
+
+from ..facts import Line, operand_names
+from ..values import COMPARE, THREADS, Value, plus, result_of, shortest
+
+#: A source operand: a value, or the register that holds it.
+Source = Value | RegisterKey
+
+_ONE, _ZERO = Value((), 1), Value((), 0)
+
+
+class Op(NamedTuple):
+    """An instruction, taken apart once. into: registers that it writes, None where it is no register; sources: None if
+    one of them has several parts; addresses: for each operand that is one, its base and the bytes behind it."""
+
+    line: Line
+    family: str
+    opcode: str
+    guard: RegisterKey | None
+    negated: bool
+    into: tuple[RegisterKey, ...]
+    single: bool
+    sources: tuple[Source, ...] | None
+    reads: tuple[RegisterKey, ...]
+    addresses: tuple[tuple[int, Source, int], ...]
+
+
+def taken_apart(line: Line) -> Op:
+    """The operands of an instruction as registers and values."""
+    item, plan = line.item, line.plan
+    writes = plan.writes if plan.positional else (len(item.operands) > 1,)
+    into: list[RegisterKey] = []
+    reads: list[RegisterKey] = []
+    sources: list[Source] | None = []
+    addresses: list[tuple[int, Source, int]] = []
+    single = False
+    for place, operand in enumerate(item.operands):
+        write = place < len(writes) and writes[place]
+        if type(operand) is Name and "." not in operand.name:  # the common case
+            key = line.registers[operand.name]
+            if write:
+                single = place == 0
+                if key is not None:
+                    into.append(key)
+            elif key is not None:
+                reads.append(key)
+                if sources is not None:
+                    sources.append(key)
+            elif sources is not None:
+                name = operand.name
+                sources.append(Value(((name if name[0] == "%" else f"&{name}", 1),), 0))
+            continue
+        for name, inside in operand_names(operand):
+            key = line.registers[name]
+            if key is not None:
+                (into if write and not inside else reads).append(key)
+        if write:
+            single = place == 0 and type(operand) is Name and "." not in operand.name
+            continue
+        base = _address(operand, line)
+        if base is not None:
+            addresses.append((place, *base))
+        source = _source(operand, line)
+        if source is None:
+            sources = None
+        elif sources is not None:
+            sources.append(source)
+    guard = item.guard
+    return Op(
+        line, plan.family, item.opcode, line.registers[guard.name] if guard is not None else None,
+        guard is not None and guard.negated, tuple(into), single and len(into) == 1,
+        None if sources is None else tuple(sources), tuple(reads), tuple(addresses),
+    )  # fmt: skip
+
+
+def _source(operand: Operand, line: Line) -> Source | None:
+    if type(operand) is Name:  # a special register, or an element of a vector
+        return Value(((operand.name, 1),), 0) if line.registers[operand.name] is None else None
+    if type(operand) is Immediate:
+        return None if operand.type[0] == "f" else Value((), operand.value)
+    if isinstance(operand, SymbolOffset):
+        return Value(((f"&{operand.name}", 1),), operand.offset)
+    return None
+
+
+def _address(operand: Operand, line: Line) -> tuple[Source, int] | None:
+    if isinstance(operand, Address):
+        if operand.extra:
+            return None
+        if isinstance(operand.base, Immediate):
+            return Value((), operand.base.value), operand.offset
+        if isinstance(operand.base, Name):
+            key = line.registers[operand.base.name]
+            return (key if key is not None else Value(((f"&{operand.base.name}", 1),), 0)), operand.offset
+        operand = operand.base
+    if isinstance(operand, Element) and operand.register is None:
+        symbol = line.names.lookup(operand.name)
+        if isinstance(symbol, Variable) and symbol.type in TYPES:
+            return Value(((f"&{operand.name}", 1),), 0), operand.index * TYPES[symbol.type].bytes * symbol.vector
+    return None
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+_names: dict[object, str] = {}
+_reasons: dict[str, tuple[object, ...]] = {}
+
+
+def unknown(differs: bool, *why: object) -> Value:
+    """The unknown result of a computation; the same for the same one."""
+    name = _names.get(why)
+    if name is None:
+        if len(_names) > 1 << 16:
+            _names.clear()
+            _reasons.clear()
+        name = _names[why] = f"{'#' if differs else '='}{len(_names)}"
+        _reasons[name[1:]] = why
+    elif differs != (name[0] == "#"):
+        name = f"{'#' if differs else '='}{name[1:]}"
+    return Value(((name, 1),), 0)
+
+
+def origin(value: Value, depth: int = 6) -> tuple[Value, int] | None:
+    """The shared address that a matrix descriptor was made from, and the constant bits beside it; None if unknown."""
+    if value.terms and value.terms[0][0][0] == "&":
+        return (value, 0) if len(value.terms) == 1 else None
+    if len(value.terms) != 1 or not depth or value.terms[0][1] != 1:
+        return None
+    why = _reasons.get(value.terms[0][0][1:], ("",))
+    if not str(why[0]).startswith(_SHIFTING):
+        return None
+    sources = [source for source in why[1:] if isinstance(source, Value)]
+    for source in sources:
+        found = origin(source, depth - 1) if source.terms else None
+        if found is not None:
+            bits = 0 if str(why[0]).startswith("shr") else sum(other.constant or 0 for other in sources)
+            return found[0], found[1] | bits
+    return None
+
+
+_SHIFTING = ("shr", "or", "and", "cvt", "bfe", "mov", "add")
+
+
+def differs(value: Value) -> bool:
+    """Whether a value may differ between threads in what is unknown of it, or from one time to another."""
+    return any(name[0] == "#" for name, _ in value.terms)
+
+
+def result(op: Op, sources: list[Value], moment: int) -> Value:
+    """What an instruction with one result gives. moment: names a result that no other one is equal to."""
+    opcode = op.line.plan.op
+    if opcode is not None and op.sources is not None:
+        known = not any(source.terms for source in sources)
+        symbolic = result_of(op.line) if op.family in _LINEAR else None
+        found = None
+        if symbolic is not None and (not known or any(type(source.each) is not int for source in sources)):
+            found = symbolic(op.line, sources) if len(sources) >= _LINEAR[op.family] else None
+        if found is None and known:
+            found = _numbers(opcode, op, sources)
+        if found is not None:
+            return found
+        if known:
+            pass
+        elif op.family == "setp":
+            return _compared(opcode, op, sources)
+        elif op.family in ("and", "or", "not", "xor") and opcode.type == "pred":
+            return _joined(op, sources)
+        elif op.family == "selp" and len(sources) == 3 and not sources[2].terms:
+            found = _selected(sources)
+            if found is not None:
+                return found
+        elif op.family in ("and", "or", "xor", "cvta") and (symbolic := result_of(op.line)) is not None:
+            found = symbolic(op.line, sources)
+            if found is not None:
+                return found
+    if op.family in _PURE and op.sources is not None:
+        spread = any(differs(source) or not isinstance(source.each, int) for source in sources)
+        return unknown(spread, op.opcode, *sources)
+    return unknown(True, id(op.line.item), moment)
+
+
+def truth(value: Value) -> tuple[str, bool] | int | None:
+    """A predicate: the threads in which it holds, as bits; or an unknown one, and whether it is negated."""
+    if not value.terms:
+        if isinstance(value.each, int):
+            return -1 if value.each & 1 else 0
+        return int("".join(["1" if number & 1 else "0" for number in reversed(value.numbers)]), 2)
+    if len(value.terms) == 1 and isinstance(value.each, int):
+        name, count = value.terms[0]
+        if (count, value.each) in ((1, 0), (-1, 1)):
+            return name, count < 0
+    return None
+
+
+def mixed(old: Value, new: Value, mask: int) -> Value:
+    """The new value in the threads of a mask, the old one in others."""
+    if old == new:
+        return new
+    if old.terms != new.terms:
+        return unknown(True, "mixed", old, new, mask)
+    a, b = old.numbers, new.numbers
+    return Value(new.terms, shortest(iter([b[t] if mask >> t & 1 else a[t] for t in range(THREADS)])))
+
+
+def _negated(value: Value) -> Value:
+    return plus(_ONE, value, -1)
+
+
+def _wrapped(number: int, bits: int, signed: bool) -> int:
+    number &= (1 << bits) - 1
+    return number - (1 << bits) if signed and number >> bits - 1 else number
+
+
+def _truncated(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+#: Of numbers that are brought into the range of the type before.
+_PLAIN: dict[str, Callable[..., int]] = {
+    "min": min, "max": max, "shr": lambda a, b: a >> min(b, 64),
+    "div": _truncated, "rem": lambda a, b: a - b * _truncated(a, b), "neg": operator.neg, "abs": abs,
+    "popc": lambda a: a.bit_count(), "selp": lambda a, b, p: a if p & 1 else b, "cvt": lambda a: a, "mov": lambda a: a,
+}  # fmt: skip
+#: How many operands sums and products have.
+_LINEAR = {"mov": 1, "cvt": 1, "add": 2, "sub": 2, "mul": 2, "mad": 3, "shl": 2}
+#: Of numbers of which only the low bits matter.
+_MODULAR: dict[str, Callable[..., int]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "mad": lambda a, b, c: a * b + c,
+    "and": operator.and_, "or": operator.or_, "xor": operator.xor, "not": operator.invert,
+    "shl": lambda a, b: a << b if 0 <= b < 64 else 0,
+}  # fmt: skip
+#: Whose results follow from their sources alone.
+_PURE = frozenset({*_PLAIN, *_MODULAR, "setp", "set", "bfe", "bfi", "prmt", "cvta", "lop3", "shf", "clz", "brev",
+                   "mad24", "mul24", "isspacep", "fma", "sqrt", "rcp", "ex2", "lg2", "slct", "bfind"})  # fmt: skip
+
+
+def _numbers(opcode: Opcode, op: Op, sources: list[Value]) -> Value | None:
+    """What follows from numbers alone."""
+    if op.family == "cvta":
+        return None
+    compute = _computation(op.opcode, opcode, op.family, len(sources))
+    if compute is None:
+        return None
+    try:
+        if all(type(source.each) is int for source in sources):
+            return Value((), compute.of([source.each for source in sources]))  # type: ignore[misc]
+        return Value((), shortest(iter(compute.of_each([source.numbers for source in sources]))))
+    except (ArithmeticError, ValueError, TypeError):
+        return None
+
+
+class Computation(NamedTuple):
+    """plain: of numbers as they are; bits, signed: the range into which they are brought before, 0 for none; after:
+    those of the result, 0 for none."""
+
+    plain: Callable[..., int]
+    bits: int = 0
+    signed: bool = False
+    after: int = 0
+
+    def of(self, numbers: list[int]) -> int:
+        bits = self.bits
+        if bits:
+            numbers = [_wrapped(number, bits, self.signed) for number in numbers]
+        found = int(self.plain(*numbers))
+        return _wrapped(found, self.after, True) if self.after else found
+
+    def of_each(self, numbers: list[range | tuple[int, ...]]) -> list[int]:
+        bits = self.bits
+        if bits:
+            most = 1 << bits - 1
+            numbers = [
+                each if min(each) >= 0 and max(each) < most else tuple([_wrapped(n, bits, self.signed) for n in each])
+                for each in numbers
+            ]
+        found = list(map(self.plain, *numbers))
+        if self.after and (min(found) < 0 or max(found) >> self.after - 1):
+            return [_wrapped(number, self.after, True) for number in found]
+        return found
+
+
+_computations: dict[tuple[str, int], Computation | None] = {}
+
+
+def _computation(text: str, opcode: Opcode, family: str, count: int) -> Computation | None:
+    if (text, count) not in _computations:
+        _computations[text, count] = _made(opcode, family, text, count)
+    return _computations[text, count]
+
+
+def _made(opcode: Opcode, family: str, text: str, count: int) -> Computation | None:
+    info = TYPES.get(opcode.type or "")
+    if info is None or info.kind not in ("int", "bits", "pred") or info.bits > 64 or ".sat" in text or ".hi" in text:
+        return None
+    if any(opcode.has(word) for word in ("cc", "v2", "v4")):
+        return None
+    signed, bits = (opcode.type or "")[0] == "s", info.bits
+    if family == "setp":
+        return _comparison(opcode, bits, signed, count)
+    if family == "cvt":
+        words = text.split(".")[1:]
+        if len(words) != 2 or not all(word[:1] in "us" and word[1:] in ("8", "16", "32", "64") for word in words):
+            return None
+        return Computation(_PLAIN["cvt"], int(words[1][1:]), words[1][0] == "s", int(words[0][1:]))
+    if info.kind == "pred":
+        return Computation(_MODULAR[family]) if family in _MODULAR else None
+    if family in _MODULAR:
+        if ".wide" in text:
+            return Computation(_MODULAR[family], bits, signed) if count == 2 else None
+        if family == "shl":
+            return Computation(lambda a, b: a << b if 0 <= b < bits else 0, 0, False, bits)
+        return Computation(_MODULAR[family], 0, False, 0 if family in _BITWISE else bits)
+    if family in _PLAIN:
+        return Computation(_PLAIN[family], 0 if family in ("mov", "selp") else bits, signed)
+    return None
+
+
+_BITWISE = frozenset({"and", "or", "xor", "not"})
+
+
+def _comparison(opcode: Opcode, bits: int, signed: bool, count: int) -> Computation | None:
+    compare = next((COMPARE[atom] for atom in opcode.atoms if atom in COMPARE), None)
+    if compare is None:
+        return None
+    if count == 2:
+        return Computation(compare, bits, signed)
+    join = next((_MODULAR[atom] for atom in opcode.atoms if atom in ("and", "or", "xor")), None)
+    if join is None:
+        return None
+    return Computation(lambda a, b, p: join(int(compare(a, b)), p & 1), bits, signed)
+
+
+_OPPOSITE = {"ne": "eq", "ge": "lt", "hs": "lo", "gt": "le", "hi": "ls"}
+
+
+def _compared(opcode: Opcode, op: Op, sources: list[Value]) -> Value:
+    """A comparison of which something is unknown: named by what is compared, so that it is decided once."""
+    name = next((atom for atom in opcode.atoms if atom in COMPARE), "")
+    if len(sources) == 3 or not name or (op.line.item.operands and isinstance(op.line.item.operands[0], Pair)):
+        spread = any(differs(source) or not isinstance(source.each, int) for source in sources)
+        return unknown(spread, op.opcode, *sources)
+    difference = plus(sources[0], sources[1], -1)
+    if not difference.terms:
+        return Value((), shortest(iter([int(COMPARE[name](number, 0)) for number in difference.numbers])))
+    spread = differs(difference) or not isinstance(difference.each, int)
+    found = unknown(spread, _OPPOSITE.get(name, name), opcode.type, difference)
+    return _negated(found) if name in _OPPOSITE else found
+
+
+def _joined(op: Op, sources: list[Value]) -> Value:
+    """and, or, xor, not of predicates."""
+    if op.family == "not":
+        return _negated(sources[0])
+    a, b = sources
+    if b.terms:
+        a, b = b, a
+    if not b.terms and isinstance(b.each, int):
+        if op.family == "and":
+            return a if b.each & 1 else _ZERO
+        if op.family == "or":
+            return _ONE if b.each & 1 else a
+        return _negated(a) if b.each & 1 else a
+    return unknown(True, op.opcode, *sources)
+
+
+def _selected(sources: list[Value]) -> Value | None:
+    a, b, which = sources
+    mask = truth(which)
+    return mixed(b, a, mask) if isinstance(mask, int) else None

@@ -1,0 +1,498 @@
+"""What instructions of a walk do with memory, and with the order in which threads access it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from ptxtools.ir.nodes import Immediate, Variable
+
+from ..accesses import variable_bytes
+from ..facts import Line
+from ..memory import access_bytes
+from ..values import THREADS, WARP, ZERO, Value, plus, shortest
+from .computing import Op, differs, unknown
+from .flights import Flights
+from .grids import Grids
+from .shadow import FLIGHT, OWNER, Meeting, Place, Shadow, Touch, far
+
+if TYPE_CHECKING:
+    from .walker import Group, Walker
+
+_HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
+_STRONG = ("volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", "sc")
+_UPDATES = ("atom", "red")
+_OWN = Value((), shortest(iter([1 + thread // WARP for thread in range(THREADS)])))
+
+#: What is said of two accesses of one CTA that race.
+_KINDS = {"update": "race with an update", "same": "race of one store", "round": "race of rounds", "behind": "race"}
+
+_Handler = Callable[["Group", Op, int], "bool | None"]
+
+
+#: Families of the instructions that do something with memory, or with the order of accesses.
+HANDLED = frozenset({"ld", "ldu", "st", "atom", "red", "bar", "barrier", "fence", "membar", "call", "mbarrier",
+                     "cp", "wgmma", "tcgen05", "multimem", "ldmatrix", "stmatrix", "mapa", "elect",
+                     "setmaxnreg", "griddepcontrol"})  # fmt: skip
+
+
+def _first_of(mask: int) -> int:
+    return (mask & -mask).bit_length() - 1
+
+
+class Manner(NamedTuple):
+    """How an opcode accesses memory. operand: its address; kind: of a touch, "" for st.async; strong: whether it may
+    meet others, narrow: not outside of its CTA."""
+
+    space: str
+    operand: int
+    size: int
+    kind: str
+    strong: bool
+    narrow: bool
+
+
+_manners: dict[str, Manner] = {}
+
+
+def _manner(op: Op) -> Manner:
+    opcode = op.line.plan.op
+    if opcode is None:
+        return Manner("unknown", 0, 0, "reads", False, False)
+    kind = "reads" if op.family in ("ld", "ldu") else "updates" if op.family in _UPDATES else "stores"
+    if op.opcode.startswith(("st.async", "red.async")):
+        kind = ""
+    strong = op.family in _UPDATES or any(opcode.has(word) for word in _STRONG)
+    narrow = ".cta" in op.opcode.replace("::cta", "")
+    return Manner(opcode.space or "", int(op.family not in ("st", "red")), access_bytes(op.line), kind, strong, narrow)
+
+
+class Memory:
+    """The memory of one walk. blind: something unseen may have ordered the two halves: nothing is said of them."""
+
+    def __init__(self, walker: Walker) -> None:
+        self.walker = walker
+        self.threads = walker.threads
+        self.shadow = Shadow(self.threads.apart)
+        self.blind = False
+        self.spaces = walker.threads.spaces
+        self._looked_at = {"", *self.spaces}
+        if "shared" in self.spaces:
+            self._looked_at |= {"shared::cta", "shared::cluster"}
+        self.flights = Flights(self)
+        self.grids = Grids(walker)
+        self.slots: set[Value] = set()  # where tcgen05.alloc has stored an address
+        self._deferred: list[tuple[int, Meeting]] = []
+        self.handlers: dict[str, _Handler] = {
+            "ld": self._access, "ldu": self._access, "st": self._access, "atom": self._access, "red": self._access,
+            "bar": self._barrier, "barrier": self._barrier, "fence": self._fence, "membar": self._fence,
+            "call": self._call, "multimem": self._call, "mbarrier": self.flights.mbarrier, "cp": self.flights.copy,
+            "wgmma": self.flights.product, "tcgen05": self.flights.tensor, "ldmatrix": self.flights.rows,
+            "stmatrix": self._unseen, "setmaxnreg": self._registers,
+            "griddepcontrol": self._dependency,
+        }  # fmt: skip
+        self.written: dict[object, set[int]] = {}
+        self.all_seen = self.threads.whole and not self.threads.apart
+        self._published = [0, 0]
+        self._awaited: list[int] = []
+        self._fenced = [0, 0]
+        self._strong_read = [False, False]
+        self._arrived: dict[object, list[tuple[int, int]]] = {}
+        self._cluster: list[int | None] = [None, None]
+        self._remote: list[tuple[Touch, int, int]] = []
+        self._gone = [False, False]
+        self._resized: dict[int, tuple[Op, int]] = {}
+
+    # --- addresses ----------------------------------------------------------------------------------------------------
+
+    def place_of(self, group: Group, op: Op, operand: int, space: str) -> Place | None:
+        """Where an operand points; None if that is not known well enough."""
+        for place, base, offset in op.addresses:
+            if place == operand:
+                value = self.walker.value(group, base)
+                address = plus(value, Value((), offset)) if offset else value
+                return self.placed(address, space, op.line)
+        return None
+
+    def placed(self, address: Value, space: str, line: Line) -> Place | None:
+        window, terms = space.partition("::")[0], address.terms
+        if not terms:
+            return None
+        if len(terms) > 1 and any(name.startswith("cvta.") for name, _ in terms):
+            window = next(name[5:] for name, _ in terms if name.startswith("cvta."))
+            address = Value(tuple([term for term in terms if not term[0].startswith("cvta.")]), address.each)
+        if not window:
+            symbol = line.names.lookup(address.variable or "") if address.variable else None
+            window = symbol.space if isinstance(symbol, Variable) else ""
+            if any(name[0] not in "#=%&" for name, _ in terms):
+                window = "global"  # of a parameter
+        if window not in self.spaces or any(name[0] == "#" for name, _ in terms):
+            return None
+        if window == "shared" and self.threads.kind == "cluster" and max(address.numbers) < 1 << OWNER - 1:
+            address = far(address, _OWN)
+        return Place(window, address)
+
+    def loaded(self, group: Group, op: Op) -> Value:
+        """What `ld` or `mapa` gives."""
+        walker, opcode = self.walker, op.line.plan.op
+        if op.family == "mapa":
+            sources = [walker.value(group, source) for source in op.sources or ()]
+            if self.threads.kind == "cluster" and len(sources) == 2 and not sources[1].terms:
+                return far(sources[0], plus(sources[1], Value((), 1)))
+            return unknown(True, op.opcode, *sources)
+        if opcode is None or not op.addresses:
+            return unknown(True, id(op.line.item), walker.moment)
+        _, base, offset = op.addresses[0]
+        address = walker.value(group, base)
+        steady = not differs(address) and isinstance(address.each, int)
+        if (opcode.space or "").startswith("param"):
+            name = address.terms[0][0][1:] if len(address.terms) == 1 else ""
+            if steady and name in walker.program.parameters and isinstance(address.each, int):
+                return Value(((f"{name}+{offset + address.each}", 1),), 0)
+            return unknown(True, id(op.line.item), walker.moment)  # what a call gives
+        if opcode.space == "const" and steady:
+            return unknown(False, "const", op.opcode, address, offset)
+        if steady and self.slots:
+            slot = plus(address, Value((), offset)) if offset else address
+            if slot in self.slots:
+                return unknown(False, "slot", slot)
+        alike = steady and not self.threads.apart and (opcode.space or "").startswith("shared")
+        return unknown(not alike, id(op.line.item), walker.moment)
+
+    # --- accesses -----------------------------------------------------------------------------------------------------
+
+    def _access(self, group: Group, op: Op, mask: int) -> None:
+        manner = _manners.get(op.opcode)
+        if manner is None:
+            manner = _manners[op.opcode] = _manner(op)
+        if manner.space not in self._looked_at:
+            return
+        size = manner.size
+        if manner.kind == "":
+            self.flights.async_store(group, op, mask, size)
+            return
+        if op.opcode.startswith("st.bulk"):
+            size = self.size_at(group, op, 1)
+        place = self.place_of(group, op, manner.operand, manner.space)
+        strong = manner.strong and not (self.threads.apart and manner.narrow)
+        if place is not None and size:
+            data = self._stored(group, op) if op.family == "st" else None
+            self.touch(group, op, manner.operand, place, size, mask, manner.kind, strong, data)
+        elif op.family != "ld" and manner.space in ("", "shared", "shared::cta", "shared::cluster"):
+            self.all_seen = False
+        if strong:
+            self._orders(op, mask)
+
+    def _stored(self, group: Group, op: Op) -> Value | None:
+        """What a store of one value stores, in so far as numbers of threads and CTAs tell."""
+        stored = self.walker.program.stored.get(id(op.line.item))
+        if stored is None:
+            return None
+        found = Value((), stored.each)
+        for name, count in stored.terms:
+            known = self.threads.registers.get(name)
+            found = plus(found, known if known is not None else Value(((name, 1),), 0), count)
+        return found
+
+    def size_at(self, group: Group, op: Op, place: int) -> int:
+        """An operand as a number of bytes; 0 if unknown."""
+        operand = op.line.item.operands[place] if place < len(op.line.item.operands) else None
+        if isinstance(operand, Immediate):
+            return operand.value
+        name = getattr(operand, "name", None)
+        key = next((key for key in op.reads if key[1] == name), None)
+        value = self.walker.value(group, key) if key is not None else None
+        return value.constant or 0 if value is not None else 0
+
+    def touch(
+        self, group: Group, op: Op, operand: int, place: Place, size: int, mask: int, kind: str, strong: bool,
+        data: Value | None = None, flight: bool = False,
+    ) -> None:  # fmt: skip
+        shadow = self.shadow
+        self.walker.left -= 2
+        moment = FLIGHT if flight else shadow.now
+        touch = Touch(
+            op.line, operand, place.space, place.address, size, mask, moment, kind, strong, data, group.doubtful, flight
+        )
+        if place.space == "shared" and self.all_seen:
+            self._note_bytes(touch)
+        if place.space == "shared" and self.threads.kind == "cluster":
+            self.note_remote(touch)
+        meeting = shadow.touch(touch)
+        if place.space == "global":
+            self.grids.note(op.line, operand, place.address, mask, kind)
+        if meeting is None or (self.blind and meeting.first // WARP != meeting.second // WARP):
+            return
+        if self._awaited and meeting.first // WARP != meeting.second // WARP:
+            self._deferred.append((self._awaited[0], meeting))
+        else:
+            self._report(meeting)
+
+    def _report(self, meeting: Meeting) -> None:
+        before, after, first, second = meeting
+        apart = first // WARP != second // WARP
+        if self.threads.apart and not apart and not before.flight:
+            return  # the walk of a CTA finds it
+        numbers = self.threads.registers["%tid.x"].numbers
+        mine, other = f"thread {numbers[second]}", f"thread {numbers[first]}"
+        if self.threads.apart and apart:
+            mine += f" of CTA {second // WARP}"
+            other += f" of CTA {first // WARP}"
+        if before.moment == FLIGHT and not apart:
+            kind, end = "in flight", "nothing has waited for that"
+        elif self.threads.apart:
+            kind = "race in the cluster" if before.space == "shared" else "race of CTAs"
+            end = "nothing orders the two"
+        else:
+            kind, end = _KINDS[self._relation(before, after)], "no barrier orders the two"
+        verb = "copies" if before.moment == FLIGHT and before.kind == "stores" else before.kind
+        what = f"what {other} {verb} in line {{line}}" if before.line is not after.line else f"as {other} does"
+        self.walker.report(kind, after.line, after.operand, f"{mine} {after.kind} {what}: {end}", before.line)
+
+    def _relation(self, before: Touch, after: Touch) -> str:
+        if "updates" in (before.kind, after.kind):
+            return "update"
+        if before.line is after.line:
+            return "same"
+        program = self.walker.program
+        return "round" if program.number(before.line) > program.number(after.line) else "behind"
+
+    def _note_bytes(self, touch: Touch) -> None:
+        """Remember which bytes of shared memory have been written, and look whether those that are read have been."""
+        written = self.written.setdefault(touch.address.terms, set())
+        numbers = touch.address.numbers
+        lanes = [thread for thread in range(THREADS) if touch.mask >> thread & 1]
+        if touch.kind != "stores":
+            symbol = touch.line.names.lookup(touch.address.variable or "")
+            known = isinstance(symbol, Variable) and variable_bytes(symbol) is not None
+            for thread in lanes if known and not touch.flight else ():
+                if any(byte not in written for byte in range(numbers[thread], numbers[thread] + touch.size)):
+                    if not self.walker.assumed:
+                        name = touch.address.variable
+                        message = f"thread {thread} reads byte {numbers[thread]} of '{name}', which nothing has written"
+                        self.walker.report("unwritten shared", touch.line, touch.operand, message)
+                    self.all_seen = False
+                    return
+        if touch.kind != "reads":
+            for thread in lanes:
+                written.update(range(numbers[thread], numbers[thread] + touch.size))
+
+    # --- order --------------------------------------------------------------------------------------------------------
+
+    def _orders(self, op: Op, mask: int) -> None:
+        """What a strong access publishes, or acquires."""
+        opcode = op.line.plan.op
+        if opcode is None:
+            return
+        halves = [half for half in (0, 1) if mask & _HALVES[half]]
+        both = opcode.has("acq_rel") or opcode.has("sc")
+        for half in halves:
+            if op.family != "ld":
+                if both or opcode.has("release"):
+                    self._published[half] = self.shadow.tick()
+                elif self._fenced[half]:
+                    self._published[half] = self._fenced[half]
+            reads = op.family in ("ld", "atom")
+            self._strong_read[half] |= reads
+            if reads and (both or opcode.has("acquire") or (op.family == "atom" and self._fenced[half])):
+                self._acquire(half)
+
+    def _acquire(self, half: int) -> None:
+        published = self._published[1 - half]
+        if not published:
+            self._awaited = [1 - half]  # it may publish later in the walk what is read here
+        shadow = self.shadow
+        shadow.known[1 - half][half] = max(shadow.known[1 - half][half], published)
+        shadow.lanes[half] = shadow.tick()
+
+    def _fence(self, group: Group, op: Op, mask: int) -> None:
+        if ".proxy" in op.opcode or ".mbarrier_init" in op.opcode:
+            return
+        if self.threads.apart and ".cta" in op.opcode:
+            return
+        for half in (0, 1):
+            if mask & _HALVES[half]:
+                self._fenced[half] = self.shadow.tick()
+                if self._strong_read[half]:
+                    self._acquire(half)
+
+    def _call(self, group: Group, op: Op, mask: int) -> None:
+        self.all_seen = False
+        self.blind = True
+        self.shadow.order_all()
+
+    def _unseen(self, group: Group, op: Op, mask: int) -> None:
+        self.all_seen = False
+
+    def _dependency(self, group: Group, op: Op, mask: int) -> None:
+        if op.opcode == "griddepcontrol.wait":
+            self.grids.wait(mask)
+
+    def _registers(self, group: Group, op: Op, mask: int) -> None:
+        """setmaxnreg: all warps of a warpgroup execute the same one."""
+        _, before = self._resized.get(id(op.line.item), (op, 0))
+        self._resized[id(op.line.item)] = op, before | mask
+
+    def end(self) -> None:
+        """All threads have ended."""
+        for half, meeting in self._deferred:
+            if not self._published[half]:
+                self._report(meeting)
+        if not self.threads.apart:
+            self.grids.end()
+        if self.walker.assumed or self.threads.apart or not self.threads.group:
+            return
+        for op, mask in self._resized.values():
+            if mask != self.threads.mask:
+                thread = self.threads.registers["%tid.x"].numbers[_first_of(self.threads.mask & ~mask)]
+                message = f"thread {thread} of the warpgroup does not come to this '{op.opcode}'"
+                self.walker.report("part of a warpgroup", op.line, None, message)
+
+    def _barrier(self, group: Group, op: Op, mask: int) -> bool | None:
+        words = op.opcode.split(".")
+        if "warp" in words:
+            now = self.shadow.tick()
+            for half in (0, 1):
+                if mask & _HALVES[half]:
+                    self.shadow.lanes[half] = now
+            return False
+        if "cluster" in words:
+            return self._cluster_barrier(group, op, mask)
+        sources = op.sources or ()
+        which = (
+            self.walker.value(group, sources[-1 if "red" not in words and len(sources) == 1 else 0])
+            if sources
+            else ZERO
+        )
+        count = self.walker.value(group, sources[1]).constant if len(sources) > 1 and "red" not in words else None
+        if "red" in words and sources:
+            which = self.walker.value(group, sources[0])
+        if which.terms:
+            self._call(group, op, mask)
+            return False
+        if count is not None and count % WARP and not self.walker.assumed and not isinstance(
+            op.line.item.operands[-1], Immediate
+        ):  # fmt: skip
+            message = f"'{op.opcode}' waits for {count} threads, which are no whole warps"
+            self.walker.report("barrier count", op.line, None, message)
+        if mask != group.mask:
+            group = self._apart(group, mask)
+        numbers = which.numbers
+        ids = {numbers[thread] for thread in range(THREADS) if mask >> thread & 1}
+        if "arrive" in words:
+            now = self.shadow.tick()
+            for half in (0, 1):
+                if mask & _HALVES[half]:
+                    self._arrived.setdefault(min(ids), []).append((half, now))
+            return False
+        if "aligned" in words or words[0] == "bar":
+            self._look_at_divergence(op, mask)
+        if len(ids) > 1:
+            for half in (0, 1):
+                self.shadow.order(mask & _HALVES[half])
+            return False
+        group.waits = ("bar", min(ids), count)
+        return True
+
+    def _apart(self, group: Group, mask: int) -> Group:
+        """The threads of a mask as a group of their own, behind the instruction."""
+        found = group.split(group.pc, mask)
+        self.walker.running.append(found)
+        return found
+
+    def _look_at_divergence(self, op: Op, mask: int) -> None:
+        """Whether lanes of a warp miss an aligned barrier, as they have ended."""
+        if self.walker.assumed:
+            return
+        for half in _HALVES:
+            missing = self.threads.mask & half & ~mask
+            if mask & half and missing:
+                thread = self.threads.registers["%tid.x"].numbers[_first_of(missing)]
+                how = "goes another way" if missing & self.walker.alive else "has ended"
+                message = f"thread {thread} {how} before this '{op.opcode}', and others of its warp come to it"
+                self.walker.report("divergent barrier", op.line, None, message)
+                return
+
+    def release(self) -> Group | None:
+        """Threads that can go on behind a barrier, now that nobody else can run; None if there are none."""
+        walker = self.walker
+        waiting = [group for group in walker.running if group.waits is not None]
+        by_place: dict[tuple[object, ...], list[Group]] = {}
+        for group in waiting:
+            assert group.waits is not None
+            by_place.setdefault(group.waits[:2], []).append(group)
+        if not by_place:
+            return None
+        for place, groups in sorted(by_place.items(), key=str):
+            mask = 0
+            for group in groups:
+                mask |= group.mask
+            if place[0] == "cluster":
+                if not self._cluster_done():
+                    continue
+            else:
+                self.shadow.order(mask)
+                self.grids.meet(mask)
+                self.flights.crossed()
+                for half, moment in self._arrived.pop(place[1], ()):
+                    if mask & _HALVES[1 - half] and not self.threads.apart:
+                        known = self.shadow.known[half]
+                        known[1 - half] = max(known[1 - half], moment)
+            for group in groups:
+                group.waits = None
+            return groups[0]
+        return None
+
+    # --- clusters -----------------------------------------------------------------------------------------------------
+
+    def _cluster_barrier(self, group: Group, op: Op, mask: int) -> bool:
+        if ".aligned" in op.opcode:
+            self._look_at_divergence(op, mask)
+        if ".arrive" in op.opcode:
+            now = self.shadow.tick()
+            for half in (0, 1):
+                if mask & _HALVES[half]:
+                    self._cluster[half] = now
+            return False
+        if mask != group.mask:
+            group = self._apart(group, mask)
+        group.waits = ("cluster", 0)
+        return True
+
+    def _cluster_done(self) -> bool:
+        present = [half for half in (0, 1) if self.threads.mask & _HALVES[half] and not self._gone[half]]
+        if any(self._cluster[half] is None for half in present):
+            return False
+        now = self.shadow.tick()
+        first, second = [moment if moment is not None else now for moment in self._cluster]
+        self.shadow.order_halves(first, second)
+        self._cluster = [None, None]
+        return True
+
+    def note_remote(self, touch: Touch) -> None:
+        """Whether the CTA has ended whose memory is accessed."""
+        numbers = touch.address.numbers
+        for thread in range(THREADS):
+            owner = (numbers[thread] >> OWNER) - 1
+            if touch.mask >> thread & 1 and owner in (0, 1) and owner != thread // WARP:
+                if self._gone[owner] and not self.blind:
+                    message = (
+                        f"CTA {thread // WARP} of the cluster accesses memory of CTA {owner}, which may have ended"
+                    )
+                    self.walker.report("peer ends", touch.line, touch.operand, message)
+                elif len(self._remote) < WARP:
+                    self._remote.append((touch._replace(moment=self.shadow.now), thread // WARP, owner))
+                return
+
+    def left(self, mask: int) -> None:
+        """Threads have ended."""
+        if self.threads.kind != "cluster":
+            return
+        for half in (0, 1):
+            if mask & _HALVES[half] and not self.walker.alive & _HALVES[half]:
+                self._gone[half] = True
+                for touch, who, owner in self._remote:
+                    unknown_yet = touch.moment >= self.shadow.known[who][owner]
+                    if owner == half and unknown_yet and not self.blind:
+                        message = f"CTA {owner} of the cluster may end before CTA {who} accesses its memory here"
+                        self.walker.report("peer ends", touch.line, touch.operand, message)

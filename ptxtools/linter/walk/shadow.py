@@ -1,0 +1,228 @@
+"""Accesses of a walk that nothing has ordered yet, and which of two threads knows of the other's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..facts import Line
+from ..values import THREADS, WARP, Value, plus
+
+#: Accesses that are remembered.
+_MOST = 24
+#: Bits of a shared address above which its CTA stands.
+OWNER = 40
+
+#: The moment of asynchronous work that nobody has waited for.
+FLIGHT = 1 << 60
+
+_HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
+
+
+class Place(NamedTuple):
+    """Where an access goes."""
+
+    space: str
+    address: Value
+
+
+class Touch(NamedTuple):
+    """An access. space: "shared" or "global"; mask: the threads that do it; moment: when, FLIGHT for asynchronous work
+    that nobody has waited for; kind: "reads", "stores", "updates" (atomically); strong: whether it may meet others;
+    data: the value stored, if one is known; doubtful: whether data decided that these threads do it; flight: whether
+    it is asynchronous, so that the thread that began it has to wait for it, too."""
+
+    line: Line
+    operand: int
+    space: str
+    address: Value
+    size: int
+    mask: int
+    moment: int
+    kind: str
+    strong: bool
+    data: Value | None
+    doubtful: bool
+    flight: bool = False
+
+
+class Meeting(NamedTuple):
+    """Two accesses of which thread `first` does the earlier one, `second` the later one."""
+
+    before: Touch
+    after: Touch
+    first: int
+    second: int
+
+
+class Shadow:
+    """What has been accessed, and by when each half of the threads knows of it.
+
+    known[g][h]: accesses of half g before this moment happen before what half h does now; lanes[h]: those of lanes of h
+    before this moment happen before what other lanes of h do now.
+    """
+
+    def __init__(self, apart: bool) -> None:
+        self.apart = apart
+        self.now = 0
+        self.known = [[0, 0], [0, 0]]
+        self.lanes = [0, 0]
+        self._touches: dict[tuple[str, object], tuple[list[Touch], list[Touch]]] = {}  # reads, and writes
+
+    def tick(self) -> int:
+        self.now += 1
+        return self.now
+
+    def order(self, mask: int) -> None:
+        """A barrier of the threads of a mask."""
+        now = self.tick()
+        here = [bool(mask & half) for half in _HALVES]
+        for half in (0, 1):
+            if here[half]:
+                self.lanes[half] = now
+        if all(here) and not self.apart:
+            self.known[0][1] = self.known[1][0] = now
+
+    def order_all(self) -> None:
+        """Something that may order everything."""
+        now = self.tick()
+        self.lanes = [now, now]
+        self.known = [[now, now], [now, now]]
+
+    def order_halves(self, first: int, second: int) -> None:
+        """What half 0 did before `first`, and half 1 before `second`, is known to the other one; lanes of each, too."""
+        self.known[0][1], self.known[1][0] = first, second
+        self.lanes = [first, second]
+
+    def settle(self, items: set[int], mask: int) -> None:
+        """Asynchronous work of some threads is done: instructions by their identity."""
+        now = self.tick()
+        for touches in self._lists():
+            for place, touch in enumerate(touches):
+                if touch.moment == FLIGHT and touch.mask & mask and id(touch.line.item) in items:
+                    touches[place] = touch._replace(moment=now)
+
+    def _lists(self) -> Iterator[list[Touch]]:
+        for known in self._touches.values():
+            yield from known
+
+    def fly(self, item: int) -> None:
+        """The last access of an instruction is under way: no barrier orders it before somebody has waited for it."""
+        for touches in self._lists():
+            if touches and id(touches[-1].line.item) == item:
+                touches[-1] = touches[-1]._replace(moment=FLIGHT)
+
+    def acquire(self, mask: int) -> None:
+        """Some threads know of all that was done before now."""
+        now = self.tick()
+        for half in (0, 1):
+            if mask & _HALVES[half]:
+                self.known[1 - half][half] = self.lanes[half] = now
+
+    def touch(self, touch: Touch) -> Meeting | None:
+        """Remember an access; the one that it races with, if any."""
+        place = (touch.space, touch.address.terms)
+        known = self._touches.get(place)
+        if known is None:
+            known = self._touches[place] = ([], [])
+        reads, writes = known
+        found = None
+        if touch.kind == "reads":
+            if writes:
+                found = self._first(writes, touch)
+            reads.append(touch)
+            return found
+        if not (touch.strong or touch.flight or touch.doubtful):
+            found = self._meeting(touch, touch)
+        found = found or self._first(writes, touch) or self._first(reads, touch)
+        writes.append(touch)
+        return found
+
+    def _first(self, earlier: list[Touch], touch: Touch) -> Meeting | None:
+        """The first of some accesses that one races with; what everybody knows of is forgotten."""
+        oldest = self._oldest()
+        if earlier and (earlier[0].moment < oldest or len(earlier) > _MOST):
+            earlier[:] = [before for before in earlier if before.moment >= oldest][-_MOST:]
+        for before in earlier:
+            doubts = before.doubtful + touch.doubtful
+            if (before.strong and touch.strong) or (before.flight and touch.flight) or doubts > self.apart:
+                continue
+            found = self._meeting(before, touch)
+            if found is not None:
+                return found
+        return None
+
+    def _oldest(self) -> int:
+        """The moment before which everything is ordered."""
+        return min(self.known[0][1], self.known[1][0], *self.lanes)
+
+    def _meeting(self, before: Touch, after: Touch) -> Meeting | None:
+        unordered = self._unordered(before, after.mask)
+        if not any(unordered):
+            return None
+        mine, other = before.address.each, after.address.each
+        size = before.size
+        if isinstance(mine, range) and isinstance(other, range) and mine.step == other.step:
+            # Each thread has bytes of its own.
+            shift, rest = divmod(other.start - mine.start, mine.step)
+            if not rest and max(size, after.size) <= abs(mine.step):
+                return self._shifted(before, after, shift, unordered)
+        a, b = before.address.numbers, after.address.numbers
+        if max(a) + size <= min(b) or max(b) + after.size <= min(a):
+            return None
+        where: dict[int, int] = {}
+        for thread in range(THREADS):
+            if before.mask >> thread & 1:
+                for byte in range(a[thread], a[thread] + size):
+                    where[byte] = where.get(byte, 0) | 1 << thread
+        for thread in range(THREADS):
+            if after.mask >> thread & 1:
+                others = unordered[thread // WARP]
+                if not before.flight:
+                    others &= ~(1 << thread)
+                for byte in range(b[thread], b[thread] + after.size) if others else ():
+                    meets = where.get(byte, 0) & others
+                    if meets and not _same(before, after, meets, thread):
+                        return Meeting(before, after, (meets & -meets).bit_length() - 1, thread)
+        return None
+
+    def _shifted(self, before: Touch, after: Touch, shift: int, unordered: list[int]) -> Meeting | None:
+        """Each thread meets the one that is `shift` further, and no other."""
+        if not shift and not before.flight:
+            return None
+        for half in (0, 1):
+            meets = unordered[half] >> shift if shift >= 0 else unordered[half] << -shift
+            meets &= after.mask & _HALVES[half]
+            if meets:
+                thread = (meets & -meets).bit_length() - 1
+                if not _same(before, after, 1 << thread + shift, thread):
+                    return Meeting(before, after, thread + shift, thread)
+        return None
+
+    def _unordered(self, before: Touch, mask: int) -> list[int]:
+        """For each half of the threads of a mask, those whose earlier access it does not know of."""
+        found = [0, 0]
+        for half in (0, 1):
+            if mask & _HALVES[half]:
+                if before.moment >= self.known[1 - half][half]:
+                    found[half] |= _HALVES[1 - half] & before.mask
+                if before.moment >= self.lanes[half]:
+                    found[half] |= _HALVES[half] & before.mask
+        return found
+
+
+def _same(before: Touch, after: Touch, threads: int, thread: int) -> bool:
+    """Whether both may store the same, so that it does not matter which one is later."""
+    if before.kind != "stores" or after.kind != "stores" or before.flight or after.flight:
+        return False
+    if before.data is None or after.data is None or before.data.terms != after.data.terms:
+        return True
+    if any(name[0] == "#" for name, _ in before.data.terms):
+        return True
+    first = (threads & -threads).bit_length() - 1
+    return before.data.numbers[first] == after.data.numbers[thread]
+
+
+def far(address: Value, owner: Value) -> Value:
+    """A shared address in the window of a CTA of the cluster."""
+    return plus(address, owner, 1 << OWNER)

@@ -1,0 +1,457 @@
+"""64 threads walk through a kernel, by the control flow that follows from their numbers; what is unknown is assumed.
+
+Threads that part at a branch go on as groups, the one that is furthest behind first, and join where they meet again. A
+branch that depends on something unknown is taken by all threads of a group or by none, in the way that no walk has gone
+before; what was assumed of a value holds for the rest of the walk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from ptxtools.ir.nodes import Address, Immediate, Label, Name
+from ptxtools.ir.symbols import RegisterKey
+
+from ..facts import ENDING, FunctionFacts, Line, operand_names
+from ..values import WARP, Value
+from .computing import Op, differs, mixed, result, taken_apart, truth, unknown
+from .memory import HANDLED, Memory
+from .threads import Threads
+
+#: The value of a register that nothing depends on.
+_ANY = unknown(True, "any")
+#: Rounds of a loop that are walked: those that follow only repeat what the first ones do.
+_ROUNDS = 2
+#: Barriers that a way is looked at for, whether it misses them.
+_BARRIERS = 16
+
+_HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
+
+
+class Found(NamedTuple):
+    """kind: what goes wrong; operand: None for the opcode, or for the register that `name` says; message: with "{line}"
+    for the line of `other`; certain: whether nothing was assumed on the way."""
+
+    kind: str
+    line: Line
+    operand: int | None
+    message: str
+    certain: bool
+    other: Line | None = None
+    name: str = ""
+
+
+class Group:
+    """Threads at one place. registers: what they hold; missing: the threads in which nothing has written a register;
+    waits: at which barrier they wait, None if they run; doubtful: whether data decided that these threads came here."""
+
+    __slots__ = ("doubtful", "mask", "missing", "pc", "registers", "waits")
+
+    def __init__(self, pc: int, mask: int) -> None:
+        self.pc, self.mask = pc, mask
+        self.registers: dict[RegisterKey, Value] = {}
+        self.missing: dict[RegisterKey, int] = {}
+        self.waits: tuple[object, ...] | None = None
+        self.doubtful = False
+
+    def split(self, pc: int, mask: int) -> Group:
+        """Some of the threads, at another place."""
+        found = Group(pc, mask)
+        found.registers, found.missing = dict(self.registers), dict(self.missing)
+        found.doubtful = self.doubtful
+        self.mask &= ~mask
+        return found
+
+    def join(self, other: Group) -> None:
+        """Take over the threads of another group."""
+        mine, theirs = self.registers, other.registers
+        for key, value in theirs.items():
+            old = mine.get(key)
+            if old is None:
+                mine[key] = value
+                self.missing[key] = self.missing.get(key, 0) | self.mask
+            elif old is not value:
+                mine[key] = mixed(old, value, other.mask)
+        for key in mine.keys() - theirs.keys():
+            self.missing[key] = self.missing.get(key, 0) | other.mask
+        for key, mask in other.missing.items():
+            self.missing[key] = self.missing.get(key, 0) | mask & other.mask
+        self.mask |= other.mask
+        self.doubtful |= other.doubtful
+
+
+class Program:
+    """The instructions of a function by their numbers, taken apart as they are reached.
+
+    Only what addresses, barriers and branches depend on is computed: `plain` has, for each other instruction, the
+    register that it writes. stored: what stores store, where that is known.
+    """
+
+    def __init__(self, facts: FunctionFacts) -> None:
+        self.lines = facts.lines
+        self.parameters = {parameter.name for parameter in facts.function.params}
+        self.labels: dict[str, int] = {}
+        self.plain: list[RegisterKey | None] = [None] * len(facts.lines)
+        self._numbers: dict[int, int] = {}
+        self._ops: list[Op | None] = [None] * len(facts.lines)
+        at = 0
+        for item in facts.items:
+            if type(item) is Line:
+                at += 1
+            elif type(item) is Label:
+                self.labels[item.name] = at
+        self.visited = bytearray(len(facts.lines))
+        self.barriers = [at for at, line in enumerate(facts.lines) if line.plan.family in ("bar", "barrier")][
+            :_BARRIERS
+        ]
+        self.writes: dict[RegisterKey, list[int]] = {}
+        self._find_plain()
+        self.stored = {id(step.line.item): step.stored for step in facts.accesses if step.stored is not None}
+
+    def _find_plain(self) -> None:
+        """Find what only computes values that no address, barrier or branch depends on."""
+        writes = self.writes
+        waiting: list[RegisterKey] = []
+        for at, line in enumerate(self.lines):
+            item, plan = line.item, line.plan
+            into = item.operands[0] if item.operands else None
+            if plan.family in HANDLED or item.guard is not None or plan.family in ENDING:
+                waiting += self._needed(line)
+            if plan.positional and plan.writes and plan.writes[0]:
+                if type(into) is Name:
+                    key = line.registers[into.name]
+                    if key is not None:
+                        writes.setdefault(key, []).append(at)
+                        if item.guard is None and plan.family not in HANDLED and "." not in into.name:
+                            self.plain[at] = key
+                    continue
+                for name, inside in operand_names(into) if into is not None else ():
+                    key = line.registers[name]
+                    if key is not None and not inside:
+                        writes.setdefault(key, []).append(at)
+        needed = self.needed = set(waiting)
+        while waiting:
+            for at in writes.get(waiting.pop(), ()):
+                line = self.lines[at]
+                self.plain[at] = None
+                for operand in line.item.operands[1:]:
+                    for name, _ in operand_names(operand):
+                        key = line.registers[name]
+                        if key is not None and key not in needed:
+                            needed.add(key)
+                            waiting.append(key)
+
+    def _needed(self, line: Line) -> Iterator[RegisterKey]:
+        """Registers that an instruction's effect depends on, values that are stored apart."""
+        item = line.item
+        if item.guard is not None:
+            key = line.registers[item.guard.name]
+            if key is not None:
+                yield key
+        if line.plan.family not in HANDLED:
+            return
+        accesses = line.plan.family in ("ld", "ldu", "st", "atom", "red")
+        for operand in item.operands:
+            if not accesses or type(operand) is Address or line.item.opcode.startswith("st.bulk"):
+                for name, _ in operand_names(operand):
+                    key = line.registers[name]
+                    if key is not None:
+                        yield key
+
+    def at(self, pc: int) -> Op:
+        op = self._ops[pc]
+        if op is None:
+            op = self._ops[pc] = taken_apart(self.lines[pc])
+        return op
+
+    def new_way(self, seen: set[tuple[int, bool]]) -> bool:
+        """Whether a way that no walk has taken leads to instructions that none has come to, or past a barrier."""
+        for at, runs in seen:
+            if (at, not runs) not in seen:
+                op = self.at(at)
+                to = at + 1 if runs else self.target(op) or at
+                if op.family != "bra" or to >= len(self.lines):
+                    continue
+                if not self.visited[to] or any(at < barrier < to for barrier in self.barriers):
+                    return True
+        return False
+
+    def number(self, line: Line) -> int:
+        """Where an instruction stands."""
+        if not self._numbers:
+            self._numbers.update({id(line.item): at for at, line in enumerate(self.lines)})
+        return self._numbers[id(line.item)]
+
+    def written(self, first: int, last: int) -> set[RegisterKey]:
+        """The registers that instructions between two, themselves included, write."""
+        return {key for at in range(first, last + 1) for key in self.at(at).into}
+
+    def target(self, op: Op) -> int | None:
+        """Where a branch goes."""
+        operands = op.line.item.operands
+        if op.family != "bra" or not operands or not isinstance(operands[0], Name):
+            return None
+        return self.labels.get(operands[0].name)
+
+
+class Walker:
+    """One walk. seen: ways that this or an earlier walk has taken at an unknown branch, as (place, taken)."""
+
+    def __init__(self, program: Program, threads: Threads, seen: set[tuple[int, bool]], steps: int) -> None:
+        self.program, self.threads, self.seen = program, threads, seen
+        self.left = steps
+        self.assumed: dict[str, bool] = {}
+        self.found: list[Found] = []
+        self.alive = threads.mask
+        self.moment = 0
+        self._rounds: dict[int, int] = {}
+        self.memory = Memory(self)
+        self.running = [Group(0, threads.mask)]
+        self._ended = False
+
+    # --- for those that look on ---------------------------------------------------------------------------------------
+
+    def value(self, group: Group, source: Value | RegisterKey) -> Value:
+        """What an operand is in the threads of a group."""
+        if isinstance(source, Value):
+            name = source.terms[0][0] if source.terms else ""
+            return self._special(name) if name[:1] == "%" else source
+        found = group.registers.get(source)
+        return found if found is not None else unknown(True, "unwritten", source)
+
+    def report(
+        self, kind: str, line: Line, operand: int | None, message: str, other: Line | None = None, name: str = ""
+    ) -> None:
+        self.found.append(Found(kind, line, operand, message, not self.assumed, other, name))
+
+    def stop(self) -> None:
+        """Give up: what follows is not known."""
+        self._ended = True
+
+    # --- the walk -----------------------------------------------------------------------------------------------------
+
+    def run(self) -> list[Found]:
+        while not self._ended and self.left > 0:
+            group = self._next()
+            if group is None:
+                self.memory.end()
+                break
+            self._advance(group)
+        return self.found
+
+    def _next(self) -> Group | None:
+        """The group that is furthest behind, joined with others at its place."""
+        ready = [group for group in self.running if group.waits is None]
+        if not ready:
+            return self.memory.release()
+        first = ready[0]
+        if len(ready) > 1:
+            first = min(ready, key=lambda group: group.pc)
+            for other in ready:
+                if other is not first and other.pc == first.pc:
+                    first.join(other)
+                    self.running.remove(other)
+                    self.left -= len(first.registers) >> 2
+        return first
+
+    def _advance(self, group: Group) -> None:
+        """Run a group up to where it may meet another one."""
+        others = [other.pc for other in self.running if other is not group and other.waits is None]
+        end = min((pc for pc in others if pc > group.pc), default=len(self.program.lines))
+        plain, registers, visited = self.program.plain, group.registers, self.program.visited
+        while group.pc < end and self.left > 0 and not self._ended:
+            self.left -= 1
+            visited[group.pc] = 1
+            key = plain[group.pc]
+            if key is not None and not group.missing:
+                registers[key] = _ANY
+                group.pc += 1
+            elif self._step(group):
+                return
+        if group.pc >= len(self.program.lines):
+            self._leave(group)
+
+    def _step(self, group: Group) -> bool:
+        """Run one instruction; whether the groups have changed."""
+        op = self.program.at(group.pc)
+        if group.missing or (op.guard is not None and op.guard not in group.registers):
+            self._look_at_reads(group, op)
+        mask = group.mask
+        if op.guard is not None:
+            mask = self._holds(group, op)
+        family = op.family
+        if family == "bra":
+            return self._branch(group, op, mask)
+        if family in ("exit", "ret"):
+            group.pc += 1
+            if mask == group.mask:
+                self._leave(group)
+                return True
+            if mask:
+                self._exit(mask)
+                group.mask &= ~mask
+            return False
+        if family in ("trap", "brx"):
+            self.stop()
+            return True
+        group.pc += 1
+        if not mask:
+            return False
+        waits = False
+        handler: Callable[[Group, Op, int], bool | None] | None = self.memory.handlers.get(family)
+        if handler is not None:
+            waits = bool(handler(group, op, mask))
+        if op.into:
+            self._write(group, op, mask)
+        return waits
+
+    def _write(self, group: Group, op: Op, mask: int) -> None:
+        self.moment += 1
+        if op.single:
+            key = op.into[0]
+            if key not in self.program.needed:
+                new = _ANY
+            elif op.family == "mbarrier":
+                new = unknown(False, id(op.line.item), self.moment)  # a wait ends for all that wait
+            elif op.family == "ld" or op.family == "mapa":
+                new = self.memory.loaded(group, op)
+            else:
+                new = result(op, [self.value(group, source) for source in op.sources or ()], self.moment)
+            self._set(group, key, new, mask)
+            return
+        for key in op.into:
+            self._set(group, key, unknown(True, id(op.line.item), self.moment, key[1]), mask)
+        if op.opcode == "elect.sync" and len(op.into) == 2:
+            lowest = sum((part & -part) for part in (mask & half for half in _HALVES))
+            group.registers[op.into[1]] = Value((), tuple(lowest >> thread & 1 for thread in range(2 * WARP)))
+
+    def _set(self, group: Group, key: RegisterKey, new: Value, mask: int) -> None:
+        registers = group.registers
+        if mask == group.mask:
+            registers[key] = new
+            group.missing.pop(key, None)
+            return
+        old = registers.get(key)
+        if old is None:
+            registers[key] = new
+            group.missing[key] = group.mask & ~mask
+            return
+        registers[key] = mixed(old, new, mask)
+        if key in group.missing:
+            left = group.missing[key] & ~mask
+            if left:
+                group.missing[key] = left
+            else:
+                del group.missing[key]
+
+    def _look_at_reads(self, group: Group, op: Op) -> None:
+        """Registers that have a value in some of the threads that read them only."""
+        if self.assumed or (op.family in ("mov", "prmt", "selp", "slct") and op.single):
+            return
+        guarded = (op.guard,) if op.guard is not None else ()
+        for key in guarded + op.reads:
+            missing = group.missing.get(key, 0) & group.mask
+            if key == op.guard and key not in group.registers and key in self.program.writes:
+                missing = group.mask
+            if missing and key != op.guard and op.guard is not None:
+                holds = truth(self.value(group, op.guard))
+                missing &= (~holds if op.negated else holds) if isinstance(holds, int) else 0
+            if missing:
+                thread = (missing & -missing).bit_length() - 1
+                number = self.threads.registers["%tid.x"].numbers[thread]
+                message = f"'{key[1]}' is read by thread {number}, in which nothing has written it"
+                self.report("unwritten register", op.line, None, message, name=key[1])
+                group.missing.pop(key, None)
+                group.registers.setdefault(key, _ANY)
+                return
+
+    # --- control flow -------------------------------------------------------------------------------------------------
+
+    def _special(self, name: str) -> Value:
+        found = self.threads.registers.get(name)
+        if found is not None:
+            return found
+        if name.startswith(("%clock", "%globaltimer", "%lanemask", "%smid", "%warpid", "%pm")):
+            self.moment += 1
+            return unknown(True, name, self.moment)
+        return unknown(False, name)
+
+    def _holds(self, group: Group, op: Op) -> int:
+        """The threads of a group in which a guard holds; an unknown one is assumed to hold in all or none."""
+        value = group.registers.get(op.guard) if op.guard is not None else None
+        holds = truth(value) if value is not None else None
+        if isinstance(holds, int):
+            return group.mask & (~holds if op.negated else holds)
+        negated = op.negated
+        if holds is not None:
+            name, inverted = holds
+            negated ^= inverted
+            if name in self.assumed:
+                return group.mask if self.assumed[name] ^ negated else 0
+        # What is guarded is better executed, and a branch better not taken: it leaves what is interesting.
+        at = group.pc
+        runs = op.family not in ("bra", "exit", "ret")
+        if op.family == "bra" and (self.program.target(op) or at + 1) <= at:
+            runs = (at, True) not in self.seen  # a second round, and no more
+        elif (at, runs) in self.seen and (at, not runs) not in self.seen:
+            runs = not runs
+        self.seen.add((at, runs))
+        name = holds[0] if holds is not None else f"#at{at}.{self.moment}"
+        self.assumed[name] = runs ^ negated
+        group.doubtful |= name[0] == "#"
+        return group.mask if runs else 0
+
+    def _branch(self, group: Group, op: Op, mask: int) -> bool:
+        target = self.program.target(op)
+        if target is None:
+            self.stop()
+            return True
+        back = target <= group.pc
+        if back and mask:
+            rounds = self._rounds[group.pc] = self._rounds.get(group.pc, 0) + 1
+            if rounds > _ROUNDS:
+                return self._leave_loop(group, op, target)
+        if mask == group.mask:
+            group.pc = target
+            return back or len(self.running) > 1
+        group.pc += 1
+        if not mask:
+            return False
+        if ".uni" in op.opcode and not self.assumed:
+            message = f"'{op.opcode}' is taken by some of the threads that come to it"
+            self.report("branch of some", op.line, None, message)
+        self.left -= len(group.registers) >> 2
+        self.running.append(group.split(target, mask))
+        return True
+
+    def _leave_loop(self, group: Group, op: Op, target: int) -> bool:
+        """Go on behind a loop, whose results are not known, since not all of its rounds have been walked."""
+        if op.guard is None:
+            self.stop()
+            return True
+        self.moment += 1
+        self.assumed[f"rounds {group.pc}"] = True
+        for key in self.program.written(target, group.pc):
+            if key in group.registers:
+                group.registers[key] = unknown(True, "behind", group.pc, self.moment, key)
+        group.pc += 1
+        return False
+
+    def _exit(self, mask: int) -> None:
+        self.alive &= ~mask
+        self.memory.left(mask)
+
+    def _leave(self, group: Group) -> None:
+        self.running.remove(group)
+        self._exit(group.mask)
+
+
+def number_of(op: Op, place: int) -> int | None:
+    """An operand that is a number in the text."""
+    operands = op.line.item.operands
+    operand = operands[place] if place < len(operands) else None
+    return operand.value if isinstance(operand, Immediate) else None
+
+
+__all__ = ["Found", "Group", "Program", "Walker", "differs", "number_of"]
