@@ -23,13 +23,14 @@ SIDES = (0, 1)
 class Pattern:
     """Where the lanes of an address are: for each half the address of its first lane, the distance of each lane from it
     in words, and the number of that lane in its half; and the lanes that run, as a word. point: all at one address, by
-    the instruction."""
+    the instruction. together: an i1, whether both halves are at one word each, if that is likely."""
 
     first: list[str]
     words: list[Value]
     column: list[str]
     active: str
     point: bool = False
+    together: str = ""
 
 
 class Patterns:
@@ -80,6 +81,12 @@ class Patterns:
         wide = [e.value(f"shl i64 {one}, 2") for one in wide]
         self.known[key] = Pattern(wide, words, column, active)
         return self.known[key]
+
+    def together(self, pattern: Pattern) -> None:
+        """Find out whether each half is at one word."""
+        e = self.code
+        equal = [e.value(f"icmp eq <16 x i32> {pattern.words[side]}, zeroinitializer") for side in SIDES]
+        pattern.together = self.all(equal, pattern.active)
 
     def _rows_or_points(self, words: list[Value], active: str) -> None:
         """Without permutations: each half in order from its first lane on, or at one word, with its last lane."""

@@ -35,11 +35,13 @@ _BYTES = 4 * WORDS
 @dataclass(slots=True)
 class _Group:
     """Accesses at constant distances, checked together. imms: their constants; starts, hosts: address of each half at
-    the least of them, and its host address, once checked."""
+    the least of them, and its host address, once checked; fixed: the
+    latter without what the address has grown by, for rounds that need no checks."""
 
     imms: set[int] = field(default_factory=set)
     starts: list[str] = field(default_factory=list)
     hosts: list[str] = field(default_factory=list)
+    fixed: list[str] = field(default_factory=list)
 
 
 #: What accesses have in common that are checked together: address, guard (-1 for none), whether that is negated, space,
@@ -64,15 +66,26 @@ class Accesses:
         self.sums, self.strides, self.found = addresses.sums, addresses.strides, addresses.found
         self.skipped, self._steady = addresses.skipped, addresses.steady
         self.grown = {root: self.code.value("alloca i64") for root in self.strides}
+        self.points = self._likely_points(detail)
         self.measures = None
         if any(step.kind == "measure" for step in self.steps):
             from .region_measures import Measures
 
             self.measures = Measures(h, self.steps, rounds=detail.again is not None)
         self.groups: dict[_Place, _Group] = {}
+        #: Bounds and alignment have been checked for all rounds that are emitted now.
+        self.trusted = False
         for step in self.steps:
             if step.space:
                 self.groups.setdefault(self._place(step), _Group()).imms.add(step.imm)
+
+    def _likely_points(self, detail: Run) -> set[int]:
+        """Numbers of operands that are mostly the same in half a warp."""
+        points = set(detail.points)
+        for step in self.steps:
+            if not step.space and all(number in points or number < 0 for number, _, _ in step.sources):
+                points |= {number for number, _, _ in step.targets}
+        return points
 
     # --- the order of things ------------------------------------------------------------------------------------------
 
@@ -111,26 +124,99 @@ class Accesses:
                 self._pattern(number, guard, negated=False)
         self.maker.fail = self.code.label("late")
 
+    # --- many rounds at once ------------------------------------------------------------------------------------------
+
+    def steady(self) -> bool:
+        """Whether all addresses stay, or grow by the same in each round."""
+        for number, guard, *_ in self.groups:
+            root = self.sums[number][0] if number in self.skipped - self.found.keys() else number
+            if guard >= 0 or number in self.found or not (root in self.strides or number < 0 or self._steady(root)):
+                return False
+        return True
+
+    def all_fit(self, last: str) -> str:
+        """i1: the accesses of the first round fit, and those of round number `last` (i64, from 0 on), so that all
+        between them do."""
+        e, fits = self.code, "true"
+        for (number, guard, negated, space, part), group in self.groups.items():
+            root, terms = self.sums[number] if number in self.skipped - self.found.keys() else (number, ())
+            pattern = self._pattern(root, guard, negated=negated)
+            if any(
+                step.kind == "st" and self._place(step) == (number, guard, negated, space, part) for step in self.steps
+            ):
+                fits = e.value(f"and i1 {fits}, {self._in_order(pattern)}")
+            least = min(group.imms)
+            limit = self._limit(space, max(group.imms) - least, point=pattern.point)
+            window, grown = self.windows[space], "0"
+            if root in self.strides:
+                stride = "0"
+                for term in self.strides[root]:
+                    stride = e.value(f"add i64 {stride}, {self._scalar(term)}")
+                small = e.value(f"icmp ult i64 {e.value(f'add i64 {stride}, 1073741824')}, 2147483648")
+                words = e.value(f"icmp eq i64 {e.value(f'and i64 {stride}, 3')}, 0")
+                fits = e.value(f"and i1 {fits}, {e.value(f'and i1 {small}, {words}')}")
+                grown = e.value(f"mul i64 {stride}, {last}")
+            group.fixed = []
+            for first in pattern.first:
+                at = first
+                for term in terms:
+                    at = e.value(f"add i64 {at}, {self._scalar(term)}")
+                offset = e.value(f"sub i64 {e.value(f'add i64 {at}, {least}')}, {window.base}")
+                for end in (offset, e.value(f"add i64 {offset}, {grown}")):
+                    inside = e.value(f"icmp ult i64 {in_units(self.handler, end, 2, 'i64')}, {limit}")
+                    fits = e.value(f"and i1 {fits}, {inside}")
+                group.fixed.append(e.value(f"add i64 {window.host}, {offset}"))
+        return fits
+
+    def forget(self) -> None:
+        """Another round is emitted."""
+        self.stores.clear()
+        for group in self.groups.values():
+            group.starts, group.hosts = [], []
+
+    # --- accesses in order --------------------------------------------------------------------------------------------
+
     def load(self, step: Step) -> list[Value]:
         """The words that a load gives, for lanes that make it."""
         pattern, pointers = self._checked(step)
-        sides = [self._words(pattern, pointers[side], side) for side in SIDES]
-        return [self.code.concatenate("i32", sides, 16)]
+        if not pattern.together:
+            return [self._gathered(pattern, pointers)]
+        e = self.code
+        single, several, on = (e.label(hint) for hint in ("single", "several", "loaded"))
+        e.branch(pattern.together, single, several, likely=True)
+        e.begin(single)
+        points = [e.value(f"load i32, ptr {e.value(f'inttoptr i64 {pointer} to ptr')}") for pointer in pointers]
+        first = e.concatenate("i32", [e.spread("i32", point, 16) for point in points], 16)
+        e.jump(on)
+        e.begin(several)
+        second = self._gathered(pattern, pointers)
+        e.jump(on)
+        e.begin(on)
+        return [e.value(f"phi <32 x i32> [{first}, %{single}], [{second}, %{several}]")]
+
+    def _gathered(self, pattern: Pattern, pointers: list[str]) -> Value:
+        return self.code.concatenate("i32", [self._words(pattern, pointers[side], side) for side in SIDES], 16)
 
     def store(self, step: Step, value: Value) -> None:
         """Check a store, which `commit` makes."""
         e = self.code
         pattern, pointers = self._checked(step)
-        fits = []
+        for side in SIDES:
+            back = e.value(f"zext i32 {e.value(f'shl i32 {pattern.column[side]}, 2')} to i64")
+            pointers[side] = e.value(f"sub i64 {pointers[side]}, {back}")
+        if not self.trusted:
+            self.maker.demand(self._in_order(pattern))
+        self.stores.append((pattern, pointers, value))
+
+    def _in_order(self, pattern: Pattern) -> str:
+        """i1: each half of the lanes is at words that follow each other."""
+        e, fits = self.code, []
         for side in SIDES:
             column = e.spread("i32", pattern.column[side], 16)
             lane = e.value(f"add <16 x i32> {pattern.words[side]}, {column}")
             row = ", ".join(f"i32 {number}" for number in range(16))
             fits.append(e.value(f"icmp eq <16 x i32> {lane}, <{row}>"))
-            back = e.value(f"zext i32 {e.value(f'shl i32 {pattern.column[side]}, 2')} to i64")
-            pointers[side] = e.value(f"sub i64 {pointers[side]}, {back}")
-        self.maker.demand(self.maker.all(fits, pattern.active))
-        self.stores.append((pattern, pointers, value))
+        return self.maker.all(fits, pattern.active)
 
     def commit(self) -> None:
         """All is well: make the stores."""
@@ -160,7 +246,7 @@ class Accesses:
             place = self.contents.place(self.read[root][0])
             old = e.value(f"load <32 x i64>, ptr {place}, align 64")
             more = e.spread("i64", self._grown(root))
-            mine = e.value(f"select <32 x i1> %lanes, <32 x i64> {more}, <32 x i64> zeroinitializer")
+            mine = e.value(f"select <32 x i1> {self.handler.lanes}, <32 x i64> {more}, <32 x i64> zeroinitializer")
             e.line(f"store <32 x i64> {e.value(f'add <32 x i64> {old}, {mine}')}, ptr {place}, align 64")
 
     def end(self) -> None:
@@ -191,6 +277,10 @@ class Accesses:
 
     def _check(self, group: _Group, space: str, pattern: Pattern, root: int, terms: tuple[int, ...]) -> None:
         """Find whether all accesses of a group are in bounds and aligned."""
+        if self.trusted:
+            grown = self._grown(root) if root in self.strides else "0"
+            group.hosts = [self.code.value(f"add i64 {host}, {grown}") for host in group.fixed]
+            return
         e, least = self.code, min(group.imms)
         limit = self._limit(space, max(group.imms) - least, point=pattern.point)
         start = self.windows[space]
@@ -237,12 +327,14 @@ class Accesses:
     def _pattern(self, number: int, guard: int, *, negated: bool) -> Pattern:
         key = (number, guard, negated)
         if key not in self.patterns:
-            active = "%m"
+            active = self.handler.running
             if guard >= 0:
                 flags = self.contents.word(guard)
                 flags = self.code.value(f"xor i32 {flags}, -1") if negated else flags
-                active = self.code.value(f"and i32 {flags}, %m")
-            self.patterns[key] = self._make(number, active)
+                active = self.code.value(f"and i32 {flags}, {self.handler.running}")
+            made = self.patterns[key] = self._make(number, active)
+            if number in self.points and not made.point:
+                self.maker.together(made)
         return self.patterns[key]
 
     def _make(self, number: int, active: str) -> Pattern:
@@ -275,6 +367,6 @@ class Accesses:
             scalar = self.code.value(f"extractelement <32 x i64> {vector}, i32 {lane}")
             equal = self.code.value(f"icmp eq <32 x i64> {vector}, {self.code.spread('i64', scalar)}")
             low, high = (half(self.handler, equal, "i1", side) for side in SIDES)
-            self.maker.demand(self.maker.all([low, high], "%m"))
+            self.maker.demand(self.maker.all([low, high], self.handler.running))
             self.scalars[number] = scalar
         return self.scalars[number]
