@@ -95,7 +95,7 @@ class _Encoder:
         results = [self._result_of(block.terminator) for block in program.blocks]
         self.addresses = library.addresses(self.handlers)
         self.starts, self.ends = self._places(bodies, results)
-        whole = unison.form(program, bodies, self.starts) if self.regions and self.everywhere else None
+        whole = unison.form(program, bodies, self.starts) if self.regions else None
         copies = whole[1] if whole is not None else []
         total = self.starts[-1] + sum(copy.size() for copy in copies) + (whole is not None)
         self.code = ctypes.create_string_buffer(max(1, total) * RECORD_BYTES)
