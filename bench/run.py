@@ -1,8 +1,8 @@
 """Speeds, each beside what it is held against, measured in one run: `make bench`.
 
 Kernels against C (`cref.c`, the faster of one and two threads, and `simd.c`, interleaved with ours) and against
-recorded peers; parsing and linting against ptxas; whole processes against the start of Python with the libraries they
-need.
+recorded peers; kernels of real programs against `programs.c`; parsing and linting against ptxas; whole processes
+against the start of Python with the libraries they need.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pathlib import Path
 
 import counts
 import kernels
+import programs
 import scale
 import tensor
 import textures
@@ -44,7 +45,9 @@ def best(action: Callable[[], object], rounds: int = 3) -> float:
 
 
 #: What kernels are held against: the same work in plain C, and in C for the CPU's vectors.
-REFERENCES = {"cref": [], "simd": ["-mprefer-vector-width=512", "-ffast-math", "-Wno-psabi"]}
+_VECTORS = ["-mprefer-vector-width=512", "-ffast-math", "-Wno-psabi"]
+REFERENCES = {"cref": [], "simd": _VECTORS}
+PROGRAMS = {"programs": _VECTORS}
 
 
 def compile_reference(folder: Path, name: str) -> Path | None:
@@ -52,7 +55,17 @@ def compile_reference(folder: Path, name: str) -> Path | None:
     if compiler is None:
         return None
     binary, source = folder / name, str(HERE / f"{name}.c")
-    command = [compiler, "-O3", "-march=native", "-fopenmp", *REFERENCES[name], source, "-o", str(binary), "-lm"]
+    command = [
+        compiler,
+        "-O3",
+        "-march=native",
+        "-fopenmp",
+        *(REFERENCES | PROGRAMS)[name],
+        source,
+        "-o",
+        str(binary),
+        "-lm",
+    ]
     return binary if subprocess.run(command, capture_output=True, check=False).returncode == 0 else None
 
 
@@ -71,12 +84,13 @@ class Launch:
         import ptxtools
 
         self.case = case
-        self.device = ptxtools.Device("sm_75", threads=threads)
+        self.device = ptxtools.Device("sm_80" if isinstance(case, programs.Program) else "sm_75", threads=threads)
+        self.shared = case.shared if isinstance(case, programs.Program) else 0
         self.kernel = ptxtools.load(str(case.path))[case.name]
         self.args = [self.device.upload(a) if isinstance(a, np.ndarray) else a for a in case.args]
 
     def run(self) -> None:
-        self.device.launch(self.kernel, self.case.grid, self.case.block, self.args)
+        self.device.launch(self.kernel, self.case.grid, self.case.block, self.args, shared=self.shared)
 
     def check(self) -> None:
         self.case.check(self.args[self.case.output].download())
@@ -152,6 +166,37 @@ def _gain(seconds: dict[tuple[str, int], float], threads: int) -> float:
     """How much faster several threads are than one: geometric mean over the kernels."""
     names = {name for name, _ in seconds}
     return math.exp(statistics.fmean(math.log(seconds[name, 1] / seconds[name, threads]) for name in names))
+
+
+def bench_programs(folder: Path) -> None:
+    """Kernels of real programs beside C for the CPU's vectors, which alternates with them; with as many threads
+    each."""
+    from ptxtools.native.code import tiers
+
+    binary = compile_reference(folder, "programs")
+    threads = sorted({1, len(os.sched_getaffinity(0))})
+    launches = {(name, n): Launch(make(), n) for name, make in programs.ALL.items() for n in threads}
+    for launch in launches.values():
+        launch.run()
+        launch.check()
+        for _ in range(4 * ROUNDS):
+            launch.run()
+    tiers.settle()
+    ours: dict[tuple[str, int], float] = {}
+    theirs: dict[tuple[str, int], float] = {}
+    for _ in range(ROUNDS):
+        for key, launch in launches.items():
+            ours[key] = min(ours.get(key, math.inf), best(launch.run, 2))
+        for n in threads if binary is not None else ():
+            for name, seconds in run_reference(binary, n).items():
+                theirs[name, n] = min(theirs.get((name, n), math.inf), seconds)
+    print(f"Kernels of real programs: milliseconds with one thread, and ours / C with {threads} threads (bound: 5)")
+    ratios = {key: seconds / theirs.get(key, math.nan) for key, seconds in ours.items()}
+    for name in programs.ALL:
+        row = f"  {name:12} {ours[name, 1] * 1e3:9.3f} {theirs.get((name, 1), math.nan) * 1e3:9.3f}"
+        print(row + "".join(f" {ratios[name, n]:7.2f}" for n in threads))
+    means = (math.exp(statistics.fmean(math.log(ratios[name, n]) for name in programs.ALL)) for n in threads)
+    print(f"  {'mean':32}" + "".join(f" {mean:7.2f}" for mean in means))
 
 
 def bench_overhead() -> None:
@@ -290,6 +335,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         bench_kernels(folder)
+        bench_programs(folder)
         bench_overhead()
         textures.bench()
         scale.main()

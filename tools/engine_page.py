@@ -24,6 +24,13 @@ STATUSES = {
     "STATUS_TRAP": ("lanes cannot go on; `stop_*` say which, where and why", "`run_cta`: answers RUN_TRAP"),
     "STATUS_EVENT": ("lanes came to an event that native code leaves to Python", "`run_cta`: answers RUN_EVENT"),
     "STATUS_HOST": ("`ptx_run`: an address is in no range known so far", "`run_cta`: answers RUN_HOST"),
+    "STATUS_RETURNED": ("records that a kernel in unison has called are done", "its function: goes on"),
+    "STATUS_TURNS": ("warps cannot run in unison now", "`run_cta`: gives them turns one by one"),
+    "STATUS_LANES": ("in unison, lanes of one warp came to what records have to do", "`run_cta`: goes on at "
+                     "`resume_ip`, the rest of the round after that"),
+    "STATUS_GONE": ("all threads of a CTA have exited in unison", "`run_cta`: answers -2, as always"),
+    "STATUS_EXPIRED": ("the slice of a CTA is over in unison", "`run_cta`: answers -1, as always"),
+    "STATUS_ALARM": ("the clock has reached `alarm` in unison", "`run_cta`: answers RUN_ALARM"),
     "RUN_FINISHED": ("the grid has no cluster left for this worker", "`Worker.step`: done"),
     "RUN_QUANTUM": ("the quantum is used up", "the driver: looks at limits and Ctrl-C, and calls again"),
     "RUN_TRAP": ("as STATUS_TRAP", "`loop.faults`: raises `Trap`"),

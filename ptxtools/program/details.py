@@ -273,11 +273,21 @@ class Called(Detail):
 # --- made by the native engine ----------------------------------------------------------------------------------------
 
 
+class Unison(Detail):
+    """A whole kernel for CTAs whose warps stay whole (`native.code.unison`): its blocks, and the number of the only
+    barrier, -1 if it has none."""
+
+    stages: tuple[Any, ...]
+    barrier: int
+
+
 class Run(Detail):
     """Neighbouring operations as one (`native.code.runs`): steps; operands that are read from slots, and those that are
-    kept in them: (number, slot, storage class); how the run goes round, or None."""
+    kept in them: (number, slot, storage class); how the run goes round, or None; numbers of operands that are read and
+    mostly the same in half a warp."""
 
     steps: tuple[Any, ...]
     read: tuple[tuple[int, Slot, str], ...]
     kept: tuple[tuple[int, Slot, str], ...]
     again: tuple[int, bool, bool] | None
+    points: tuple[int, ...] = ()

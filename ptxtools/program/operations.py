@@ -39,6 +39,7 @@ from .details import (
     ThreadCopy,
     Touch,
     Truncated,
+    Unison,
 )
 
 if TYPE_CHECKING:
@@ -230,6 +231,7 @@ OPERATIONS: dict[str, Operation] = {
     "line.end": Operation(MARK, detail=(Guard,)),
     # of the native engine
     "run": Operation(NATIVE, detail=(Run,)),
+    "unison": Operation(NATIVE, detail=(Unison,)),
     "barrier_result": Operation(NATIVE, "result?", "number", detail=(Action,), actions=_REDUCTIONS),
 }  # fmt: skip
 

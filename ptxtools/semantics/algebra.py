@@ -26,6 +26,9 @@ STORAGE_BITS = {"pred": 1, "b16": 16, "b32": 32, "b64": 64, "b128": 128}
 class Algebra(ABC):
     """Operations on lane values; see the module's text for what `t` and values are."""
 
+    #: f32 NaNs are left as they are: whoever computes makes them canonical before anybody sees their bits.
+    loose = False
+
     # --- constants, selection -----------------------------------------------------------------------------------------
 
     @abstractmethod

@@ -47,6 +47,8 @@ def flush_subnormal(A: Algebra, x: Value) -> Value:
 
 def canonical(A: Algebra, x: Value) -> Value:
     """An f32 NaN becomes 0x7fffffff."""
+    if A.loose:
+        return x
     return A.select("f32", A.fcompare("nan", "f32", x, x), A.const("f32", 0x7FFF_FFFF), x)
 
 
@@ -159,6 +161,19 @@ def neg(A: Algebra, op: Opcode, a: Value) -> Value:
     t = _type(op)
     result = A.xor(t, a, A.const(t, FORMATS[t].sign))
     return result if t == "f64" else canonical(A, flush(A, op, t, result))
+
+
+#: Their f32 results depend on no NaN's bits.
+_ARITHMETIC = frozenset({"add", "sub", "mul", "fma", "mad", "neg", "abs"})
+_ROUNDED = frozenset({"div", "sqrt", "rcp"})
+
+
+def takes_any_nan(op: Opcode) -> bool:
+    """Whether an operation takes f32 operands to an f32 result by arithmetic alone: which NaN an operand is makes no
+    difference, but for which one the result is."""
+    if op.text.rpartition(".")[2] != "f32" or op.text.count(".f32") > 1 or op.has("sat"):
+        return False
+    return op.family in _ARITHMETIC or (op.family in _ROUNDED and any(map(op.has, _ROUNDINGS)))
 
 
 @floating("copysign")

@@ -125,7 +125,7 @@ def test_what_nobody_reads_is_not_written():
     program = Program("k", blocks, [FunctionCode("k", 0, FRAME, 0, [])], [])
     (run,) = runs.form_runs(program, everywhere=False)[0]
     assert run.kind == "run"
-    _, read, kept, _ = run.of(Run).values()
+    _, read, kept, _, _ = run.of(Run).values()
     assert [place[1:] for place in kept] == [(a.slot, "b32"), (MORE.slot, "pred")]
     assert [place[1:] for place in read] == [(a.slot, "b32"), (ONE.slot, "b32"), (LIMIT.slot, "b32")]
 

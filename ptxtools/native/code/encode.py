@@ -16,7 +16,7 @@ from ptxtools.program.operations import LANE_ACCESS, weight
 from ptxtools.program.program import CALL_BYTES, Block, ByteOffset, FunctionCode, Op, Program, Ref, Slot, Terminator
 from ptxtools.records import dataclass, replace
 
-from . import library, runs, structures, tiers
+from . import library, runs, structures, tiers, unison
 from .keys import OPERANDS_PER_RECORD, RECORD_BYTES, key_of, name_of, operands_of, record_count
 
 #: State spaces whose accesses have variants for kernels that may use host addresses.
@@ -62,6 +62,8 @@ class Encoded:
     cells: dict[int, Cell]
     run: Callable[[int], int]
     regions: tiers.Regions
+    whole: tiers.Regions  # the kernel in unison
+    unison: int  # address of its record, 0: there is none
     filtered: bool = False  # the cells of observers' events have been filled
 
 
@@ -93,13 +95,22 @@ class _Encoder:
         results = [self._result_of(block.terminator) for block in program.blocks]
         self.addresses = library.addresses(self.handlers)
         self.starts, self.ends = self._places(bodies, results)
-        total = self.starts[-1]
+        whole = unison.form(program, bodies, self.starts) if self.regions else None
+        copies = whole[1] if whole is not None else []
+        total = self.starts[-1] + sum(copy.size() for copy in copies) + (whole is not None)
         self.code = ctypes.create_string_buffer(max(1, total) * RECORD_BYTES)
         self.where = [-1] * total
         self.operations: list[Op | Terminator | None] = [None] * total
         for number, body in enumerate(bodies):
             self._body(self.starts[number], body)
             self._terminator(number, program.blocks[number], results[number])
+        at = self.starts[-1]
+        for copy in copies:
+            at = self._return(self._body(at, copy.records), copy)
+        joint: dict[str, Op] = {}
+        if whole is not None:
+            joint[name_of(key_of(whole[0]))] = whole[0]
+        pays = tiers.PAYS_IN_UNISON * sum(len(block.ops) for block in program.blocks)
         table = [RECORD_BYTES * at for pair in zip(self.starts, self.ends, strict=False) for at in pair]
         calls = any(block.terminator.kind == "call" for block in program.blocks)
         prototype = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
@@ -107,7 +118,22 @@ class _Encoder:
             program, self.code, (ctypes.c_int32 * len(table))(*table), self._functions(), self.keep, self.where,
             self.operations, list(self.specials), calls, self.cells,
             prototype(self.addresses[library.BASE]), tiers.Regions(self.code, self.later, self.places),
+            tiers.Regions(self.code, joint, {name: [at] for name in joint}, pays),
+            ctypes.addressof(self.code) + RECORD_BYTES * at if joint else 0,
         )  # fmt: skip
+
+    def _return(self, at: int, copy: unison.Copy) -> int:
+        """The record behind others that are called, with what those read of the branch that would be there."""
+        words: list[BlockNumber | ByteOffset] = []
+        guard = weighed = 0
+        if copy.block >= 0:
+            block = self.program.blocks[copy.block]
+            end = block.terminator
+            assert end.guard is not None
+            words = [_start(end.target), ByteOffset(0), _start(end.other), ByteOffset(0)]
+            guard, weighed = end.guard.slot | end.negated, weight(block, copy.block)
+        self._record(at, "t_return", words, guard, weighed, 0, copy.records[-1][1].where)
+        return at + 1
 
     # --- which handlers -----------------------------------------------------------------------------------------------
 

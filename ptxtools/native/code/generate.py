@@ -38,7 +38,7 @@ def base_symbols() -> list[str]:
 
 
 _TERMINATORS = (
-    "t_pass", "t_jump", "t_branch", "t_switch", "t_exit", "t_exit_some", "t_trap", "t_event", "t_warpsync",
+    "t_pass", "t_return", "t_jump", "t_branch", "t_switch", "t_exit", "t_exit_some", "t_trap", "t_event", "t_warpsync",
     "t_call", "t_call_indirect", "t_ret", "t_cluster_arrive", "t_cluster_wait",
 )  # fmt: skip
 
@@ -70,6 +70,10 @@ def handler_module(ops: dict[str, Op], features: Iterable[str]) -> str:
 def handler(emitter: Emitter, name: str, op: Op) -> str:
     """The function for one key."""
     emitter.declare("llvm.cttz.i32", "declare i32 @llvm.cttz.i32(i32, i1)")
+    if op.kind == "unison":
+        from ptxtools.native.handlers import unison
+
+        return unison.function(emitter, name, op)
     h = Handler(emitter, op)
     kind: Callable[[Handler], None] = KINDS[op.kind]
     kind(h)

@@ -22,7 +22,7 @@ from .notation import header_of
 ELEMENT = {"b16": "i16", "b32": "i32", "b64": "i64"}
 
 #: Instructions of 512 bits that are asked for: they cannot be split where half of that is preferred.
-_WHOLE = re.compile(r"@llvm\.x86\.avx512\.([us]itofp\.round\.|\S*\.512\()|> asm ")
+WHOLE = re.compile(r"@llvm\.x86\.avx512\.([us]itofp\.round\.|\S*\.512\()|> asm ")
 
 
 def _distinct(refs: tuple[Ref | None, ...]) -> tuple[Ref | None, ...]:
@@ -40,6 +40,8 @@ class Handler:
         self.algebra = LLVMAlgebra(emitter, context=self._context)
         #: Attribute group of the function: "#2" for one that needs the machine's widest vectors.
         self.attributes = "#0"
+        #: Names of the lanes to run: as an i32, as <32 x i1>, and whether they are all.
+        self.running, self.lanes, self.full = "%m", "%lanes", "%full"
         #: Lines that run on every path before the next record.
         self.closing: list[str] = []
         self._pointers: dict[Operand, str] = {}
@@ -56,6 +58,10 @@ class Handler:
     def go_on(self) -> None:
         """End this path: go to the next record."""
         self.code.jump("next")
+
+    def room(self, kind: str) -> str:
+        """Memory on the stack for one value."""
+        return self.code.value(f"alloca {kind}, align 64")
 
     def _context(self, name: str) -> str:
         return self.code.field(f"ctx.{name}")
@@ -104,7 +110,7 @@ class Handler:
 
     def leader(self) -> str:
         """Number of the lowest lane to run."""
-        return self.code.call("llvm.cttz.i32", "i32", [("i32", "%m"), ("i1", "true")])
+        return self.code.call("llvm.cttz.i32", "i32", [("i32", self.running), ("i1", "true")])
 
     # --- results ------------------------------------------------------------------------------------------------------
 
@@ -178,6 +184,6 @@ class Handler:
         following = self.code.value(f"getelementptr i8, ptr %ip, i64 {records * RECORD_BYTES}")
         self.code.goto("%fp", following, "%mask")
         body = self.code.take()
-        attributes = "#2" if _WHOLE.search(body) else self.attributes
+        attributes = "#2" if WHOLE.search(body) else self.attributes
         attributes += " strictfp" if modes.LOAD in body else ""
         return f"{header_of(f'@{name}', attributes)}\n{body}\n}}\n"

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ptxtools.program.details import Detail, Measured, Run
+from ptxtools.program.details import Detail, Measured, Run, SpecialRegister
 from ptxtools.program.operations import COUNTS, ENDINGS, LANE_ACCESS, LANEWISE
 from ptxtools.program.program import Block, Op, Program, Ref
 from ptxtools.records import dataclass, field
@@ -25,6 +25,7 @@ from ptxtools.records import dataclass, field
 from .keys import RECORD_BYTES, record_count
 from .live_words import Key, live_before, live_ends, words_of
 from .refusals import REGION_SPACES, refusal
+from .rows import along_rows
 
 #: Longest run, and most operations of one program that become part of runs: compiling them takes about 1 ms each.
 MOST_STEPS, MOST_FUSED = 48, 400
@@ -72,6 +73,7 @@ def form_runs(program: Program, *, everywhere: bool, regions: bool = False) -> l
     if not worth or not program.optimised or sum(map(len, bodies)) > MOST_OPERATIONS:
         return bodies
     known = constants(program) if regions else None
+    rows = along_rows(program) if regions else [-1] * len(bodies)
     live: list[int] | None = None
     budget = MOST_FUSED
     for number in worth:
@@ -81,7 +83,7 @@ def form_runs(program: Program, *, everywhere: bool, regions: bool = False) -> l
             continue
         budget -= fused
         live = live if live is not None else live_ends(program)
-        bodies[number] = _replace(bodies[number], ranges, live[number], _way_back(program, number), known)
+        bodies[number] = _replace(bodies[number], ranges, live[number], _way_back(program, number), known, rows[number])
     return bodies
 
 
@@ -146,9 +148,10 @@ def _work(op: Op) -> int:
 class _GrowingRun:
     """A growing run. Operands have numbers; `numbers` and `written` have the current one of each slot. read: operands
     whose values come from slots, with their numbers. constants: of the program, None where accesses cannot be part of
-    it; accessed: kinds and spaces of those so far."""
+    it; specials: special registers that it may read; accessed: kinds and spaces of accesses so far."""
 
     constants: Constants | None = None
+    specials: frozenset[str] = frozenset()
     accessed: set[tuple[str, str]] = field(default_factory=set)
     steps: list[Step] = field(default_factory=list)
     read: list[tuple[int, Ref]] = field(default_factory=list)
@@ -159,6 +162,8 @@ class _GrowingRun:
     def add(self, op: Op) -> bool:
         """Add an operation; False if it cannot be part of this run."""
         fits = op.kind in LANEWISE or op.kind == "count" or self._measures(op) or self._accesses(op)
+        if op.kind == "sreg":
+            fits = op.of(SpecialRegister).name in self.specials
         if not fits or not self._clean(op):
             return False
         guard = self._source(op.guard) if op.guard is not None else -1
@@ -234,14 +239,18 @@ class _GrowingRun:
         self.count += 1
         return (self.written[key], ref.type, t)
 
-    def operation(self, live: int, back: tuple[Ref, bool, bool] | None = None) -> Op:
-        """The run as one operation; `live`: words that somebody reads later; `back`: how its block leads to itself."""
+    def operation(self, live: int, back: tuple[Ref, bool, bool] | None = None, rows: int = -1) -> Op:
+        """The run as one operation; `live`: words that somebody reads later; `back`: how its block leads to itself;
+        rows: words that differ along a row of threads."""
         kept = {self.written[key]: key for key in self.written if words_of(*key) & live}
         read = tuple((number, ref.slot, ref.type) for number, ref in self.read)
         again: Again | None = None
         if back is not None and (back[0].slot, "pred") in self.numbers:
             again = (self.numbers[back[0].slot, "pred"], *back[1:])
-        return Op("run", detail=Run(tuple(self.steps), read, tuple((n, *key) for n, key in kept.items()), again))
+        points = tuple(number for number, ref in self.read if not words_of(ref.slot, ref.type) & rows)
+        points = points if self.accessed else ()
+        kept_keys = tuple((n, *key) for n, key in kept.items())
+        return Op("run", detail=Run(tuple(self.steps), read, kept_keys, again, points))
 
 
 def _signed(value: int) -> int:
@@ -255,9 +264,10 @@ def _replace(
     live: int,
     back: tuple[Ref, bool, bool] | None,
     known: Constants | None = None,
+    rows: int = -1,
 ) -> list[Op]:
     """The operations of a block with runs inserted; `live`: words that are read after it; `back`: how it leads to
-    itself; known: as of `_GrowingRun`."""
+    itself; known: as of `_GrowingRun`; rows: as of its `operation`."""
     result: list[Op] = []
     at = len(ops)
     for start, end in reversed(ranges):
@@ -268,7 +278,7 @@ def _replace(
         run = _GrowingRun(known if region else None)
         for op in ops[start:end]:
             run.add(op)
-        whole = run.operation(live, back if end - start == len(ops) else None)
+        whole = run.operation(live, back if end - start == len(ops) else None, rows)
         if region:  # in front of its operations one by one; imm: how many bytes those are
             single = _replace(ops[start:end], list(stretches(ops[start:end])), live, None)
             whole.imm = RECORD_BYTES * sum(map(record_count, single))

@@ -135,6 +135,7 @@ def _structure(name: str, size: int, text: str, pairs: str = "", start: int = 0)
 #: warpgroup, and to planes of asynchronous work, as far apart; 0: there are none.
 #: counters: rows that "count" and "measure" operations of this worker add to; before them 256 bytes to work in. cached,
 #: dirty, cache_mask: tables of the model's L2 (`machine.measures.Cache`), and their last place.
+#: unison: the record whose handler runs a CTA whose warps are all whole, null where there is none.
 #: random: state of the shuffle, 0 for none; stride, start: cluster n to be started is
 #: (n * stride + start) % total, or n where stride is 0.
 CTX = _structure(
@@ -179,6 +180,7 @@ CTX = _structure(
     i64: clear_bytes owners marks stores reads reads_bytes flights
     ptr: counters cached dirty
     i32: cache_mask
+    ptr: unison
     """,
 )
 
@@ -587,6 +589,9 @@ SERVED_NOT, SERVED_DONE, SERVED_LATER, SERVED_ON = range(4)
 
 #: `ctx.status`: nothing more to do in this warp now; its slice is used up; trap; event; host memory to be mapped.
 STATUS_IDLE, STATUS_SLICED, STATUS_TRAP, STATUS_EVENT, STATUS_HOST = range(5)
+#: `ctx.status` behind a CTA that ran in unison: a single record is done; warps have turns one by one; some lanes of one
+#: go on at `ctx.resume_ip`; all threads have exited; its slice is over; the clock has reached `alarm`.
+STATUS_RETURNED, STATUS_TURNS, STATUS_LANES, STATUS_GONE, STATUS_EXPIRED, STATUS_ALARM = range(5, 11)
 
 #: What the native loop answers.
 RUN_FINISHED, RUN_QUANTUM, RUN_TRAP, RUN_EVENT, RUN_HOST, RUN_STUCK, RUN_ALARM, RUN_ENDED = range(8)

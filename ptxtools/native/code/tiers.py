@@ -1,4 +1,5 @@
-"""When regions are compiled: once their program has run for so long that it pays, beside it.
+"""When regions, and kernels that run in unison, are compiled: once their program has run for so long that it pays,
+beside it.
 
 Until then a region's record goes on with the next one, which begins the same operations one by one. Regions that some
 process has compiled before are on disk, and there from the start.
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 #: Thread-instructions of a program before its regions are compiled: about as much time as LLVM takes for them.
 PAYS = 64_000_000
+#: The same of a kernel in unison, for each of its operations.
+PAYS_IN_UNISON = 4_000_000
 #: Compile them when a program is made ready, and wait for it.
 AT_ONCE = False
 #: The handler of a region that is not there yet.
@@ -27,10 +30,13 @@ _running: list[threading.Thread] = []
 
 
 class Regions:
-    """The regions of an encoded program: `ops` by the names of their handlers, and the numbers of their records."""
+    """The regions of an encoded program: `ops` by the names of their handlers, and the numbers of their records. pays:
+    thread-instructions after which they are compiled."""
 
-    def __init__(self, code: ctypes.Array[ctypes.c_char], ops: dict[str, Op], places: dict[str, list[int]]) -> None:
-        self.code, self.ops, self.places = code, ops, places
+    def __init__(
+        self, code: ctypes.Array[ctypes.c_char], ops: dict[str, Op], places: dict[str, list[int]], pays: int = 0
+    ) -> None:
+        self.code, self.ops, self.places, self.pays = code, ops, places, pays
         self.spent = 0
         self.filled = not ops
         self._lock = threading.Lock()
@@ -43,7 +49,7 @@ class Regions:
         if not self.waiting:
             return
         with self._lock:
-            begin = self.waiting and self.spent + instructions > PAYS
+            begin = self.waiting and self.spent + instructions > (self.pays or PAYS)
             self.waiting = self.waiting and not begin
             self.spent += instructions * whole
         if begin:

@@ -14,7 +14,7 @@ from ptxtools.semantics.types import bits_of
 
 from .lanewise import Lanes, array, element, refuse, translate
 from .memory import POLL
-from .parts import Address
+from .parts import Address, in_units, window
 from .plain import spend
 
 #: Operations that LLVM has on integers, by name and signedness.
@@ -24,6 +24,9 @@ _INTEGER = {
     "dec": ("udec_wrap", "udec_wrap"),
 }  # fmt: skip
 _OPERATIONS = ("cas", *_INTEGER)
+#: Those that are one instruction on memory that no other worker touches, and the types that they are that for.
+_PLAIN = frozenset({"add", "and", "or", "xor", "exch", "min", "max"})
+_WORDS = frozenset({"u32", "s32", "b32", "u64", "s64", "b64"})
 
 
 def atomic(h: Handler) -> None:
@@ -37,6 +40,8 @@ def atomic(h: Handler) -> None:
     operands = h.sources()[1:]
     each = len(operands) // len(types) or 1
     size = max(1, sum(bits_of(t) for t in types) // 8)
+    if h.op.space == "shared" and len(types) == 1 and name in _PLAIN and types[0] in _WORDS:
+        _in_own_memory(h, name, types[0], operands[0])
     pointers = _pointers(h, size)
     old: list[Value] = []
     at = 0
@@ -48,6 +53,49 @@ def atomic(h: Handler) -> None:
         h.results(old)
     else:
         h.go_on()
+
+
+def _in_own_memory(h: Handler, name: str, t: str, operand: Value) -> None:
+    """The whole operation on shared memory, which only this worker touches, if all addresses are right; else it goes
+    on."""
+    e, bits = h.code, bits_of(t)
+    shift = (bits // 8).bit_length() - 1
+    place = window(h, "shared")
+    limit = e.spread("i64", e.value(f"lshr i64 {place.size}, {shift}"))
+    units = in_units(h, Address(h).vector(), shift)
+    inside = e.value(f"bitcast <32 x i1> {e.value(f'icmp ult <32 x i64> {units}, {limit}')} to i32")
+    missing = e.value(f"and i32 {e.value(f'xor i32 {inside}, -1')}, {h.running}")
+    indices, values, old = array(h, 32), array(h, bits), array(h, bits)
+    for ref in h.op.dst:
+        if ref is not None:
+            h.pointer(ref)
+    usual, other = e.label("usual"), e.label("other")
+    e.branch(e.value(f"icmp eq i32 {missing}, 0"), usual, other, likely=True)
+    e.begin(usual)
+    e.line(f"store <32 x i32> {e.value(f'trunc <32 x i64> {units} to <32 x i32>')}, ptr {indices}, align 64")
+    e.line(f"store <32 x i{bits}> {operand}, ptr {values}, align 64")
+    start = e.value(f"inttoptr i64 {place.host} to ptr")
+    lanes = Lanes(h)
+    index = e.value(f"load i32, ptr {element(h, indices, 32, lanes.lane)}")
+    pointer = e.value(f"getelementptr i{bits}, ptr {start}, i32 {index}")
+    before = e.value(f"load i{bits}, ptr {pointer}")
+    mine = e.value(f"load i{bits}, ptr {element(h, values, bits, lanes.lane)}")
+    if name == "exch":
+        after = mine
+    elif name in ("min", "max"):
+        kind = f"{'s' if t[0] == 's' else 'u'}{name}"
+        after = e.call(f"llvm.{kind}.i{bits}", f"i{bits}", [(f"i{bits}", before), (f"i{bits}", mine)])
+    else:
+        after = e.value(f"{name} i{bits} {before}, {mine}")
+    e.line(f"store i{bits} {after}, ptr {pointer}")
+    if h.op.dst:
+        e.line(f"store i{bits} {before}, ptr {element(h, old, bits, lanes.lane)}")
+    lanes.again()
+    if h.op.dst:
+        h.results([e.value(f"load <32 x i{bits}>, ptr {old}, align 64")])
+    else:
+        h.go_on()
+    e.begin(other)
 
 
 def _pointers(h: Handler, size: int) -> str:

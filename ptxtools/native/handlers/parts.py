@@ -59,10 +59,11 @@ class Window:
     size: str
 
 
-def window(h: Handler, space: str) -> Window:
-    """The stretch of memory that a state space is; anything without one of its own is global memory."""
+def window(h: Handler, space: str, cta: str = "") -> Window:
+    """The stretch of memory that a state space is; anything without one of its own is global memory. cta: its address,
+    if that is at hand."""
     if space in ("shared", "cluster"):
-        cta = h.code.field("warp.cta")
+        cta = cta or h.code.field("warp.cta")
         host = h.code.value(f"ptrtoint ptr {h.code.field('cta.shared', cta)} to i64")
         base = h.code.field("cta.window", cta) if space == "cluster" else "0"
         return Window(host, base, h.code.value(f"zext i32 {h.code.field('ctx.shared_bytes')} to i64"))

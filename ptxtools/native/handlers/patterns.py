@@ -23,13 +23,16 @@ SIDES = (0, 1)
 class Pattern:
     """Where the lanes of an address are: for each half the address of its first lane, the distance of each lane from it
     in words, and the number of that lane in its half; and the lanes that run, as a word. point: all at one address, by
-    the instruction."""
+    the instruction. together: an i1, whether both halves are at one word each, if that is likely. near: an i1, whether
+    the lanes are like this at all; empty: they are."""
 
     first: list[str]
     words: list[Value]
     column: list[str]
     active: str
     point: bool = False
+    together: str = ""
+    near: str = ""
 
 
 class Patterns:
@@ -38,6 +41,8 @@ class Patterns:
     def __init__(self, h: Handler, contents: Contents, read: dict[int, Key]) -> None:
         self.handler, self.code, self.contents, self.read = h, h.code, contents, read
         self.fail = "miss"
+        #: Lanes that are too far apart are no miss: `Pattern.near` says whether they are.
+        self.lenient = False
         self.known: dict[tuple[int, bool, str], Pattern] = {}
 
     def of_bytes(self, number: int, storage: str, vector: Value, active: str) -> Pattern:
@@ -52,11 +57,9 @@ class Patterns:
             unit = e.apply("fshr", f"<16 x {element}>", distance, distance, f"splat ({element} 2)")
             near.append(e.value(f"icmp ult <16 x {element}> {unit}, splat ({element} {WORDS})"))
             words.append(unit if element == "i32" else e.value(f"trunc <16 x i64> {unit} to <16 x i32>"))
-        self.demand(self.all(near, active))
-        if "avx512f" not in e.features:
-            self._rows_or_points(words, active)
+        close = self._close(self.all(near, active), words, active)
         wide = first if element == "i64" else [e.value(f"zext i32 {one} to i64") for one in first]
-        return Pattern(wide, words, column, active)
+        return Pattern(wide, words, column, active, near=close)
 
     def of_words(self, number: int, active: str, *, signed: bool) -> Pattern:
         """Of numbers of words, operand number `number`: a miss where they could pass the end of 32 bits."""
@@ -73,15 +76,28 @@ class Patterns:
         ends = [e.value(f"icmp {'slt' if signed else 'ult'} i32 {one}, {last}") for one in first]
         nobody = e.value(f"icmp eq i32 {active}, 0")
         fits = e.value(f"or i1 {e.value(f'and i1 {ends[0]}, {ends[1]}')}, {nobody}")
-        self.demand(e.value(f"and i1 {self.all(near, active)}, {fits}"))
-        if "avx512f" not in e.features:
-            self._rows_or_points(words, active)
+        close = self._close(e.value(f"and i1 {self.all(near, active)}, {fits}"), words, active)
         wide = [e.value(f"{'sext' if signed else 'zext'} i32 {one} to i64") for one in first]
         wide = [e.value(f"shl i64 {one}, 2") for one in wide]
-        self.known[key] = Pattern(wide, words, column, active)
+        self.known[key] = Pattern(wide, words, column, active, near=close)
         return self.known[key]
 
-    def _rows_or_points(self, words: list[Value], active: str) -> None:
+    def together(self, pattern: Pattern) -> None:
+        """Find out whether each half is at one word."""
+        e = self.code
+        equal = [e.value(f"icmp eq <16 x i32> {pattern.words[side]}, zeroinitializer") for side in SIDES]
+        pattern.together = self.all(equal, pattern.active)
+
+    def _close(self, near: str, words: list[Value], active: str) -> str:
+        """i1: the lanes have a pattern that is served; an empty one where anything else is a miss."""
+        if "avx512f" not in self.code.features:
+            near = self.code.value(f"and i1 {near}, {self._rows_or_points(words, active)}")
+        if self.lenient:
+            return near
+        self.demand(near)
+        return ""
+
+    def _rows_or_points(self, words: list[Value], active: str) -> str:
         """Without permutations: each half in order from its first lane on, or at one word, with its last lane."""
         e, fits = self.code, []
         row = ", ".join(f"i32 {number}" for number in range(16))
@@ -90,7 +106,7 @@ class Patterns:
             point = e.value(f"icmp eq i32 {second}, 0")
             want = e.value(f"select i1 {point}, <16 x i32> zeroinitializer, <16 x i32> <{row}>")
             fits.append(e.value(f"icmp eq <16 x i32> {words[side]}, {want}"))
-        self.demand(self.all(fits, active))
+        return self.all(fits, active)
 
     def _first_lanes(self, number: int, vector: Value, element: str, active: str) -> tuple[list[str], list[str]]:
         """An operand of each half's first lane that runs, and the number of that lane in the half; of a half without

@@ -35,11 +35,15 @@ _BYTES = 4 * WORDS
 @dataclass(slots=True)
 class _Group:
     """Accesses at constant distances, checked together. imms: their constants; starts, hosts: address of each half at
-    the least of them, and its host address, once checked."""
+    the least of them, and its host address, once checked; fixed: the latter without what the address has grown by, for
+    rounds that need no checks; fits: an i1, whether the lanes have the pattern and are in bounds, empty where they
+    are."""
 
     imms: set[int] = field(default_factory=set)
     starts: list[str] = field(default_factory=list)
     hosts: list[str] = field(default_factory=list)
+    fixed: list[str] = field(default_factory=list)
+    fits: str = ""
 
 
 #: What accesses have in common that are checked together: address, guard (-1 for none), whether that is negated, space,
@@ -59,20 +63,31 @@ class Accesses:
         self.patterns: dict[tuple[int, int, bool], Pattern] = {}
         self.scalars: dict[int, str] = {}
         self.limits: dict[tuple[str, int, bool], str] = {}
-        self.stores: list[tuple[Pattern, list[str], Value]] = []
+        self.stores: list[tuple[Step, Pattern, list[str], Value, str]] = []
         addresses = Addresses(detail)
         self.sums, self.strides, self.found = addresses.sums, addresses.strides, addresses.found
         self.skipped, self._steady = addresses.skipped, addresses.steady
         self.grown = {root: self.code.value("alloca i64") for root in self.strides}
+        self.points = self._likely_points(detail)
         self.measures = None
         if any(step.kind == "measure" for step in self.steps):
             from .region_measures import Measures
 
             self.measures = Measures(h, self.steps, rounds=detail.again is not None)
         self.groups: dict[_Place, _Group] = {}
+        #: Bounds and alignment have been checked for all rounds that are emitted now.
+        self.trusted = False
         for step in self.steps:
             if step.space:
                 self.groups.setdefault(self._place(step), _Group()).imms.add(step.imm)
+
+    def _likely_points(self, detail: Run) -> set[int]:
+        """Numbers of operands that are mostly the same in half a warp."""
+        points = set(detail.points)
+        for step in self.steps:
+            if not step.space and all(number in points or number < 0 for number, _, _ in step.sources):
+                points |= {number for number, _, _ in step.targets}
+        return points
 
     # --- the order of things ------------------------------------------------------------------------------------------
 
@@ -111,45 +126,210 @@ class Accesses:
                 self._pattern(number, guard, negated=False)
         self.maker.fail = self.code.label("late")
 
+    # --- many rounds at once ------------------------------------------------------------------------------------------
+
+    def steady(self) -> bool:
+        """Whether all addresses stay, or grow by the same in each round."""
+        for number, guard, *_ in self.groups:
+            root = self.sums[number][0] if number in self.skipped - self.found.keys() else number
+            if guard >= 0 or number in self.found or not (root in self.strides or number < 0 or self._steady(root)):
+                return False
+        return True
+
+    def all_fit(self, last: str) -> str:
+        """i1: the accesses of the first round fit, and those of round number `last` (i64, from 0 on), so that all
+        between them do."""
+        e, fits = self.code, "true"
+        for (number, guard, negated, space, part), group in self.groups.items():
+            root, terms = self.sums[number] if number in self.skipped - self.found.keys() else (number, ())
+            pattern = self._pattern(root, guard, negated=negated)
+            if pattern.near:
+                fits = e.value(f"and i1 {fits}, {pattern.near}")
+            if any(
+                step.kind == "st" and self._place(step) == (number, guard, negated, space, part) for step in self.steps
+            ):
+                fits = e.value(f"and i1 {fits}, {self._in_order(pattern)}")
+            least = min(group.imms)
+            limit = self._limit(space, max(group.imms) - least, point=pattern.point)
+            window, grown = self.windows[space], "0"
+            if root in self.strides:
+                stride = "0"
+                for term in self.strides[root]:
+                    stride = e.value(f"add i64 {stride}, {self._scalar(term)}")
+                small = e.value(f"icmp ult i64 {e.value(f'add i64 {stride}, 1073741824')}, 2147483648")
+                words = e.value(f"icmp eq i64 {e.value(f'and i64 {stride}, 3')}, 0")
+                fits = e.value(f"and i1 {fits}, {e.value(f'and i1 {small}, {words}')}")
+                grown = e.value(f"mul i64 {stride}, {last}")
+            group.fixed = []
+            for first in pattern.first:
+                at = first
+                for term in terms:
+                    at = e.value(f"add i64 {at}, {self._scalar(term)}")
+                offset = e.value(f"sub i64 {e.value(f'add i64 {at}, {least}')}, {window.base}")
+                for end in (offset, e.value(f"add i64 {offset}, {grown}")):
+                    inside = e.value(f"icmp ult i64 {in_units(self.handler, end, 2, 'i64')}, {limit}")
+                    fits = e.value(f"and i1 {fits}, {inside}")
+                group.fixed.append(e.value(f"add i64 {window.host}, {offset}"))
+        return fits
+
+    def forget(self) -> None:
+        """Another round is emitted."""
+        self.stores.clear()
+        for group in self.groups.values():
+            group.starts, group.hosts, group.fits = [], [], ""
+
+    # --- accesses in order --------------------------------------------------------------------------------------------
+
     def load(self, step: Step) -> list[Value]:
         """The words that a load gives, for lanes that make it."""
         pattern, pointers = self._checked(step)
-        sides = [self._words(pattern, pointers[side], side) for side in SIDES]
-        return [self.code.concatenate("i32", sides, 16)]
+        fits = self.groups[self._place(step)].fits
+        if not fits or self.trusted:
+            return [self._loaded(pattern, pointers)]
+        e = self.code
+        usual, apart, on = (e.label(hint) for hint in ("usual", "apart", "here"))
+        e.branch(fits, usual, apart, likely=True)
+        e.begin(usual)
+        first, first_end = self._loaded(pattern, pointers), e.label("end")
+        e.jump(first_end)
+        e.begin(first_end)
+        e.jump(on)
+        e.begin(apart)
+        offsets = self._offsets(step, pattern)
+        start = e.value(f"inttoptr i64 {self.windows[step.space].host} to ptr")
+        lanes = e.value(f"bitcast i32 {pattern.active} to <32 x i1>")
+        sides = []
+        name = "llvm.masked.gather.v16i32.v16p0"
+        e.declare(name, f"declare <16 x i32> @{name}(<16 x ptr>, <16 x i1>, <16 x i32>)")
+        for side in SIDES:
+            index, mine = half(self.handler, offsets, "i32", side), half(self.handler, lanes, "i1", side)
+            where = e.value(f"getelementptr i32, ptr {start}, <16 x i32> {index}")
+            operands = f"<16 x ptr> align 4 {where}, <16 x i1> {mine}, <16 x i32> zeroinitializer"
+            sides.append(e.value(f"call <16 x i32> @{name}({operands})"))
+        second, second_end = e.concatenate("i32", sides, 16), e.label("end")
+        e.jump(second_end)
+        e.begin(second_end)
+        e.jump(on)
+        e.begin(on)
+        return [e.value(f"phi <32 x i32> [{first}, %{first_end}], [{second}, %{second_end}]")]
+
+    def _offsets(self, step: Step, pattern: Pattern) -> Value:
+        """Of all lanes, i32 words from the start of the window; a miss where one that runs is out of bounds or not
+        aligned."""
+        e, window, number = self.code, self.windows[step.space], step.sources[0][0]
+        if number < 0:
+            vector: Value = "zeroinitializer"
+        elif number in self.found:
+            finds = self.found[number]
+            self._read_constant(finds.sources[2][0])
+            extend = "sext" if finds.text.endswith("s32") else "zext"
+            wide = e.value(f"{extend} <32 x i32> {self.contents[finds.sources[0][0]]} to <32 x i64>")
+            words = e.value(f"shl <32 x i64> {wide}, splat (i64 2)")
+            vector = e.value(f"add <32 x i64> {words}, {e.spread('i64', self.scalars[finds.sources[2][0]])}")
+        else:
+            vector = self.contents[number]
+            if self.contents.storage(number) == "b32":
+                vector = e.value(f"zext <32 x i32> {vector} to <32 x i64>")
+        moved = e.spread("i64", e.value(f"sub i64 {step.imm}, {window.base}"))
+        offsets = e.value(f"add <32 x i64> {vector}, {moved}")
+        most = e.call("llvm.umin.i64", "i64", [("i64", e.value(f"lshr i64 {window.size}, 2")), ("i64", str(2**31 - 1))])
+        words = in_units(self.handler, offsets, 2)
+        inside = e.value(f"icmp ult <32 x i64> {words}, {e.spread('i64', most)}")
+        self.maker.demand(self.maker.all([half(self.handler, inside, "i1", side) for side in SIDES], pattern.active))
+        return e.value(f"trunc <32 x i64> {words} to <32 x i32>")
+
+    def _loaded(self, pattern: Pattern, pointers: list[str]) -> Value:
+        """The words of lanes that have a pattern."""
+        if not pattern.together:
+            return self._gathered(pattern, pointers)
+        e = self.code
+        single, several, on = (e.label(hint) for hint in ("single", "several", "loaded"))
+        e.branch(pattern.together, single, several, likely=True)
+        e.begin(single)
+        points = [e.value(f"load i32, ptr {e.value(f'inttoptr i64 {pointer} to ptr')}") for pointer in pointers]
+        first = e.concatenate("i32", [e.spread("i32", point, 16) for point in points], 16)
+        e.jump(on)
+        e.begin(several)
+        second = self._gathered(pattern, pointers)
+        e.jump(on)
+        e.begin(on)
+        return e.value(f"phi <32 x i32> [{first}, %{single}], [{second}, %{several}]")
+
+    def _gathered(self, pattern: Pattern, pointers: list[str]) -> Value:
+        return self.code.concatenate("i32", [self._words(pattern, pointers[side], side) for side in SIDES], 16)
 
     def store(self, step: Step, value: Value) -> None:
         """Check a store, which `commit` makes."""
         e = self.code
         pattern, pointers = self._checked(step)
-        fits = []
+        for side in SIDES:
+            back = e.value(f"zext i32 {e.value(f'shl i32 {pattern.column[side]}, 2')} to i64")
+            pointers[side] = e.value(f"sub i64 {pointers[side]}, {back}")
+        fits = self.groups[self._place(step)].fits
+        if self.trusted:
+            fits = ""
+        elif not fits:
+            self.maker.demand(self._in_order(pattern))
+        else:
+            fits = e.value(f"and i1 {fits}, {self._in_order(pattern)}")
+            apart, on = e.label("apart"), e.label("here")
+            e.branch(fits, on, apart, likely=True)
+            e.begin(apart)
+            self._offsets(step, pattern)
+            e.jump(on)
+            e.begin(on)
+        self.stores.append((step, pattern, pointers, value, fits))
+
+    def _in_order(self, pattern: Pattern) -> str:
+        """i1: each half of the lanes is at words that follow each other."""
+        e, fits = self.code, []
         for side in SIDES:
             column = e.spread("i32", pattern.column[side], 16)
             lane = e.value(f"add <16 x i32> {pattern.words[side]}, {column}")
             row = ", ".join(f"i32 {number}" for number in range(16))
             fits.append(e.value(f"icmp eq <16 x i32> {lane}, <{row}>"))
-            back = e.value(f"zext i32 {e.value(f'shl i32 {pattern.column[side]}, 2')} to i64")
-            pointers[side] = e.value(f"sub i64 {pointers[side]}, {back}")
-        self.maker.demand(self.maker.all(fits, pattern.active))
-        self.stores.append((pattern, pointers, value))
+        return self.maker.all(fits, pattern.active)
 
     def commit(self) -> None:
         """All is well: make the stores."""
         e, vector = self.code, "<16 x i32>"
         if self.measures is not None:
             self.measures.each(self.measured)
-        for pattern, pointers, value in self.stores:
+        for step, pattern, pointers, value, fits in self.stores:
             lanes = e.value(f"bitcast i32 {pattern.active} to <32 x i1>")
+            usual, apart, on = (e.label(hint) for hint in ("usual", "apart", "here"))
+            if fits:
+                e.branch(fits, usual, apart, likely=True)
+                e.begin(usual)
             name = "llvm.masked.store.v16i32.p0"
             e.declare(name, f"declare void @{name}({vector}, ptr, <16 x i1>)")
             for side in SIDES:
                 data, mine = half(self.handler, value, "i32", side), half(self.handler, lanes, "i1", side)
                 pointer = e.value(f"inttoptr i64 {pointers[side]} to ptr")
                 e.line(f"call void @{name}({vector} {data}, ptr align 4 {pointer}, <16 x i1> {mine})")
+            if fits:
+                e.jump(on)
+                e.begin(apart)
+                self._scatter(step, pattern, value)
+                e.jump(on)
+                e.begin(on)
         for root, terms in self.strides.items():
             grown = self._grown(root)
             for term in terms:
                 grown = e.value(f"add i64 {grown}, {self._scalar(term)}")
             e.line(f"store i64 {grown}, ptr {self.grown[root]}")
+
+    def _scatter(self, step: Step, pattern: Pattern, value: Value) -> None:
+        """Make a store to any words, lane 0 first."""
+        e, name = self.code, "llvm.masked.scatter.v16i32.v16p0"
+        e.declare(name, f"declare void @{name}(<16 x i32>, <16 x ptr>, <16 x i1>)")
+        offsets = self._offsets(step, pattern)
+        start = e.value(f"inttoptr i64 {self.windows[step.space].host} to ptr")
+        lanes = e.value(f"bitcast i32 {pattern.active} to <32 x i1>")
+        for side in SIDES:
+            where = e.value(f"getelementptr i32, ptr {start}, <16 x i32> {half(self.handler, offsets, 'i32', side)}")
+            data, mine = half(self.handler, value, "i32", side), half(self.handler, lanes, "i1", side)
+            e.line(f"call void @{name}(<16 x i32> {data}, <16 x ptr> align 4 {where}, <16 x i1> {mine})")
 
     def end_rounds(self) -> None:
         """Behind the last round, whole or not: write what addresses have grown to."""
@@ -160,7 +340,7 @@ class Accesses:
             place = self.contents.place(self.read[root][0])
             old = e.value(f"load <32 x i64>, ptr {place}, align 64")
             more = e.spread("i64", self._grown(root))
-            mine = e.value(f"select <32 x i1> %lanes, <32 x i64> {more}, <32 x i64> zeroinitializer")
+            mine = e.value(f"select <32 x i1> {self.handler.lanes}, <32 x i64> {more}, <32 x i64> zeroinitializer")
             e.line(f"store <32 x i64> {e.value(f'add <32 x i64> {old}, {mine}')}, ptr {place}, align 64")
 
     def end(self) -> None:
@@ -184,13 +364,19 @@ class Accesses:
         group = self.groups[place]
         least = min(group.imms)
         if not group.hosts:
-            self._check(group, space, pattern, root, terms)
+            self._check(group, space, pattern, number, root, terms)
         if step.imm == least:
             return pattern, list(group.hosts)
         return pattern, [e.value(f"add i64 {host}, {step.imm - least}") for host in group.hosts]
 
-    def _check(self, group: _Group, space: str, pattern: Pattern, root: int, terms: tuple[int, ...]) -> None:
+    def _check(
+        self, group: _Group, space: str, pattern: Pattern, number: int, root: int, terms: tuple[int, ...]
+    ) -> None:
         """Find whether all accesses of a group are in bounds and aligned."""
+        if self.trusted:
+            grown = self._grown(root) if root in self.strides else "0"
+            group.hosts = [self.code.value(f"add i64 {host}, {grown}") for host in group.fixed]
+            return
         e, least = self.code, min(group.imms)
         limit = self._limit(space, max(group.imms) - least, point=pattern.point)
         start = self.windows[space]
@@ -207,7 +393,11 @@ class Accesses:
             offset = e.value(f"select i1 {nobody}, i64 0, i64 {offset}")
             good.append(e.value(f"icmp ult i64 {in_units(self.handler, offset, 2, 'i64')}, {limit}"))
             group.hosts.append(e.value(f"add i64 {start.host}, {offset}"))
-        self.maker.demand(e.value(f"and i1 {good[0]}, {good[1]}"))
+        inside = e.value(f"and i1 {good[0]}, {good[1]}")
+        if self.measures is not None or (number in self.skipped - self.found.keys() or number in self.strides):
+            self.maker.demand(inside)
+        else:
+            group.fits = e.value(f"and i1 {inside}, {pattern.near}") if pattern.near else inside
 
     def _limit(self, space: str, span: int, *, point: bool) -> str:
         """Words of a window at which accesses may begin that touch so many bytes more than half a warp does, or than
@@ -237,12 +427,15 @@ class Accesses:
     def _pattern(self, number: int, guard: int, *, negated: bool) -> Pattern:
         key = (number, guard, negated)
         if key not in self.patterns:
-            active = "%m"
+            active = self.handler.running
             if guard >= 0:
                 flags = self.contents.word(guard)
                 flags = self.code.value(f"xor i32 {flags}, -1") if negated else flags
-                active = self.code.value(f"and i32 {flags}, %m")
-            self.patterns[key] = self._make(number, active)
+                active = self.code.value(f"and i32 {flags}, {self.handler.running}")
+            self.maker.lenient = self.measures is None and number not in self.strides
+            made = self.patterns[key] = self._make(number, active)
+            if number in self.points and not made.point:
+                self.maker.together(made)
         return self.patterns[key]
 
     def _make(self, number: int, active: str) -> Pattern:
@@ -275,6 +468,6 @@ class Accesses:
             scalar = self.code.value(f"extractelement <32 x i64> {vector}, i32 {lane}")
             equal = self.code.value(f"icmp eq <32 x i64> {vector}, {self.code.spread('i64', scalar)}")
             low, high = (half(self.handler, equal, "i1", side) for side in SIDES)
-            self.maker.demand(self.maker.all([low, high], "%m"))
+            self.maker.demand(self.maker.all([low, high], self.handler.running))
             self.scalars[number] = scalar
         return self.scalars[number]

@@ -32,10 +32,15 @@ first:
   %pend = get warp.pend
   %near = icmp ult i32 %block, %pend
   %least = select i1 %near, i32 0, i32 2147483647
+"""
+
+_AGAIN = """
+  br label %start
+start:
   br label %again
 again:
-  %slice = phi i32 [%slice.first, %first], [%slice.left, %repeat]
-  %count = phi i64 [%count.first, %first], [%count.new, %repeat]
+  %slice = phi i32 [{slice}, %start], [%slice.left, %repeat]
+  %count = phi i64 [{count}, %start], [%count.new, %repeat]
 """
 
 _END = """
@@ -56,10 +61,15 @@ done:
 
 
 def begin(h: Handler, *, to_target: bool) -> None:
-    """Start of each round; to_target: whether the branch's way back is its target. The branch's record is behind this
-    one, and as many bytes as this one's constant says."""
+    """In front of all rounds; to_target: whether the branch's way back is its target. The branch's record is behind
+    this one, and as many bytes as this one's constant says."""
     h.code.declare("llvm.ctpop.i32", "declare i32 @llvm.ctpop.i32(i32)")
     h.code.expand(_BEGIN.format(target="s0" if to_target else "s2"))
+
+
+def each(h: Handler, slice_: str, count: str) -> None:
+    """Start of each round; ctx.slice and ctx.count in front of the first."""
+    h.code.expand(_AGAIN.format(slice=slice_, count=count))
 
 
 def end(h: Handler, guard: Value, *, wanted: bool) -> None:

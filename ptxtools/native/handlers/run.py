@@ -7,18 +7,19 @@ time. If some lanes do not take part, slots that change are saved first and rest
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ptxtools import isa
 from ptxtools.native.code.handler import ELEMENT, Handler
 from ptxtools.native.code.live_words import Key
 from ptxtools.native.code.runs import Step, StepOperand
-from ptxtools.program.details import Run
+from ptxtools.program.details import Run, SpecialRegister
 from ptxtools.program.operations import COUNTS
 from ptxtools.program.program import SLOT_BYTES, Slot
 from ptxtools.semantics.algebra import Value
+from ptxtools.semantics.floating import canonical, takes_any_nan
 
-from . import counts, rounds
+from . import ahead, counts, rounds, special
 from .plain import compute
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ _Move = tuple[str, str, str]
 def run(h: Handler) -> None:
     """All steps in order; repeatedly, if the run is a loop."""
     detail = h.op.of(Run)
-    steps, read, kept, again = detail.values()
+    steps, read, kept, again, _ = detail.values()
     contents = Contents(h, {number: (slot, storage) for number, slot, storage in read})
     targets = {number: (slot, storage) for number, slot, storage in kept}
     accesses = None
@@ -44,8 +45,9 @@ def run(h: Handler) -> None:
         contents.made = {number: storage for step in steps for number, storage, _ in step.targets}
         targets = {number: key for number, key in targets.items() if number not in accesses.skipped}
     carried = rounds.carried(contents.slots.values(), targets.values()) if again is not None else []
+    contents.find_loose(steps, {key: number for number, key in targets.items() if key in carried})
     moves = {
-        slot: (_place(h, slot), h.code.value(f"alloca {_whole(element)}, align 64"), element)
+        slot: (_place(h, slot), h.room(_whole(element)), element)
         for key in targets.values()
         for slot, element in _parts(*key)
     }
@@ -54,6 +56,10 @@ def run(h: Handler) -> None:
     counted = None
     if again is not None and any(step.kind == "count" for step in steps):
         counted = counts.RoundCounts(h, steps, again)
+    counter = ahead.counter_of(detail) if again is not None and not any(s.kind in COUNTS for s in steps) else None
+    rounds_ahead = None
+    if counter is not None and (accesses is None or accesses.steady()):
+        rounds_ahead = ahead.Ahead(h, detail, counter, accesses)
     if accesses is not None:
         accesses.begin()
     _unless_full(h, list(moves.values()))
@@ -65,16 +71,18 @@ def run(h: Handler) -> None:
         if accesses is not None:
             accesses.begin_rounds()
         rounds.begin(h, to_target=again[2])
+        start = ("%slice.first", "%count.first")
+        if rounds_ahead is not None:
+            start = _go_ahead(h, detail, contents, targets, accesses, rounds_ahead)
+        rounds.each(h, *start)
     for step in steps:
         if step.kind in COUNTS:
             if accesses is None and counted is None:
                 counts.step(h, step, contents.word)
             elif step.guard >= 0:
                 contents.word(step.guard)  # its slot may change in this round
-        elif accesses is not None and step.kind == "st":
-            accesses.store(step, _operand(h, step.sources[1], contents))
-        elif accesses is None or step.targets[0][0] not in accesses.skipped:
-            _step(h, step, contents, targets, accesses)
+        else:
+            _make(h, step, contents, targets, accesses)
     if accesses is not None:
         accesses.commit()
         for step in steps:
@@ -89,7 +97,7 @@ def run(h: Handler) -> None:
         rounds.end(h, contents[again[0]], wanted=again[1])
         if counted is not None:
             counted.end(rounds.number(h), last)
-        _leave_rounds(h, held, accesses)
+        _leave_rounds(h, held, accesses, contents)
     _unless_full(h, list(moves.values()), back=True)
     if accesses is None:
         h.go_on()
@@ -100,14 +108,75 @@ def run(h: Handler) -> None:
         h.code.expand("set ctx.slice, %slice\nset ctx.count, %count")
         if counted is not None:
             counted.end(rounds.number(h), "")
-        _leave_rounds(h, held, accesses)
+        _leave_rounds(h, held, accesses, contents, some=h.code.value("icmp ne i64 %count, %count.first"))
         _unless_full(h, list(moves.values()), back=True)
         h.code.jump("miss")
 
 
-def _leave_rounds(h: Handler, held: list[_Move], accesses: Accesses | None) -> None:
-    """Write to slots what was in registers."""
+def _go_ahead(
+    h: Handler,
+    detail: Run,
+    contents: Contents,
+    targets: dict[int, Key],
+    accesses: Accesses | None,
+    rounds_ahead: ahead.Ahead,
+) -> tuple[str, str]:
+    """Emit the rounds that are known to come; ctx.slice and ctx.count behind them."""
+    known, words = dict(contents.known), dict(contents.words)
+    kept = ahead.returning(list(contents.slots.values()), targets)
+    done = rounds_ahead.counter.steps
+
+    def forget() -> None:
+        contents.known, contents.words, contents.loose = dict(known), dict(words), {}
+        if accesses is not None:
+            accesses.forget()
+
+    def once() -> None:
+        forget()
+        for step in detail.steps:
+            if step not in done:
+                _make(h, step, contents, {}, accesses)
+        if accesses is not None:
+            accesses.commit()
+        for number, key in kept.items():
+            if number != rounds_ahead.counter.after or not any(step.targets[0][0] == number for step in done):
+                _keep(h, *key, contents, number)
+
+    if accesses is None:
+        result = rounds_ahead.emit(contents, once)
+    else:
+        late, accesses.maker.fail, accesses.trusted = accesses.maker.fail, "miss", True
+        result = rounds_ahead.emit(contents, once)
+        accesses.maker.fail, accesses.trusted = late, False
+    forget()
+    return result
+
+
+def steps(h: Handler, detail: Run, contents: Contents, targets: dict[int, Key], accesses: Accesses | None) -> None:
+    """All steps of a run that does not go round, as a part of a function. targets: the slots that it writes."""
+    moves = [
+        (_place(h, slot), h.room(_whole(element)), element)
+        for key in targets.values()
+        for slot, element in _parts(*key)
+    ]
+    _unless_full(h, moves)
+    for step in detail.steps:
+        _make(h, step, contents, targets, accesses)
+    if accesses is not None:
+        accesses.commit()
+        for number, key in targets.items():
+            _keep(h, *key, contents, number)
+    _unless_full(h, moves, back=True)
+
+
+def _leave_rounds(
+    h: Handler, held: list[_Move], accesses: Accesses | None, contents: Contents, some: str = "true"
+) -> None:
+    """Write to slots what was in registers; some: whether any round has been whole."""
+    rooms = {room: slot for slot, room in contents.homes.items()}
     for move in held:
+        if rooms[move[1]] in contents.loose_slots:
+            _settle(h, move[1], some)
         _merge(h, move, made="room")
     if accesses is not None:
         accesses.end_rounds()
@@ -134,7 +203,7 @@ def _unless_full(h: Handler, moves: list[_Move], *, back: bool = False) -> None:
     if not moves:
         return
     part, on = h.code.label("part"), h.code.label("on")
-    h.code.branch("%full", on, part)
+    h.code.branch(h.full, on, part)
     h.code.begin(part)
     for move in moves:
         if back:
@@ -160,11 +229,27 @@ def _merge(h: Handler, move: _Move, *, made: str) -> None:
     new, old = (slot, room) if made == "slot" else (room, slot)
     new, old = (h.code.value(f"load {vector}, ptr {p}, align {align}") for p in (new, old))
     if element == "i1":
-        mine = h.code.value(f"and i32 {h.code.value(f'xor i32 {new}, {old}')}, %m")
+        mine = h.code.value(f"and i32 {h.code.value(f'xor i32 {new}, {old}')}, {h.running}")
         value = h.code.value(f"xor i32 {old}, {mine}")
     else:
-        value = h.code.value(f"select <32 x i1> %lanes, {vector} {new}, {vector} {old}")
+        value = h.code.value(f"select <32 x i1> {h.lanes}, {vector} {new}, {vector} {old}")
     h.code.line(f"store {vector} {value}, ptr {slot}, align {align}")
+
+
+def _settle(h: Handler, room: str, some: str) -> None:
+    """Make the NaNs in a room canonical if some round has put them there."""
+    value = h.code.value(f"load <32 x i32>, ptr {room}, align 64")
+    clean = h.code.value(f"select i1 {some}, <32 x i32> {canonical(h.algebra, value)}, <32 x i32> {value}")
+    h.code.line(f"store <32 x i32> {clean}, ptr {room}, align 64")
+
+
+def _is_loose(step: Step) -> bool:
+    """Whether a step takes any NaN, and leaves its own to who reads them."""
+    if step.kind != "alu" or step.guard >= 0 or len(step.targets) != 1:
+        return False
+    if any(t != "f32" or storage not in ("b32", "") for _, storage, t in (*step.targets, *step.sources)):
+        return False
+    return step.detail is None and takes_any_nan(isa.resolve(step.text))
 
 
 class Contents:
@@ -179,6 +264,27 @@ class Contents:
         self.made: dict[int, str] = {}
         #: Where vectors are that slots at these offsets have elsewhere while the run lasts.
         self.homes: dict[int, str] = {}
+        #: f32 values whose NaNs are not canonical; slots that carry such values from round to round, and their numbers.
+        self.loose: dict[int, Value] = {}
+        self.loose_slots: set[int] = set()
+        self.loose_numbers: set[int] = set()
+
+    def find_loose(self, steps: Sequence[Step], carried: dict[Key, int]) -> None:
+        """Find the slots whose values go from round to round as they are: only arithmetic makes them and reads them."""
+        made = {step.targets[0][0] for step in steps if _is_loose(step)}
+        others = {
+            number
+            for step in steps
+            for number in (*(() if _is_loose(step) else (n for n, _, _ in step.sources)), step.guard, *step.before)
+        }
+        for number, key in self.slots.items():
+            if carried.get(key) in made and number not in others:
+                self.loose_slots.add(key[0])
+                self.loose_numbers |= {number, carried[key]}
+
+    def any_nan(self, number: int) -> Value:
+        """A value, if it is an f32 with whatever NaNs."""
+        return self.loose[number] if number in self.loose else self[number]
 
     def place(self, at: Slot) -> str:
         """Address of a vector."""
@@ -190,7 +296,10 @@ class Contents:
 
     def __getitem__(self, number: int) -> Value:
         if number not in self.known:
-            self.known[number] = self._load(number, *self.slots[number])
+            if number in self.loose:
+                self.known[number] = canonical(self.handler.algebra, self.loose[number])
+            else:
+                self.known[number] = self._load(number, *self.slots[number])
         return self.known[number]
 
     def __setitem__(self, number: int, value: Value) -> None:
@@ -216,9 +325,19 @@ class Contents:
         return tuple(vectors) if storage == "b128" else vectors[0]
 
 
-def _operand(h: Handler, operand: StepOperand, contents: Contents) -> Value:
+def _operand(h: Handler, operand: StepOperand, contents: Contents, *, any_nan: bool = False) -> Value:
     number, storage, t = operand
+    if any_nan and number >= 0:
+        return h.algebra.adapt(contents.any_nan(number), storage, t)
     return h.algebra.const(t, 0) if number < 0 else h.algebra.adapt(contents[number], storage, t)
+
+
+def _make(h: Handler, step: Step, contents: Contents, kept: dict[int, Key], accesses: Accesses | None) -> None:
+    """What a step computes, loads or stores."""
+    if accesses is not None and step.kind == "st":
+        accesses.store(step, _operand(h, step.sources[1], contents))
+    elif accesses is None or step.targets[0][0] not in accesses.skipped:
+        _step(h, step, contents, kept, accesses)
 
 
 def _step(h: Handler, step: Step, contents: Contents, kept: dict[int, Key], accesses: Accesses | None) -> None:
@@ -230,6 +349,11 @@ def _step(h: Handler, step: Step, contents: Contents, kept: dict[int, Key], acce
         if number < 0:
             continue
         wide = h.algebra.widen(value, t, storage)
+        if _is_loose(step):
+            contents.loose[number] = wide
+            if number in kept and accesses is None:
+                _keep(h, *kept[number], contents, number)
+            continue
         contents[number] = (
             wide if lanes is None else h.algebra.select(storage, lanes, wide, contents[step.before[place]])
         )
@@ -239,7 +363,7 @@ def _step(h: Handler, step: Step, contents: Contents, kept: dict[int, Key], acce
 
 def _keep(h: Handler, slot: Slot, storage: str, contents: Contents, number: int) -> None:
     """Store a last value; other lanes are restored later."""
-    value = contents[number]
+    value = contents.loose[number] if number in contents.loose_numbers else contents[number]
     if storage == "pred":
         h.code.line(f"store i32 {h.code.value(f'bitcast <32 x i1> {value} to i32')}, ptr {contents.place(slot)}")
         return
@@ -249,18 +373,23 @@ def _keep(h: Handler, slot: Slot, storage: str, contents: Contents, number: int)
 
 
 def _outputs(h: Handler, step: Step, contents: Contents) -> Sequence[Value]:
-    inputs = [_operand(h, operand, contents) for operand in step.sources]
+    any_nan = _is_loose(step)
+    inputs = [_operand(h, operand, contents, any_nan=any_nan) for operand in step.sources]
     words = [contents.words[operand[0]] for operand in step.sources if operand[0] in contents.words]
     if step.text in _LOGIC and len(words) == len(step.sources) and step.guard < 0 <= step.targets[0][0]:
         combined = h.code.value(f"{_LOGIC[step.text]} i32 {words[0]}, {(*words, -1)[1]}")
         return (contents.flags(step.targets[0][0], combined),)
-    return MEANINGS[step.kind](h, step, inputs)
+    h.algebra.loose = any_nan
+    outputs = MEANINGS[step.kind](h, step, inputs)
+    h.algebra.loose = False
+    return outputs
 
 
 #: Outputs of a step by its kind, which is one that maps lanes to lanes (`operations.LANEWISE`).
 MEANINGS: dict[str, Callable[[Handler, Step, list[Value]], Sequence[Value]]] = {
     "alu": lambda h, step, inputs: compute(h, isa.resolve(step.text), step.detail, inputs),
     "copy": lambda h, step, inputs: inputs,
+    "sreg": lambda h, step, inputs: (special.value(h, cast(SpecialRegister, step.detail).name, step.targets[0][2]),),
     "pack": lambda h, step, inputs: (h.algebra.pack(step.sources[0][2], inputs),),
     "unpack": lambda h, step, inputs: h.algebra.unpack(step.targets[0][2], len(step.targets), inputs[0]),
 }

@@ -23,14 +23,19 @@ _CYCLES_PER_RECORD = 4
 def special_register(h: Handler) -> None:
     """dst[0] = the register that the detail names."""
     name = h.op.of(SpecialRegister).name
-    value = _value(h, name)
-    if h.op.dst_types[0].endswith("16"):  # %tid and its kin as in PTX 1.x
-        value = h.code.value(f"trunc <32 x i32> {value} to <32 x i16>")
-    h.results([value])
+    h.results([value(h, name, h.op.dst_types[0])])
 
 
-def _value(h: Handler, name: str) -> Value:
-    wide = "64" in h.op.dst_types[0]
+def value(h: Handler, name: str, t: str) -> Value:
+    """The register as a value of a type."""
+    found = _value(h, name, t)
+    if t.endswith("16"):  # %tid and its kin as in PTX 1.x
+        found = h.code.value(f"trunc <32 x i32> {found} to <32 x i16>")
+    return found
+
+
+def _value(h: Handler, name: str, t: str) -> Value:
+    wide = "64" in t
     if name in _PER_LANE:
         return h.code.field(_PER_LANE[name])
     if name == "%laneid":

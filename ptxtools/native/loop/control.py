@@ -188,6 +188,10 @@ handler @t_pass {{                                ; a region that is not compile
   goto %fp, %next, %mask
 }}
 
+handler @t_return {{                              ; behind a single record that a CTA in unison has called
+  leave STATUS_RETURNED
+}}
+
 handler @t_jump {{
   {ACCOUNT}
 {halves("%s0_pair", "%block", "%step")}

@@ -55,6 +55,7 @@ def _encoded(launch: Launch) -> Encoded:
         launch.program.cache[key] = encoded
     if launch.tier == "regions":
         encoded.regions.complete()
+        encoded.whole.complete()
     return encoded
 
 
@@ -116,7 +117,7 @@ class _GridRun:
         if self.hangs:
             raise self._told(self.hangs[0])
         total = self._instructions()
-        self.encoded.regions.ran(total, whole=True)
+        self._ran(total, whole=True)
         try:
             self._check_count(total)
         except Hang as hang:
@@ -238,8 +239,12 @@ class _GridRun:
         if deadline is not None and time.monotonic() > deadline:
             raise interrupted("the time limit is over")
         total = self._instructions()
-        self.encoded.regions.ran(total)
+        self._ran(total)
         self._check_count(total)
+
+    def _ran(self, total: int, *, whole: bool = False) -> None:
+        for tier in (self.encoded.regions, self.encoded.whole):
+            tier.ran(total, whole=whole)
 
     def _check_count(self, total: int) -> None:
         limit = self.launch.max_instructions

@@ -317,14 +317,41 @@ asleep:                                           ; the others of the cluster ma
   %answer = select i1 %nowhere, i32 RUN_STUCK, i32 -1
   ret i32 %answer
 due:
+  %unison = get ctx.unison                        ; all warps in one function, as long as they are whole
+  %apart = icmp eq ptr %unison, null
+  br i1 %apart, label %singly, label %joined
+joined:
+  %joint = load atomic ptr, ptr %unison acquire, align 8
+  %missing = icmp eq ptr %joint, null
+  br i1 %missing, label %singly, label %together
+together:
+  call {CONVENTION} void %joint(ptr %warps, ptr %unison, i32 %ready, ptr %ctx, ptr %cta)
+  %outcome = get ctx.status
+  switch i32 %outcome, label %other [
+    i32 STATUS_TURNS, label %singly
+    i32 STATUS_LANES, label %exact
+    i32 STATUS_GONE, label %gone.now
+    i32 STATUS_EXPIRED, label %expired.now
+    i32 STATUS_ALARM, label %call
+  ]
+expired.now:
+  ret i32 -1
+other:                                            ; a trap, or lanes of a warp whose slice is over
+  %other.warp = get ctx.stop_warp
+  %other.todo = get ctx.round
+  br label %ran
+singly:
   %alarm = get ctx.alarm
   %time = get ctx.clock
   %late = icmp sge i64 %time, %alarm
-  br i1 %late, label %call, label %round
+  br i1 %late, label %call, label %inside
 call:
   ret i32 RUN_ALARM
+inside:
+  %ready.now = get cta.ready
+  br label %round
 round:
-  %todo = phi i32 [%ready, %due], [%todo.rest, %next]
+  %todo = phi i32 [%ready.now, %inside], [%todo.rest, %next]
   %random = get ctx.random
   %orderly = icmp eq i64 %random, 0
   br i1 %orderly, label %lowest, label %shuffle
@@ -366,8 +393,8 @@ picked:
   call void @resume_warp(ptr %ctx, ptr %chosen)
   br label %ran
 ran:
-  %todo.rest = phi i32 [%rest, %picked], [%stop.todo, %exact], [%stop.todo, %proceed]
-  %warp = phi ptr [%chosen, %picked], [%stop.warp, %exact], [%stop.warp, %proceed]
+  %todo.rest = phi i32 [%rest, %picked], [%stop.todo, %exact], [%stop.todo, %proceed], [%other.todo, %other]
+  %warp = phi ptr [%chosen, %picked], [%stop.warp, %exact], [%stop.warp, %proceed], [%other.warp, %other]
   %left = get ctx.slice
   %left64 = sext i32 %left to i64
   %given = get ctx.given

@@ -185,6 +185,7 @@ class Worker:
             "frame_limit": shape.frames,
             "local_bytes": shape.local,
             "sms": launch.sms, "first_block": 2 * launch.program.functions[0].first, "warp_slice": WARP_SLICE,
+            "unison": encoded.unison if launch.seed is None and shape.cluster == 1 else 0,
             "given": WARP_SLICE, "cta_slice": CTA_SLICE, "epoch": time.time_ns() if launch.seed is None else 0,
         }  # fmt: skip
         CTX.fill(self.memory, 0, values)

@@ -1,0 +1,50 @@
+"""Which words of a frame may depend on a lane's place in its row of threads (%tid.x): a guess where accesses go.
+
+What depends on nothing of the sort is mostly the same in half a warp or more, as indices of rows of a matrix are.
+"""
+
+from __future__ import annotations
+
+from ptxtools.program.details import SpecialRegister
+from ptxtools.program.operations import LANE_ACCESS, LANEWISE
+from ptxtools.program.program import Op, Program
+
+from .live_words import words_of
+
+#: Special registers that differ along a row.
+_ALONG = ("%tid.x", "%laneid", "%lanemask")
+
+
+def along(op: Op, words: int) -> int:
+    """The words behind an operation, from those in front of it."""
+    if op.kind == "sreg":
+        depends = op.of(SpecialRegister).name.startswith(_ALONG)
+    elif op.kind in LANEWISE or op.kind in LANE_ACCESS:
+        refs = (*op.src[:1], op.guard) if op.kind in LANE_ACCESS else (*op.src, op.guard)
+        depends = any(ref is not None and words_of(ref.slot, ref.type) & words for ref in refs)
+    else:
+        depends = True
+    for ref in op.dst:
+        if ref is not None and depends:
+            words |= words_of(ref.slot, ref.type)
+        elif ref is not None and op.guard is None:
+            words &= ~words_of(ref.slot, ref.type)
+    return words
+
+
+def along_rows(program: Program) -> list[int]:
+    """Such words at the start of each block; what lanes do in different blocks is left out."""
+    blocks = program.blocks
+    entries = [0] * len(blocks)
+    todo = list(range(len(blocks)))
+    while todo:
+        number = todo.pop()
+        words = entries[number]
+        for op in blocks[number].ops:
+            words = along(op, words)
+        end = blocks[number].terminator
+        for target in (end.target, end.other, *end.targets):
+            if target >= 0 and words & ~entries[target]:
+                entries[target] |= words
+                todo.append(target)
+    return entries

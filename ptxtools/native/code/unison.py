@@ -1,0 +1,241 @@
+"""Kernels whose CTAs run in unison: all warps of a CTA in one native function, as long as each warp stays whole.
+
+The handler of a "unison" record is the whole kernel: its blocks, and around them the turns of the warps and their
+barrier, which the loop does otherwise (`handlers/unison.py`). Between two blocks everything is as records leave it:
+values are in slots, and each lane has its block. So it can stop anywhere, and the records go on there.
+
+A block is a number of parts. Most are runs or regions; an operation that neither can have is a record of its own, which
+is called. Those records stand behind the program, each with one behind it that returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ptxtools.program.details import Action, Run, SpecialRegister, Unison
+from ptxtools.program.operations import LANE_ACCESS, weight
+from ptxtools.program.program import Block, Op, Program
+
+from . import runs
+from .keys import RECORD_BYTES, effects_of, record_count
+from .live_words import Key, live_before, live_ends
+from .rows import along_rows
+
+#: Longest part, and most operations of a kernel: compiling them takes about 1 ms each.
+MOST_STEPS, MOST_FUSED = 96, 400
+#: Special registers that parts read by themselves.
+SPECIALS = frozenset(
+    {f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"} | {"%laneid", "%warpid"}
+)
+#: Operations that may be called as records: they neither wait nor make others wait.
+_CALLED = LANE_ACCESS | {
+    *("alu", "copy", "pack", "unpack", "sreg", "fence", "shfl", "vote", "match", "redux", "activemask", "elect", "mma"),
+    *("ldmatrix", "stmatrix", "movmatrix", "cp.async"),
+}
+
+
+class Part(NamedTuple):
+    """run: what it does, None for a record that is called; record: where its first operation has a record, and copy:
+    where the record is that is called, as bytes from the program's first one; rounds: it goes round by itself."""
+
+    run: Run | None
+    record: int
+    copy: int
+    rounds: bool = False
+
+
+class Stage(NamedTuple):
+    """One block. kind, guard (a slot or -1), negated, target, other: of its terminator; weight: what it counts as;
+    start, end: its first and its last record, as bytes from the program's first one; number: the guard's in the last
+    part, which has not written it to its slot if nobody else reads it, or -1."""
+
+    parts: tuple[Part, ...]
+    kind: str
+    guard: int
+    negated: bool
+    target: int
+    other: int
+    weight: int
+    start: int
+    end: int
+    number: int = -1
+
+
+class Copy(NamedTuple):
+    """Records that are called: handlers' names and operations; block: whose terminator they read behind them, -1 for
+    none."""
+
+    records: list[tuple[str, Op]]
+    block: int
+
+    def size(self) -> int:
+        """How many records there are, the one that returns included."""
+        return sum(record_count(op) for _, op in self.records) + 1
+
+
+def form(
+    program: Program, bodies: Sequence[Sequence[tuple[str, Op]]], starts: Sequence[int]
+) -> tuple[Op, list[Copy]] | None:
+    """The kernel as one operation, and the records that it calls, which are to follow the program's; None where that
+    does not pay or cannot be. bodies: operations of each block with the names of their handlers; starts: numbers of
+    their first records, and of the place behind all."""
+    known = runs.constants(program)
+    barrier = _only_barrier(program, known)
+    if barrier is None or not _fits(program, bodies):
+        return None
+    ends = live_ends(program)
+    live = [_behind(program, ends, number) for number in range(len(program.blocks))]
+    rows = along_rows(program)
+    maker = _Maker(known, RECORD_BYTES * starts[-1])
+    stages = []
+    for number, (block, body) in enumerate(zip(program.blocks, bodies, strict=True)):
+        parts = maker.parts(number, block.ops, body, RECORD_BYTES * starts[number], live[number], rows[number])
+        end = block.terminator
+        guard, kind, number_of_guard = (end.guard.slot if end.guard is not None else -1), end.kind, -1
+        if kind == "branch" and parts and parts[-1].run is not None:
+            assert end.guard is not None
+            number_of_guard = maker.numbers.get((end.guard.slot, end.guard.type), -1)
+        if kind == "branch" and number_of_guard < 0:  # from its slot
+            parts = maker.again(number, block.ops, body, RECORD_BYTES * starts[number], ends[number], rows[number])
+        last = starts[number] + sum(record_count(op) for _, op in body)
+        stages.append(
+            Stage(tuple(parts), kind, guard, end.negated, end.target, end.other, weight(block, number),
+                  RECORD_BYTES * starts[number], RECORD_BYTES * last, number_of_guard)
+        )  # fmt: skip
+    return Op("unison", detail=Unison(tuple(stages), barrier)), maker.copies
+
+
+def _behind(program: Program, ends: list[int], number: int) -> int:
+    """Words that are read behind a block; behind its branch, whose guard is at hand."""
+    end = program.blocks[number].terminator
+    if end.kind != "branch":
+        return ends[number]
+    words = 0
+    for target in (end.target, end.other):
+        live = ends[target]
+        for op in reversed(program.blocks[target].ops):
+            live = live_before(op, live)
+        words |= live
+    return words
+
+
+def _only_barrier(program: Program, known: runs.Constants) -> int | None:
+    """Number of the barrier that all threads come to; -1 if there is none; None where there are other barriers."""
+    numbers: set[int | None] = set()
+    for block in program.blocks:
+        op = block.terminator.op
+        if block.terminator.kind == "barrier":
+            assert op is not None
+            plain = op.kind == "bar" and op.of(Action).name == "sync" and op.src[1:] in ((), (None,), (None, None))
+            ref = op.src[0] if plain else None
+            numbers.add(known.get((ref.slot, ref.type)) if ref is not None else None)
+    if not numbers:
+        return -1
+    number = numbers.pop()
+    return number if not numbers and number is not None and 0 <= number < 16 else None
+
+
+def _fits(program: Program, bodies: Sequence[Sequence[tuple[str, Op]]]) -> bool:
+    """Whether a kernel can run in unison, and gains by it: one that loops in single handlers does not."""
+    if len(program.functions) != 1 or not program.optimised or program.takes_stack or program.clustered:
+        return False
+    if program.counters or sum(len(block.ops) for block in program.blocks) > MOST_FUSED:
+        return False
+    return all(_can_be_called(op) for block in program.blocks for op in block.ops)
+
+
+def _can_be_called(op: Op) -> bool:
+    if op.kind == "sreg":
+        name = op.of(SpecialRegister).name
+        return not name.startswith(("%clock", "%globaltimer"))
+    return op.kind in _CALLED and not (op.kind in ("ld", "st") and effects_of(op))
+
+
+class _Maker:
+    """Makes parts. known: slots that are the same in all lanes; at: where the next record to call will be."""
+
+    def __init__(self, known: runs.Constants, at: int) -> None:
+        self.known, self.at = known, at
+        self.copies: list[Copy] = []
+        #: Of the last part: numbers of slots.
+        self.numbers: dict[Key, int] = {}
+
+    def again(
+        self, number: int, ops: Sequence[Op], body: Sequence[tuple[str, Op]], record: int, live: int, rows: int
+    ) -> list[Part]:
+        """As `parts`, in place of the last ones."""
+        del self.copies[self._before[0] :]
+        self.at = self._before[1]
+        return self.parts(number, ops, body, record, live, rows)
+
+    def parts(
+        self, number: int, ops: Sequence[Op], body: Sequence[tuple[str, Op]], record: int, live: int, rows: int
+    ) -> list[Part]:
+        """Parts of block `number`, whose records begin at `record`; live: words that are read behind its operations;
+        rows: words that differ along a row of threads."""
+        self._before = (len(self.copies), self.at)
+        if body and body[0][1].kind == "run" and body[0][1].of(Run).again is not None:  # it is all of its block
+            return [self._copy(list(body), record, number)]
+        pieces = list(self._pieces(ops, body, record))
+        after = [live]  # what is read behind each piece
+        for inside, _, _ in reversed(pieces):
+            for op in reversed(inside):
+                live = live_before(op, live)
+            after.append(live)
+        after.reverse()
+        parts: list[Part] = []
+        at = 0
+        while at < len(pieces):
+            grown, end = self._grow(pieces, at)
+            if end > at:
+                done = grown.operation(after[end], rows=rows)
+                self.numbers = grown.numbers
+                parts.append(Part(done.of(Run), pieces[at][1], -1))
+                at = end
+                continue
+            (op,), place, name = pieces[at]
+            parts.append(self._copy([(name, op)], place, -1))
+            at += 1
+        return parts
+
+    def _copy(self, records: list[tuple[str, Op]], place: int, block: int) -> Part:
+        """A part that calls records."""
+        self.copies.append(Copy(records, block))
+        at, self.at = self.at, self.at + RECORD_BYTES * self.copies[-1].size()
+        return Part(None, place, at, block >= 0)
+
+    def _grow(self, pieces: list[tuple[list[Op], int, str]], at: int) -> tuple[runs._GrowingRun, int]:
+        """A run of pieces from one on, and the number of the first that is not in it."""
+        run, end, steps = runs._GrowingRun(self.known, specials=SPECIALS), at, 0
+        while end < len(pieces) and steps + len(pieces[end][0]) <= MOST_STEPS:
+            if not all(run.add(op) for op in pieces[end][0]):
+                run = runs._GrowingRun(self.known, specials=SPECIALS)
+                for inside, _, _ in pieces[at:end]:
+                    for op in inside:
+                        run.add(op)
+                break
+            steps += len(pieces[end][0])
+            end += 1
+        return run, end
+
+    def _pieces(
+        self, ops: Sequence[Op], body: Sequence[tuple[str, Op]], record: int
+    ) -> Iterator[tuple[list[Op], int, str]]:
+        """Operations that begin at a record of their own: each with where that is, and its handler's name."""
+        at = skipped = 0
+        for name, op in body:
+            size = RECORD_BYTES * record_count(op)
+            if skipped > 0:  # a region's operations one by one
+                skipped -= size
+            elif op.kind == "run":
+                steps = len(op.of(Run).steps)
+                yield list(ops[at : at + steps]), record, ""
+                at, skipped = at + steps, op.imm
+            else:
+                yield [op], record, name
+                at += 1
+            record += size
+
+
+__all__ = ["MOST_FUSED", "Block", "Copy", "Part", "Stage", "form"]

@@ -1,0 +1,259 @@
+"""Handlers of kernels that run in unison (`native.code.unison`): blocks, from one to the next without records.
+
+A warp in here is as it is in the threaded code: `warp.pc` has the blocks of lanes that wait for others of their warp,
+and `pend` the lowest of them. Only what the loop does for warps that are whole is done otherwise (`unison_turns`):
+where they go on is a number, and those at the barrier are a set.
+"""
+
+from __future__ import annotations
+
+from ptxtools.native.code import modes
+from ptxtools.native.code.algebra import LLVMAlgebra
+from ptxtools.native.code.emitter import Emitter
+from ptxtools.native.code.handler import WHOLE, Handler
+from ptxtools.native.code.notation import CONVENTION, call_of
+from ptxtools.native.code.unison import Part, Stage
+from ptxtools.program.details import Run, Unison
+from ptxtools.program.program import Op
+
+from . import run, unison_turns
+from .parts import Window, window
+from .regions import Accesses
+
+#: Terminators that are done in here; at others, lanes leave.
+_HERE = frozenset({"jump", "branch", "exit", "barrier", "warpsync"})
+
+
+class Inline(Handler):
+    """Emits operations into the function: running, lanes and full are set for each part."""
+
+    def __init__(self, emitter: Emitter, op: Op) -> None:
+        self.code, self.op = emitter, op
+        self.algebra = LLVMAlgebra(emitter, context=self._context)
+
+        self._rooms: dict[str, list[str]] = {}
+        self._used: dict[str, int] = {}
+
+    def room(self, kind: str) -> str:
+        """Memory for one value until the end of the part."""
+        rooms, at = self._rooms.setdefault(kind, []), self._used.get(kind, 0)
+        self._used[kind] = at + 1
+        if at == len(rooms):
+            rooms.append(self.code.room(kind))
+        return rooms[at]
+
+    def lanes_are(self, mask: str) -> None:
+        """The lanes that run from here on."""
+        self._used.clear()
+        self.running = mask
+        self.lanes = self.code.value(f"bitcast i32 {mask} to <32 x i1>")
+        self.full = self.code.value(f"icmp eq i32 {mask}, -1")
+
+
+class RegionPart(Accesses):
+    """The accesses of one part: what all parts have in common is found once."""
+
+    def __init__(self, h: Inline, contents: run.Contents, detail: Run, whole: Whole) -> None:
+        super().__init__(h, contents, detail)
+        self.windows, self.limits, self.whole = whole.windows, whole.limits, whole
+
+    def _limit(self, space: str, span: int, *, point: bool) -> str:
+        if (space, span, point) not in self.limits:
+            with self.whole.first():
+                return super()._limit(space, span, point=point)
+        return super()._limit(space, span, point=point)
+
+
+class Whole:
+    """One function: the variables of the warp that has its turn are in memory on the stack, which LLVM keeps in
+    registers."""
+
+    def __init__(self, emitter: Emitter, op: Op) -> None:
+        self.code, self.handler = emitter, Inline(emitter, op)
+        self.detail = op.of(Unison)
+        self.stages: tuple[Stage, ...] = self.detail.stages
+        self.windows: dict[str, Window] = {}
+        self.limits: dict[tuple[str, int, bool], str] = {}
+        self.leaving: list[tuple[str, str, int]] = []
+
+    def first(self) -> _First:
+        """Emit into the start of the function."""
+        return _First(self.code)
+
+    # --- the function -------------------------------------------------------------------------------------------------
+
+    def text(self, name: str) -> str:
+        e = self.code
+        with self.first():
+            for space in ("global", "shared"):
+                self.windows[space] = window(self.handler, space, cta="%cta")
+        unison_turns.begin(self)
+        for number, stage in enumerate(self.stages):
+            self._stage(number, stage)
+        for label, mask, record in self.leaving:
+            e.begin(label)
+            unison_turns.leave_at(self, mask, record)
+        body = e.take()
+        attributes = "#2" if WHOLE.search(body) else "#0"
+        attributes += " strictfp" if modes.LOAD in body else ""
+        signature = "ptr %warps, ptr %ip, i32 %ready, ptr %ctx, ptr %cta"
+        return f"define {CONVENTION} void @{name}({signature}) {attributes} {{\n{body}\n}}\n"
+
+    # --- variables ----------------------------------------------------------------------------------------------------
+
+    def get(self, variable: str) -> str:
+        kind = unison_turns.VARIABLES[variable]
+        return self.code.value(f"load {kind}, ptr %v.{variable}")
+
+    def set(self, variable: str, value: object) -> None:
+        self.code.line(f"store {unison_turns.VARIABLES[variable]} {value}, ptr %v.{variable}")
+
+    # --- blocks -------------------------------------------------------------------------------------------------------
+
+    def _stage(self, number: int, stage: Stage) -> None:
+        e = self.code
+        e.begin(f"body{number}")
+        mask = self.get("mask")
+        self.handler.lanes_are(mask)
+        self.flags = ""
+        for part in stage.parts:
+            if part.run is not None:
+                contents = self._run(part, part.run)
+                if part is stage.parts[-1] and stage.number >= 0:
+                    self.flags = contents.word(stage.number)
+            else:
+                self._call(part)
+        self._end(number, stage)
+
+    def _leave(self, record: int) -> str:
+        """Label of a way out: the lanes that run go on at a record."""
+        label = self.code.label("leave")
+        self.leaving.append((label, self.handler.running, record))
+        return label
+
+    def _run(self, part: Part, detail: Run) -> run.Contents:
+        """As `run.run`, of a run that does not go round; a miss leaves."""
+        h = self.handler
+        contents = run.Contents(h, {number: (slot, storage) for number, slot, storage in detail.read})
+        targets = {number: (slot, storage) for number, slot, storage in detail.kept}
+        accesses = None
+        if any(step.space for step in detail.steps):
+            accesses = RegionPart(h, contents, detail, self)
+            contents.made = {number: storage for step in detail.steps for number, storage, _ in step.targets}
+            targets = {number: key for number, key in targets.items() if number not in accesses.skipped}
+            accesses.maker.fail = self._leave(part.record)
+        run.steps(h, detail, contents, targets, accesses)
+        return contents
+
+    def _call(self, part: Part) -> None:
+        """Call a record: it comes back behind itself, or has stopped at a trap."""
+        e = self.code
+        if part.rounds:  # they count for themselves, and look at who waits
+            e.set_field("ctx.slice", self.get("slice"))
+            e.set_field("ctx.count", self.get("count"))
+            e.set_field("warp.pend", self.get("pend"))
+        code = e.field("ctx.code")
+        record = e.value(f"getelementptr i8, ptr {code}, i64 {part.copy}")
+        handler = e.value(f"load ptr, ptr {record}")
+        e.line(call_of(handler, "%fp", record, self.handler.running))
+        if part.rounds:
+            self.set("slice", e.field("ctx.slice"))
+            self.set("count", e.field("ctx.count"))
+        status = e.field("ctx.status")
+        on = e.label("on")
+        e.branch(e.value(f"icmp eq i32 {status}, {unison_turns.RETURNED}"), on, "stopped", likely=True)
+        e.begin(on)
+
+    # --- ends of blocks -----------------------------------------------------------------------------------------------
+
+    def _charge(self, stage: Stage) -> None:
+        e, mask = self.code, self.handler.running
+        self.set("slice", e.value(f"sub i32 {self.get('slice')}, {stage.weight + 1}"))
+        if stage.weight:
+            threads = e.call("llvm.ctpop.i32", "i32", [("i32", mask)])
+            more = e.value(f"zext i32 {e.value(f'mul i32 {threads}, {stage.weight}')} to i64")
+            self.set("count", e.value(f"add i64 {self.get('count')}, {more}"))
+
+    def _land(self, target: int) -> None:
+        """Go on at a block, if no others wait there or before it, and if there is time."""
+        e = self.code
+        near = e.value(f"icmp ult i32 {2 * target}, {self.get('pend')}")
+        time = e.value(f"icmp sge i32 {self.get('slice')}, 0")
+        stop = e.label("stop")
+        e.branch(e.value(f"and i1 {near}, {time}"), f"body{target}", stop, likely=True)
+        e.begin(stop)
+        self.set("block", target)
+        e.jump("settle")
+
+    def _end(self, number: int, stage: Stage) -> None:
+        e, mask = self.code, self.handler.running
+        if stage.kind not in _HERE or (stage.kind == "exit" and stage.guard >= 0):
+            e.jump(self._leave(stage.end))
+            return
+        if stage.kind in ("barrier", "warpsync"):  # of whole warps only
+            here = e.label("here")
+            whole = e.value(f"icmp eq i32 {mask}, {e.field('warp.alive')}")
+            e.branch(whole, here, self._leave(stage.end), likely=True)
+            e.begin(here)
+        self._charge(stage)
+        if stage.kind == "jump":
+            self._land(stage.target)
+        elif stage.kind == "branch":
+            self._branch(stage)
+        elif stage.kind == "exit":
+            e.jump("depart")
+        elif stage.kind == "warpsync":
+            self._land(stage.other)
+        else:
+            self.set("block", stage.other)
+            self.set("record", stage.end)
+            e.jump("arrive")
+
+    def _branch(self, stage: Stage) -> None:
+        e, mask = self.code, self.handler.running
+        flags = self.flags
+        if not flags:
+            place = e.value(f"getelementptr i8, ptr %fp, i64 {stage.guard}")
+            flags = e.value(f"load i32, ptr {place}")
+        if stage.negated:
+            flags = e.value(f"xor i32 {flags}, -1")
+        taken = e.value(f"and i32 {flags}, {mask}")
+        stay = e.value(f"xor i32 {taken}, {mask}")
+        go, some, on, split = (e.label(hint) for hint in ("go", "some", "pass", "split"))
+        e.branch(e.value(f"icmp eq i32 {stay}, 0"), go, some)
+        e.begin(go)
+        self._land(stage.target)
+        e.begin(some)
+        e.branch(e.value(f"icmp eq i32 {taken}, 0"), on, split)
+        e.begin(on)
+        self._land(stage.other)
+        e.begin(split)  # the lanes at the lower block go on, the others wait at theirs
+        forward = stage.target > stage.other
+        low, high = (stage.other, stage.target) if forward else (stage.target, stage.other)
+        low_mask, high_mask = (stay, taken) if forward else (taken, stay)
+        lanes = e.value(f"bitcast i32 {high_mask} to <32 x i1>")
+        where = e.address("warp.pc")
+        old = e.value(f"load <32 x i32>, ptr {where}, align 64")
+        new = e.value(f"select <32 x i1> {lanes}, <32 x i32> splat (i32 {2 * high}), <32 x i32> {old}")
+        e.line(f"store <32 x i32> {new}, ptr {where}, align 64")
+        self.set("pend", e.call("llvm.umin.i32", "i32", [("i32", self.get("pend")), ("i32", str(2 * high))]))
+        self.set("mask", low_mask)
+        self._land(low)
+
+
+class _First:
+    """While it is entered, lines go into the start of the function."""
+
+    def __init__(self, code: Emitter) -> None:
+        self.code = code
+
+    def __enter__(self) -> None:
+        self.lines, self.code.lines = self.code.lines, self.code._entry
+
+    def __exit__(self, *_: object) -> None:
+        self.code.lines = self.lines
+
+
+def function(emitter: Emitter, name: str, op: Op) -> str:
+    """The function of a kernel."""
+    return Whole(emitter, op).text(name)

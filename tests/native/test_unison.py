@@ -1,0 +1,168 @@
+"""Kernels whose CTAs run in unison do what they do record by record: random structured kernels with control flow,
+shared and global memory, barriers, atomics, shuffles and exits, on the reference engine and on both tiers."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+
+from ptxtools import native, reference
+from ptxtools.diagnostics import Trap
+from tests.rows import rows
+
+from .harness import Memory, body_kernel, launch_of
+
+WORDS = 512
+#: Registers that statements change; %r10 to %r13 count loops, %r7 and %r8 are addresses of shared memory.
+CHANGED = 5
+
+
+class Writer:
+    """Writes a kernel: lanes part and meet; barriers are where all threads of a CTA come."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.labels = self.loops = 0
+        self.lines: list[str] = []
+        self.leave = self.rng.random() < 0.2  # some threads do, at once
+
+    def register(self) -> str:
+        return f"%r{self.rng.randint(1, CHANGED)}"
+
+    def guard(self) -> str:
+        return self.rng.choice(["", "", "", "@%p1 ", "@!%p2 "])
+
+    def label(self) -> str:
+        self.labels += 1
+        return f"L{self.labels}"
+
+    def condition(self, *, alike: bool) -> None:
+        """A new %p3: the same in all threads of a CTA, or not."""
+        if alike:
+            self.lines.append(f"setp.lt.u32 %p3, %n, {self.rng.randint(0, 3)};")
+        elif self.rng.random() < 0.4:
+            self.lines.append(f"setp.lt.u32 %p3, %t, {self.rng.choice([1, 7, 16, 32, 40, 64])};")
+        else:
+            self.lines.append(f"and.b32 %r6, {self.register()}, {self.rng.choice([1, 3, 6])}; setp.ne.u32 %p3, %r6, 0;")
+
+    def work(self) -> None:
+        text = self.rng.choice(["add.u32", "xor.b32", "mul.lo.u32", "min.s32", "shr.u32", "max.u32"])
+        self.lines.append(f"{self.guard()}{text} {self.register()}, {self.register()}, {self.register()};")
+
+    def access(self) -> None:
+        """To words that no other thread touches in this phase."""
+        rng = self.rng
+        self.lines.append(
+            rng.choice(
+                [
+                    f"{self.guard()}ld.global.u32 {self.register()}, [%d1+{4 * rng.randint(0, 9)}];",
+                    f"{self.guard()}st.global.u32 [%out], {self.register()};",
+                    f"{self.guard()}ld.shared.u32 {self.register()}, [%r7];",
+                    f"{self.guard()}st.shared.u32 [%r7], {self.register()};",
+                    f"ld.global.u32 {self.register()}, [%in+{4 * rng.randint(0, 9)}];",
+                    f"and.b32 %r6, {self.register()}, 127; mad.wide.u32 %d2, %r6, 4, %in; ld.global.u32 %r6, [%d2];"
+                    f" add.u32 {self.register()}, %r6, {self.register()};",
+                    f"red.shared.add.u32 [sums+{4 * rng.randint(0, 3)}], {self.register()};",
+                    f"{self.guard()}ld.global.v2.u32 {{%r6, {self.register()}}}, [%d3];",
+                    f"st.local.u32 [mine], {self.register()}; ld.local.u32 {self.register()}, [mine];",
+                ]
+            )
+        )
+
+    def exchange(self) -> None:
+        """A barrier, words of other threads, and a barrier."""
+        rng = self.rng
+        self.lines += ["bar.sync 0;", f"xor.b32 %r6, %t, {rng.choice([1, 16, 31, 32])};", "min.u32 %r6, %r6, %r9;"]
+        self.lines += ["shl.b32 %r6, %r6, 2; mov.u32 %r8, words; add.u32 %r8, %r8, %r6;"]
+        self.lines += [f"ld.shared.u32 {self.register()}, [%r8];", "bar.sync 0;"]
+
+    def statement(self, depth: int, *, together: bool) -> None:
+        """together: all threads of the CTA are here."""
+        rng, kind = self.rng, self.rng.random()
+        if depth == 0 or kind < 0.35:
+            self.work()
+        elif kind < 0.6:
+            self.access()
+        elif kind < 0.68 and together:
+            self.exchange()
+        elif kind < 0.72 and together and not self.leave:
+            self.lines.append(f"shfl.sync.bfly.b32 {self.register()}, {self.register()}, {rng.choice([1, 8])}, 31, -1;")
+        elif kind < 0.88:
+            self.branch(depth, together=together)
+        else:
+            self.loop(depth, together=together)
+
+    def body(self, depth: int, *, together: bool) -> None:
+        for _ in range(self.rng.randint(1, 4)):
+            self.statement(depth - 1, together=together)
+
+    def branch(self, depth: int, *, together: bool) -> None:
+        alike, other, end = self.rng.random() < 0.3, self.label(), self.label()
+        self.condition(alike=alike)
+        self.lines.append(f"@%p3 bra {other};")
+        self.body(depth, together=together and alike)
+        if self.rng.random() < 0.6:
+            self.lines += [f"bra {end};", f"{other}:"]
+            self.body(depth, together=together and alike)
+            self.lines.append(f"{end}:")
+        else:
+            self.lines.append(f"{other}:")
+
+    def loop(self, depth: int, *, together: bool) -> None:
+        if self.loops == 4:
+            return
+        counter, again = f"%r{10 + self.loops}", self.label()
+        self.loops += 1
+        alike = self.rng.random() < 0.5
+        rounds = str(self.rng.randint(1, 6)) if alike else "%r5"
+        if not alike:
+            self.lines.append("and.b32 %r5, %t, 3; add.u32 %r5, %r5, 1;")
+        limit = f"%r{14 + self.loops - 1}"
+        self.lines += [f"mov.u32 {limit}, {rounds}; mov.u32 {counter}, 0;", f"{again}:"]
+        self.body(depth, together=together and alike)
+        self.branch(1, together=False)
+        self.lines.append(f"add.u32 {counter}, {counter}, 1; setp.lt.u32 %p4, {counter}, {limit}; @%p4 bra {again};")
+        self.loops -= 1
+
+    def kernel(self) -> str:
+        rng = self.rng
+        self.lines += ["mov.u32 %r9, %ntid.x; sub.u32 %r9, %r9, 1; shl.b32 %r6, %t, 2; mov.u32 %r7, words;"]
+        self.lines += ["add.u32 %r7, %r7, %r6; mad.wide.u32 %d1, %t, 4, %in; mad.wide.u32 %d3, %t, 8, %in;"]
+        self.lines += [f"mad.lo.u32 %r{i}, %r0, {i * 7}, {i};" for i in range(1, CHANGED + 1)]
+        self.lines += [f"setp.lt.u32 %p{i}, %t, {rng.choice([0, 5, 32, 50, 1000])};" for i in (1, 2)]
+        if self.leave:
+            self.lines.append(f"setp.gt.u32 %p3, %t, {rng.choice([3, 31, 60])}; @%p3 ret;")
+        for _ in range(rng.randint(3, 7)):
+            self.statement(3, together=True)
+        self.lines += ["bar.sync 0; ld.shared.u32 %r6, [sums]; add.u32 %r1, %r1, %r6;"]
+        self.lines += [f"xor.b32 %r1, %r1, %r{i};" for i in range(2, CHANGED + 1)]
+        self.lines += ["st.global.u32 [%out], %r1; ret;"]
+        declared = ".shared .align 16 .b8 words[1024]; .shared .align 16 .b8 sums[16];"
+        return body_kernel("\n".join([".local .align 4 .b8 mine[4];", *self.lines]), 4, declared)
+
+
+def outcome(engine: Any, text: str, threads: int, words: int = WORDS, **options: Any) -> tuple[object, ...]:
+    """All memory behind a launch of three CTAs and its count of instructions, or its trap; whether it ran in unison."""
+    memory = Memory(8192 + 4 * words)
+    out = memory.put(np.zeros(2048, np.uint32))
+    source = memory.put(np.arange(words, dtype=np.uint32) * 2654435761)
+    launch = launch_of(text, memory, [out, source], block=(threads, 1, 1), grid=(3, 1, 1), **options)
+    try:
+        ending: object = engine.run(launch).instructions
+    except Trap as trap:
+        return (str(trap),)
+    return ending, memory.bytes.tobytes()
+
+
+@rows("seed", [*range(120)], share=12)
+def test_random_kernels(seed: int) -> None:
+    text = Writer(seed).kernel()
+    threads = (64, 96, 32, 128, 50, 200)[seed % 6]
+    words = 60 if seed % 8 == 0 else WORDS  # in some, accesses leave memory
+    expected = outcome(native, text, threads, words, tier="interpreter")
+    assert outcome(native, text, threads, words, tier="regions") == expected, text
+    by_definition = outcome(reference, text, threads, words)
+    assert len(by_definition) == len(expected), text  # which thread's trap comes first is another matter
+    assert len(expected) == 1 or by_definition == expected, text
