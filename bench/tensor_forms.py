@@ -178,7 +178,7 @@ def forms() -> Iterator[Form]:
     yield fifth("i8", "u8", "s32", btype="s8", more=1 << 3, what="saturating")
     yield fifth("f16", "f16", m=64, what="M = 64")
     yield fifth("f16", "f16", tail=", 3", what="scale-input-d")
-    yield fifth("f16", "f16", before="{%r0, %r0, %r0, %r0}, ", what="disable-output-lane")
+    yield fifth("f16", "f16", before="{%r12, %r12, %r12, %r12}, ", what="disable-output-lane")
     for kind, t in (("f16", "f16"), ("tf32", "tf32"), ("f8f6f4", "e4m3")):
         yield fifth(kind, t, sparse=True)
     yield fifth("i8", "s8", "s32", sparse=True)

@@ -134,9 +134,8 @@ class _Prepared:
             found.scales, found.powers,
         )  # fmt: skip
         if not self._grouped:
-            powers = 0 if self._sums else found.exponents
             self._step(
-                scales.SCALE, found.values, powers, vectors, product.k, found.scales, found.powers, count
+                scales.SCALE, found.values, found.exponents, vectors, product.k, found.scales, found.powers, count
             )  # fmt: skip
 
     # --- D ------------------------------------------------------------------------------------------------------------

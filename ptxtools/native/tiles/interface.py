@@ -73,6 +73,7 @@ def suits(rule: Rule, k: int) -> bool:
     return rule.group == SCALED_GROUP if rule.group > 1 else rule.fraction <= MOST_FRACTION
 
 
+@cache
 def addresses() -> dict[str, int]:
     """Addresses of the compiled functions by name, from the disk cache if possible."""
     from ptxtools.native.code import library

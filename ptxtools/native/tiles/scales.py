@@ -29,9 +29,9 @@ def functions(code: Emitter) -> list[str]:
     """IR of all of them. Scale factors are f32, [factor][row of 16 in all groups], and their exponents i32 likewise.
 
     scales (addresses of bytes, i64 [factor][row], copies, distance of two copies of the table in addresses, rows in
-    vectors of 16, factors, kind, values, exponents): a NaN, copies that differ, and factors below the normal numbers of
-    f32 end the run. scale (values and exponents of a factor, groups of rows, K, its scale factors, exponents of these,
-    how many along K): multiplies; exponents may be null. grouped: like a block of "rows".
+    vectors of 16, factors, kind, values, exponents): a NaN, copies that differ, and one below the normal numbers of f32
+    end the run. scale (values and exponents of a factor, groups of rows, K, its scale factors, exponents of these,
+    how many along K): multiplies; factors out of range end the run. grouped: like a block of "rows".
     """
     return [_read(code), _scale(code), _grouped(code), _step_grouped(code)]
 
@@ -106,7 +106,6 @@ def _scale(b: Emitter) -> str:
         operand.split()[1] for operand in operands(b, ["ptr", "ptr", "i64", "i64", "ptr", "ptr", "i64"])
     )
     wide = b.value(f"udiv i64 {k}, {count}")
-    with_powers = b.value(f"icmp ne ptr {exponents}, null")
     most, least = b.room(WORD), b.room(WORD)
     b.line(f"store {WORD} {everywhere(NO_EXPONENT)}, ptr {most}, align 64")
     b.line(f"store {WORD} {everywhere(0)}, ptr {least}, align 64")
@@ -118,9 +117,6 @@ def _scale(b: Emitter) -> str:
         place = b.element(SINGLE, values, b.value(f"mul i64 {group}, {k}"), at)
         scaled = b.value(f"fmul {SINGLE} {b.value(f'load {SINGLE}, ptr {place}, align 64')}, {scale}")
         b.line(f"store {SINGLE} {scaled}, ptr {place}, align 64")
-        yes, end = b.label(), b.label()
-        b.branch(with_powers, yes, end)
-        b.begin(yes)
         power = b.value(f"load {WORD}, ptr {b.element(WORD, powers, line)}, align 64")
         four = b.value(f"mul i64 {b.value(f'udiv i64 {group}, {TOGETHER}')}, {k}")
         index = b.value(f"mul i64 {b.value(f'add i64 {four}, {at}')}, {TOGETHER}")
@@ -134,8 +130,6 @@ def _scale(b: Emitter) -> str:
         for room, operation, number in ((most, "smax", new), (least, "smin", low)):
             known = b.value(f"load {WORD}, ptr {room}, align 64")
             b.line(f"store {WORD} {b.apply(operation, WORD, known, number)}, ptr {room}, align 64")
-        b.jump(end)
-        b.begin(end)
 
     b.repeat(groups, 1, lambda group: b.repeat(k, 1, lambda at: column(group, at)))
     high, low = (

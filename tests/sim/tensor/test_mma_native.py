@@ -1,0 +1,154 @@
+"""tcgen05.mma in native code against the reference engine: all of tensor memory, bit for bit, for every form and layout,
+with operands of every sort."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from ptxtools.sim.tensor import mma
+from tests.rows import rows
+
+from . import kernels, operands
+from .test_mma import A_AT, B_AT, Product
+
+#: Kind, types of A, B and D.
+TYPES = [
+    ("f16", "f16", "f16", "f32"), ("f16", "f16", "f16", "f16"), ("f16", "bf16", "bf16", "f32"),
+    ("tf32", "tf32", "tf32", "f32"), ("f8f6f4", "e4m3", "e5m2", "f32"), ("f8f6f4", "e5m2", "e4m3", "f16"),
+    ("f8f6f4", "e2m3", "e3m2", "f32"), ("f8f6f4", "e2m1", "e4m3", "f32"), ("f8f6f4", "e3m2", "e2m1", "f16"),
+    ("i8", "s8", "u8", "s32"), ("i8", "u8", "u8", "s32"),
+]  # fmt: skip
+#: M, N, CTAs, weight-stationary, first lane.
+PLACES = [
+    (128, 8, 1, False, 0), (128, 80, 1, False, 0), (64, 40, 1, False, 16), (256, 32, 2, False, 0),
+    (256, 176, 2, False, 0), (128, 64, 2, False, 0), (32, 64, 1, True, 0), (64, 128, 1, True, 0), (128, 64, 1, True, 0),
+]  # fmt: skip
+#: Kind, types of A and B, type of scale factors, modifiers, factors along K.
+SCALED = [
+    ("mxf8f6f4", "e4m3", "e2m1", "ue8m0", ".block_scale.scale_vec::1X", 1),
+    ("mxf8f6f4", "e3m2", "e5m2", "ue8m0", ".block_scale.scale_vec::1X", 1),
+    ("mxf4", "e2m1", "e2m1", "ue8m0", ".block_scale.scale_vec::2X", 2),
+    ("mxf4nvf4", "e2m1", "e2m1", "ue8m0", ".block_scale.scale_vec::2X", 2),
+    ("mxf4nvf4", "e2m1", "e2m1", "ue4m3", ".block_scale.scale_vec::4X", 4),
+]  # fmt: skip
+
+
+class Form(NamedTuple):
+    """One instruction: its types and place, sparse A, A in tensor memory, and what its descriptor and opcode say more.
+    scale: of its scale factors; range_: of their bytes; alike: all copies of them are equal."""
+
+    kind: str
+    atype: str
+    btype: str
+    dtype: str
+    m: int
+    n: int
+    ctas: int
+    stationary: bool
+    lane: int
+    sparse: bool
+    a_tensor: bool
+    negate: int = 0
+    saturate: bool = False
+    disabled: bool = False
+    scale: str = ""
+    modifiers: str = ""
+    range_: tuple[int, int] = (118, 136)
+    alike: bool = True
+
+
+def forms() -> Iterator[Form]:
+    number = 0
+    for kind, a, b, d in TYPES:
+        for m, n, ctas, stationary, lane in PLACES:
+            for sparse in (False, True):
+                number += 1
+                if kind == "i8" and (ctas == 2 and n % 32 or n == 40):
+                    n = 64
+                yield Form(
+                    kind, a, b, d, m, n, ctas, stationary, lane if m == 64 and not stationary else 0, sparse,
+                    bool(number & 2), number % 3 if kind != "i8" else 0, kind == "i8" and number % 3 == 1,
+                    not stationary and number % 5 == 0,
+                )  # fmt: skip
+    for kind, a, b, scale, modifiers, _ in SCALED:
+        ranges = [(118, 136), (1, 90), (120, 256)] if scale == "ue8m0" else [(0, 127), (40, 90), (0, 256)]
+        for m, n, ctas in ((128, 8, 1), (128, 72, 1), (256, 32, 2), (128, 64, 2)):
+            for sparse in (False, True):
+                for i, range_ in enumerate(ranges):
+                    if not (sparse and m == 128 and ctas == 2):
+                        yield Form(kind, a, b, "f32", m, n, ctas, False, 0, sparse, i == 1, 0, False, False, scale,
+                                   modifiers, range_, i < 2 or n != 72)  # fmt: skip
+
+
+CASES = [
+    (form, make, numerics) for form in forms() for make in operands.MAKERS for numerics in ("chip", "ieee")
+]  # fmt: skip
+
+
+@rows(("form", "make", "numerics"), CASES, ids=str, share=300)
+def test_bits_are_those_of_the_reference(
+    form: Form, make: operands.Maker, numerics: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted, _ = run(form, make, numerics, "reference", monkeypatch)
+    found, by_arrays = run(form, make, numerics, "native", monkeypatch)
+    np.testing.assert_array_equal(found, wanted)
+    if make.finite and (not form.scale or (form.range_ in ((118, 136), (40, 90)) and form.alike)):
+        assert not by_arrays
+
+
+def run(
+    form: Form, make: operands.Maker, numerics: str, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> tuple[np.ndarray, int]:
+    """Tensor memory, and how many times rows of D were computed from arrays."""
+    calls = []
+    compute = mma._run_in
+    with monkeypatch.context() as patch:
+        patch.setattr(mma, "_run_in", lambda *args: (calls.append(1), compute(*args)))
+        case, options = product(form, make)
+        text = case.text(**options)
+        found = kernels.tcgen05(
+            text, case.shared, case.cells, group=case.ctas, target="sm_100a", engine=engine, numerics=numerics
+        )
+    return found, len(calls)
+
+
+def product(form: Form, make: operands.Maker) -> tuple[Product, dict[str, Any]]:
+    """The instruction with operands, and how it is written."""
+    case = Product(
+        form.kind, form.atype, form.btype, m=form.m, n=form.n, ctas=form.ctas, dtype=form.dtype, sparse=form.sparse,
+        stationary=form.stationary, a_tensor=form.a_tensor, negate=form.negate, lane=form.lane,
+    )  # fmt: skip
+    rng = case.rng = np.random.default_rng(zlib.crc32(repr((form, make.name)).encode()))
+    case.a_codes = make.codes(form.atype, rng, *case.a_codes.shape)
+    case.b_codes = make.codes(form.btype, rng, *case.b_codes.shape)
+    words = make.addends("f32" if form.dtype == "f16" else form.dtype, rng, case.c.shape)
+    if form.dtype == "f16":
+        with np.errstate(over="ignore"):
+            words = words.view(np.float32).astype(np.float16).view(np.uint16).astype(np.uint32)
+    case.cells[case.places()] = words
+    case._store("b", case.b_codes, B_AT, False)
+    if form.a_tensor:
+        case._store_a()
+    else:
+        case._store("a", case.a_codes, A_AT, False)
+    if form.sparse:
+        case.cells[:, :, 300:304] = rng.integers(0, 1 << 32, case.cells[:, :, 300:304].shape, dtype=np.uint32)
+    more = 8 if form.saturate else 0
+    options: dict[str, Any] = {"modifiers": form.modifiers}
+    if form.scale:
+        factors = rng.integers(*form.range_, (form.ctas, 128, 160), dtype=np.uint8)
+        if form.alike:
+            factors[:] = np.tile(factors[0, :32], (4, 1))
+        case.cells[:, :, 320:360] = factors.view(np.uint32)
+        more |= 1 << 23 if form.scale == "ue8m0" else 0
+        options["scales"] = "[%q4], [%q5], "
+    if form.disabled:
+        count = 4 * form.ctas
+        options["lines"] = "mov.u32 %q6, 0x00FF5A01;"
+        options["before"] = "{" + ", ".join(["%q6"] * count) + "}, "
+    return case, {"more": more, **options}
