@@ -76,9 +76,9 @@ def suits(rule: Rule, k: int) -> bool:
 @cache
 def addresses() -> dict[str, int]:
     """Addresses of the compiled functions by name, from the disk cache if possible."""
-    from ptxtools.native.code import library
+    from ptxtools.native.code import jit, library
 
-    return library.functions_of(NAMES, module)
+    return library.functions_of(NAMES, lambda attributes: module(attributes, jit.host_features()))
 
 
 @cache

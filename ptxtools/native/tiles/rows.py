@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ptxtools.native.code.emitter import ZERO, Emitter, module_of
 from ptxtools.semantics.accumulation import SCALED_GROUP
 from ptxtools.semantics.tensorcore import LEAST
@@ -156,9 +158,9 @@ NAMES = (
 )  # fmt: skip
 
 
-def module(attributes: str) -> str:
-    """All functions as LLVM IR."""
-    code = Emitter()
+def module(attributes: str, features: Iterable[str] = ()) -> str:
+    """All functions as LLVM IR, for CPUs with these features."""
+    code = Emitter(features)
     functions = [_grouped_function(code, "tile_rows_grouped"), _halves_function(code, HALVES)]
     functions += [_rows_function(code, f"tile_rows_{form}", *how) for form, how in _FORMS.items()]
     functions += [*factors.functions(code), *blocks.functions(code), sparse.function(code)]

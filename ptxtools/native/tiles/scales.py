@@ -173,9 +173,8 @@ def _grouped(b: Emitter) -> str:
             for base, stride in (("%out", "%stride.out"), ("%c", "%stride.c"))
         ]
         stored = Stored(k, [places[0]], [places[1]], "", some)
-        (addend,) = stored.addends()
-        start = blocks.exponent_of(b, addend, k.spread("i32", "%least.exponent"))
-        start = b.apply("smax", WORD, start, everywhere(-126))
+        (addend,), (field,) = stored.addends()
+        start = b.apply("smax", WORD, b.value(f"sub {WORD} {field}, {everywhere(127)}"), everywhere(-126))
 
         def scale_a(base: str, kind: str, factor: str) -> str:
             index = b.value(f"add i64 {b.value(f'mul i64 {factor}, %a.rows')}, {inside}")
@@ -227,7 +226,6 @@ def _grouped(b: Emitter) -> str:
         sum_ = b.value(f"load {_DOUBLES}, ptr {total}, align 64")
         stored.store([k.finish(sum_, power, power, addend)])
 
-    b.line(f"%least.exponent = sub i32 {b.value('lshr i32 %least, 23')}, 127")
     b.repeat("%columns", 16, lambda column: b.repeat("%rows", 1, lambda row: block(row, column)))
     return b.function(GROUPED, _GROUPED)
 
