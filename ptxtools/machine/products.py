@@ -235,6 +235,12 @@ class Products:
         nothing changed, if the factors do not allow that. None if no factors do."""
         return None
 
+    def take_over_tensor_product(
+        self, view: View, lane: int, compute: Callable[[], bool], stamps: list[Array]
+    ) -> None:
+        """A service has executed an instruction of a lane by a function of `tensor_product`: from now on the engine may do
+        so without the service, as long as the stamps (u32, one for each CTA) are what they are now."""
+
     def take_over_product(self, view: View, product: Callable[[], WarpgroupProduct], rule: Rule) -> None:
         """A service has executed an instruction: from now on the engine may execute it without the service."""
 

@@ -130,8 +130,9 @@ class NativeView(View):
     def cell(self) -> Cell:
         return self.worker.encoded.cells[id(self.op)]
 
-    def lend(self, size: int) -> None:
-        self.worker.lend(size)
+    def lend(self, size: int) -> Any:
+        """Memory for native services of this worker, of one size in all calls."""
+        return self.worker.lend(size)
 
     def offer_fetch(self, textures: TextureTable) -> None:
         from ptxtools.native.textures.offer import offer

@@ -56,10 +56,10 @@ class _Arranged:
 
 def prepare(product: TensorProduct, rule: Rule) -> Callable[[], bool] | None:
     """What computes D in all CTAs; false, with nothing changed, where a factor is not finite, or scaled out of range."""
-    return _Prepared(product, rule)
+    return Prepared(product, rule)
 
 
-class _Prepared:
+class Prepared:
     """A product as steps with all addresses; what lies there stays as long as this."""
 
     def __init__(self, product: TensorProduct, rule: Rule) -> None:
@@ -82,10 +82,12 @@ class _Prepared:
         for words, row in zip(table, self._rows, strict=True):
             words[: len(row)] = row
         self._table = table
-        self._run, self._operands = tiles.functions()[steps.RUN], (tiles.address_of(table), len(table))
+        #: Address of the steps, and how many there are.
+        self.steps = tiles.address_of(table), len(table)
+        self._run = tiles.functions()[steps.RUN]
 
     def __call__(self) -> bool:
-        return bool(self._run(*self._operands))
+        return bool(self._run(*self.steps))
 
     def _step(self, name: str, *operands: int) -> None:
         self._rows.append((self._addresses[name], *operands))

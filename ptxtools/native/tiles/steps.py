@@ -37,7 +37,7 @@ work:
   %at = mul i64 %i, {8 * WORDS}
   %step = getelementptr i8, ptr %steps, i64 %at
   %function = load ptr, ptr %step
-  %operands = getelementptr i8, ptr %step, i64 8
+  %operands = getelementptr i64, ptr %step, i64 1
   %found = call i32 %function(ptr %operands, i32 %highest)
   %finite = icmp slt i32 %found, {factors.NOT_FINITE}
   br i1 %finite, label %next, label %end

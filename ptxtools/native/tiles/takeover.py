@@ -12,14 +12,15 @@ import numpy as np
 
 from ptxtools.machine.events import View
 from ptxtools.machine.products import GROUP, Array, WarpgroupProduct
-from ptxtools.native.code.structures import Address, Long, WgmmaProduct, WgmmaWait
+from ptxtools.native.code.structures import CTA, ISSUED, Address, IssuedProduct, Long, WgmmaProduct, WgmmaWait
 from ptxtools.native.loop.cells import Cell, Tables
 from ptxtools.native.loop.events import NativeView
 from ptxtools.program.program import Ref, Slot
 from ptxtools.semantics.accumulation import Rule
 
-from . import blocks, factors, sparse, stored, wgmma
+from . import blocks, factors, sparse, stored, tensor, wgmma
 from . import interface as tiles
+from .direct import Prepared
 
 #: Rows of a core matrix; bytes of a chunk.
 _EIGHT, _CHUNK = 8, 16
@@ -66,6 +67,38 @@ def product(view: View, make: Callable[[], WarpgroupProduct], rule: Rule) -> Non
             if isinstance(operand, Ref):
                 _learn(known, which, view.read(operand, view.leader), product)
         cell.serve(tiles.addresses()["wgmma_product"])
+
+
+def tensor_product(view: View, lane: int, compute: Callable[[], bool], stamps: list[Array]) -> None:
+    """From now on this CTA's products with the current operands are native, as long as the stamps stay what they are."""
+    cell = _cell(view)
+    refs = [ref for ref in view.op.src if ref is not None]
+    if cell is None or len(refs) > tensor.OPERANDS or not isinstance(compute, Prepared):
+        return
+    assert isinstance(view, NativeView)
+    with cell.lock:
+        if cell.payload is None:
+            slots, kinds = ([ref.slot for ref in refs], [tensor.KINDS[ref.type] for ref in refs])
+            cell.write(IssuedProduct(*(cell.keep(np.array(m, np.int32)) for m in (slots, kinds)), len(refs)))
+        cell.serve(tiles.addresses()[tensor.PRODUCT])
+    table = np.frombuffer(view.lend(tensor.TABLE_BYTES), np.uint64).reshape(tensor.ROWS, -1)
+    values = [view.read(ref, lane) for ref in refs]
+    first = tensor.row_of(cell.address, values)
+    rows = [table[(first + i) % tensor.ROWS] for i in range(tensor.LOOKS)]
+    cta = view.worker.field(view.cta.handle, CTA, "id")
+    row = next((row for row in rows if not row[0]), rows[cta % tensor.LOOKS])
+    own, peer = stamps[0], stamps[-1]
+    steps, count = compute.steps
+    row[:7] = (
+        cell.address, cta, tiles.address_of(own), tiles.address_of(peer),
+        int(own[0]) | int(peer[0]) << 32, steps, count,
+    )  # fmt: skip
+    row[8 : 8 + len(values)] = values
+
+
+assert [ISSUED.offset(f) for f in ("cell", "cta", "stamp", "peer", "seen", "met", "steps", "count", "values")] == [
+    0, 8, 16, 24, 32, 36, 40, 48, 64,
+]  # fmt: skip
 
 
 def _payload(cell: Cell, tables: tuple[Tables, Tables], product: WarpgroupProduct, rule: Rule) -> WgmmaProduct:

@@ -52,6 +52,15 @@ def multiply(call: Call) -> bool:
     return compute()
 
 
+def take_over(call: Call) -> None:
+    """The product has been computed: the engine may do so by itself the next time, unless somebody listens."""
+    view, compute = call.view, call.ctas[0].state.get(_KEY, {}).get(call.said)
+    if compute is None or any(call.said.disabled) or view.launch.observers is not None or view.schedule.delays:
+        return
+    stamps = [of(cta).stamp for cta in call.ctas]
+    view.launch.products.take_over_tensor_product(view, call.lane, compute, stamps)
+
+
 def _but_for_disabled(call: Call, compute: Callable[[], bool]) -> bool:
     """Compute D, and put back what it was in disabled lanes."""
     _, first = split(call.said.d)

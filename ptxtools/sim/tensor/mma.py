@@ -32,6 +32,7 @@ def product(view: View) -> None:
             view, lambda call=call: _run(call), "tcgen05.mma", lane,  # type: ignore[misc]
             lambda call=call: _cells(call) + _matrices(call), lambda call=call: _cells(call),  # type: ignore[misc]
         )  # fmt: skip
+        direct.take_over(call)
 
 
 @lru_cache

@@ -10,12 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from ptxtools.machine import events
 from ptxtools.sim.tensor import mma
 from tests.rows import rows
 
 from . import kernels, operands
 from .test_mma import A_AT, B_AT, Product
 
+#: Turns of the loop around the instruction: a service serves the first.
+TIMES = 3
 #: Kind, types of A, B and D.
 TYPES = [
     ("f16", "f16", "f16", "f32"), ("f16", "f16", "f16", "f16"), ("f16", "bf16", "bf16", "f32"),
@@ -94,27 +97,35 @@ CASES = [
 def test_bits_are_those_of_the_reference(
     form: Form, make: operands.Maker, numerics: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wanted, _ = run(form, make, numerics, "reference", monkeypatch)
-    found, by_arrays = run(form, make, numerics, "native", monkeypatch)
+    wanted, _, _ = run(form, make, numerics, "reference", monkeypatch)
+    found, services, by_arrays = run(form, make, numerics, "native", monkeypatch)
     np.testing.assert_array_equal(found, wanted)
     if make.finite and (not form.scale or (form.range_ in ((118, 136), (40, 90)) and form.alike)):
-        assert not by_arrays
+        assert (services, by_arrays) == (TIMES if form.disabled else 1, 0)
 
 
 def run(
     form: Form, make: operands.Maker, numerics: str, engine: str, monkeypatch: pytest.MonkeyPatch
-) -> tuple[np.ndarray, int]:
-    """Tensor memory, and how many times rows of D were computed from arrays."""
-    calls = []
-    compute = mma._run_in
+) -> tuple[np.ndarray, int, int]:
+    """Tensor memory after some turns, how often a service came, and how often it computed rows of D from arrays."""
+    arrays, services = [], []
+    compute, serve = mma._run_in, mma.product
     with monkeypatch.context() as patch:
-        patch.setattr(mma, "_run_in", lambda *args: (calls.append(1), compute(*args)))
+        patch.setattr(mma, "_run_in", lambda *args: (arrays.append(1), compute(*args)))
+        patch.setitem(events.HANDLERS, "tcgen05.mma", lambda view: (services.append(1), serve(view)))
         case, options = product(form, make)
-        text = case.text(**options)
+        text = f"""
+    mov.u32 %q7, 0;
+repeat:
+{case.text(**options)}
+    add.u32 %q7, %q7, 1;
+    setp.lt.u32 %z1, %q7, {TIMES};
+    @%z1 bra repeat;
+"""
         found = kernels.tcgen05(
             text, case.shared, case.cells, group=case.ctas, target="sm_100a", engine=engine, numerics=numerics
         )
-    return found, len(calls)
+    return found, len(services), len(arrays)
 
 
 def product(form: Form, make: operands.Maker) -> tuple[Product, dict[str, Any]]:
