@@ -26,7 +26,8 @@ class Stored:
     """The vectors of a block of elements, at addresses of D and of C. shift, some: `blocks._BlockOperands`."""
 
     def __init__(self, k: VectorSums, d: list[str], c: list[str], shift: str = "", some: str = "") -> None:
-        self.sums, self.code, self.d, self.c, self.shift, self.some = k, k.code, d, c, shift, some
+        self.sums, self.code, self.shift, self.some = k, k.code, shift, some
+        self.results, self.sources = d, c
 
     def _load(self, place: str) -> str:
         if not self.some:
@@ -45,7 +46,7 @@ class Stored:
     def _words(self) -> list[str]:
         """C as it is stored; zeros if it is not added."""
         keep = self.sums.spread("i32", "%keep")
-        loaded = [self._load(place) for place in self.c]
+        loaded = [self._load(place) for place in self.sources]
         return [self.code.value(f"and {WORD} {word}, {keep}") for word in loaded]
 
     def addends(self) -> tuple[list[str], list[str]]:
@@ -111,14 +112,14 @@ class Stored:
         b.begin(done)
 
     def store_singles(self, results: list[str]) -> None:
-        for result, place in zip(results, self.d, strict=True):
+        for result, place in zip(results, self.results, strict=True):
             self._put(self.code.value(f"bitcast {SINGLE} {result} to {WORD}"), place)
 
     def store_whole(self, totals: list[str]) -> None:
         """Sums of products (i32), to which C is added."""
         b = self.code
         saturates = b.value(f"icmp eq i32 %form, {SATURATING}")
-        for total, word, place in zip(totals, self._words(), self.d, strict=True):
+        for total, word, place in zip(totals, self._words(), self.results, strict=True):
             wrapped = b.value(f"add {WORD} {total}, {word}")
             limited = b.apply("sadd.sat", WORD, total, word)
             result = b.value(f"select i1 {saturates}, {WORD} {limited}, {WORD} {wrapped}")
@@ -130,7 +131,7 @@ class Stored:
         if self.shift:
             shift = self.sums.spread("i32", self.shift)
             clear = b.value(f"xor {WORD} {b.value(f'shl {WORD} {everywhere(0xFFFF)}, {shift}')}, {everywhere(-1)}")
-        for result, place in zip(results, self.d, strict=True):
+        for result, place in zip(results, self.results, strict=True):
             word = half_of(b, result)
             if shift:
                 old = b.value(f"and {WORD} {self._load(place)}, {clear}")
