@@ -313,7 +313,7 @@ class IssuedProduct(NamedTuple):
 
     slots: Address
     kinds: Address
-    count: int
+    operands: int
 
 
 class WgmmaWait(NamedTuple):
@@ -530,8 +530,8 @@ TEXTURE = _structure(
 LOOK = _structure("look", 64, "ptr: data border\ni32: mode_x mode_y mode_z scaled")
 
 _ALL = (
-    CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, KEPT, ISSUED, FILTER, BOUND, ROW, OWNERS, GATE,
-    WATCH, LOG, LOG_ROW, TEXTURE, LOOK,
+    CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, KEPT, ISSUED, FILTER, BOUND, ROW,
+    OWNERS, GATE, WATCH, LOG, LOG_ROW, TEXTURE, LOOK,
 )  # fmt: skip
 STRUCTURES = {s.name: s for s in _ALL}
 

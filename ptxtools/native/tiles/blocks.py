@@ -34,8 +34,8 @@ _RANGE = 127 - LOWEST
 #: The greatest sum that is certain to stay below 2**31 when it is rounded to f32.
 _LARGEST_SUM = 0x7FFF_FF7F
 
-#: How products are added: as `Rule` says with its `fraction`; f32 multiply-adds in the order of K; the same in f64; ones
-#: of "and" of single bits, of which a factor has 32 to a column.
+#: How products are added: as `Rule` says with its `fraction`; f32 multiply-adds in the order of K; the same in f64;
+#: ones of "and" of single bits, of which a factor has 32 to a column.
 SUMS = ("", "plain", "wide", "bits")
 
 COUNTING = "<" + ", ".join(f"i32 {i}" for i in range(16)) + ">"
@@ -75,8 +75,8 @@ def functions(code: Emitter) -> list[str]:
 class _BlockOperands:
     """The operands of a block: `own` factors, a vector of f32 for each vector of D at a column of A, and `common` ones,
     the same for all; and their exponents (i16) for the whole block. Addresses of D and C: one for each vector. shift:
-    where their halves begin in a word (i32), or "" if they have words of their own; some: elements that are stored, or ""
-    for all."""
+    where their halves begin in a word (i32), or "" if they have words of their own; some: elements that are stored, or
+    "" for all."""
 
     own: Callable[[int, str], str]
     common: Callable[[str], str]
@@ -386,7 +386,9 @@ class _Sums:
             bits = b.value(f"bitcast {SINGLE} {b.toward_zero(total)} to {WORD}")
             kept = b.value(f"and {WORD} {bits}, {self.sums.spread('i32', '%cut')}")
         else:
-            kept = self._signed(total, b.value(f"and {WORD} {self._lower(total)[0]}, {self.sums.spread('i32', '%cut')}"))
+            kept = self._signed(
+                total, b.value(f"and {WORD} {self._lower(total)[0]}, {self.sums.spread('i32', '%cut')}")
+            )
         return b.value(f"fmul {SINGLE} {b.value(f'bitcast {WORD} {kept} to {SINGLE}')}, {scale}")
 
     def _lower(self, total: str) -> tuple[str, str]:
@@ -443,7 +445,9 @@ class _Sums:
 
 def _is_outside(b: Emitter, exponents: str) -> str:
     """Flags of biased exponents that the fast way does not have: too low, or of what is not finite."""
-    return b.value(f"icmp ugt {WORD} {b.value(f'sub {WORD} {exponents}, {everywhere(LOWEST + _BIAS)}')}, {everywhere(_RANGE)}")
+    return b.value(
+        f"icmp ugt {WORD} {b.value(f'sub {WORD} {exponents}, {everywhere(LOWEST + _BIAS)}')}, {everywhere(_RANGE)}"
+    )
 
 
 def _outside(b: Emitter, exponents: list[str]) -> str:

@@ -16,8 +16,8 @@ from .factors import TOGETHER
 from .stored import form_of
 
 _EVERYTHING = 0xFFFF_FFFF
-#: Enough for all factors of a product: values, exponents and scale factors of 256 columns of B, of 128 rows of A in each
-#: of two CTAs, and of these as they are stored, with K = 128.
+#: Enough for all factors of a product: values, exponents and scale factors of 256 columns of B, of 128 rows of A in
+#: each of two CTAs, and of these as they are stored, with K = 128.
 _ROOM = 1 << 20
 
 
@@ -55,7 +55,7 @@ class _Arranged:
 
 
 def prepare(product: TensorProduct, rule: Rule) -> Callable[[], bool] | None:
-    """What computes D in all CTAs; false, with nothing changed, where a factor is not finite, or scaled out of range."""
+    """What computes D in all CTAs; false, with nothing changed, where a factor is not finite or out of range."""
     return Prepared(product, rule)
 
 
@@ -71,7 +71,7 @@ class Prepared:
         self._sums = "plain" if product.dtype == "s32" or not rule.fraction else ""
         self._grouped = bool(product.scale) and rule.group > 1
         if product.scale and not rule.fraction:
-            self._sums = rule.wide == "f64" and "wide" or "plain"
+            self._sums = (rule.wide == "f64" and "wide") or "plain"
         a, b = ([self._factor(one) for one in some] for some in (product.a, product.b))
         if product.negated:
             for one in a:
@@ -132,8 +132,8 @@ class Prepared:
             copy[:, factor.rows :] = copy[:, factor.rows - 1 : factor.rows]
         vectors = found.rows // GROUP
         self._step(
-            scales.READ, self._array(table), len(table), count * found.rows, vectors, count, scales.KINDS[product.scale],
-            found.scales, found.powers,
+            scales.READ, self._array(table), len(table), count * found.rows, vectors, count,
+            scales.KINDS[product.scale], found.scales, found.powers,
         )  # fmt: skip
         if not self._grouped:
             self._step(

@@ -154,7 +154,8 @@ _FORMS = {
 HALVES = "tile_halves"
 ROWS_NAMES = (*(f"tile_rows_{form}" for form in _FORMS), "tile_rows_grouped")
 NAMES = (
-    *ROWS_NAMES, HALVES, *factors.NAMES, *blocks.NAMES, sparse.SCATTER, *scales.NAMES, *steps.NAMES, *tensor.NAMES, *wgmma.NAMES,
+    *ROWS_NAMES, HALVES, *factors.NAMES, *blocks.NAMES, sparse.SCATTER, *scales.NAMES, *steps.NAMES, *tensor.NAMES,
+    *wgmma.NAMES,
 )  # fmt: skip
 
 

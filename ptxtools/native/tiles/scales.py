@@ -1,5 +1,5 @@
-"""LLVM IR for the scale factors of block-scaled products (9.7.16.10.7): read from tensor memory, they scale a factor that
-`factors` has arranged, or stand beside it for sums of groups of fp4 (docs/numerics.md).
+"""LLVM IR for the scale factors of block-scaled products (9.7.16.10.7): read from tensor memory, they scale a factor
+that `factors` has arranged, or stand beside it for sums of groups of fp4 (docs/numerics.md).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from ptxtools.semantics.tensorcore import LEAST
 
 from . import blocks
 from .decode import SHORT, SINGLE, WORD, decode, everywhere
-from .factors import NO_EXPONENT, NOT_FINITE, TOGETHER
+from .factors import NO_EXPONENT, NOT_FINITE, exponent_place
 from .steps import operands, types_of
 from .stored import Stored
 from .sums import VectorSums
@@ -118,9 +118,7 @@ def _scale(b: Emitter) -> str:
         scaled = b.value(f"fmul {SINGLE} {b.value(f'load {SINGLE}, ptr {place}, align 64')}, {scale}")
         b.line(f"store {SINGLE} {scaled}, ptr {place}, align 64")
         power = b.value(f"load {WORD}, ptr {b.element(WORD, powers, line)}, align 64")
-        four = b.value(f"mul i64 {b.value(f'udiv i64 {group}, {TOGETHER}')}, {k}")
-        index = b.value(f"mul i64 {b.value(f'add i64 {four}, {at}')}, {TOGETHER}")
-        place = b.element(SHORT, exponents, index, b.value(f"urem i64 {group}, {TOGETHER}"))
+        place = exponent_place(b, exponents, k, group, at)
         old = b.value(f"sext {SHORT} {b.value(f'load {SHORT}, ptr {place}, align 32')} to {WORD}")
         none = b.value(f"icmp eq {WORD} {old}, {everywhere(NO_EXPONENT)}")
         moved = b.value(f"add {WORD} {old}, {power}")
@@ -145,8 +143,9 @@ def _scale(b: Emitter) -> str:
 
 _GROUPED = (
     "ptr noalias readonly %a, ptr noalias readonly %as, ptr noalias readonly %ap, ptr noalias readonly %b, "
-    "ptr noalias readonly %bs, ptr noalias readonly %bp, ptr %c, ptr %out, i64 %rows, i64 %first, i64 %columns, i64 %k, "
-    "i64 %stride.c, i64 %stride.out, i64 %a.rows, i64 %b.rows, i64 %factors, i32 %fraction, i64 %mask, i64 %odd, "
+    "ptr noalias readonly %bs, ptr noalias readonly %bp, ptr %c, ptr %out, i64 %rows, i64 %first, i64 %columns, "
+    "i64 %k, i64 %stride.c, i64 %stride.out, "
+    "i64 %a.rows, i64 %b.rows, i64 %factors, i32 %fraction, i64 %mask, i64 %odd, "
     "i32 %least, i32 %keep, i32 %form"
 )
 

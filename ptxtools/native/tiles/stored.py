@@ -40,7 +40,9 @@ class Stored:
         if not self.some:
             b.line(f"store {WORD} {word}, ptr {place}, align 4")
             return
-        b.declare("llvm.masked.store.v16i32.p0", f"declare void @llvm.masked.store.v16i32.p0({WORD}, ptr, i32, <16 x i1>)")
+        b.declare(
+            "llvm.masked.store.v16i32.p0", f"declare void @llvm.masked.store.v16i32.p0({WORD}, ptr, i32, <16 x i1>)"
+        )
         b.line(f"call void @llvm.masked.store.v16i32.p0({WORD} {word}, ptr {place}, i32 4, <16 x i1> {self.some})")
 
     def _words(self) -> list[str]:

@@ -70,7 +70,7 @@ def product(view: View, make: Callable[[], WarpgroupProduct], rule: Rule) -> Non
 
 
 def tensor_product(view: View, lane: int, compute: Callable[[], bool], stamps: list[Array]) -> None:
-    """From now on this CTA's products with the current operands are native, as long as the stamps stay what they are."""
+    """From now on this CTA's products with the current operands are native, as long as the stamps stay as they are."""
     cell = _cell(view)
     refs = [ref for ref in view.op.src if ref is not None]
     if cell is None or len(refs) > tensor.OPERANDS or not isinstance(compute, Prepared):
@@ -78,19 +78,24 @@ def tensor_product(view: View, lane: int, compute: Callable[[], bool], stamps: l
     assert isinstance(view, NativeView)
     with cell.lock:
         if cell.payload is None:
-            slots, kinds = ([ref.slot for ref in refs], [tensor.KINDS[ref.type] for ref in refs])
-            cell.write(IssuedProduct(*(cell.keep(np.array(m, np.int32)) for m in (slots, kinds)), len(refs)))
+            slots = cell.keep(np.array([ref.slot for ref in refs], np.int32))
+            kinds = cell.keep(np.array([tensor.KINDS[ref.type] for ref in refs], np.int32))
+            cell.write(IssuedProduct(slots, kinds, len(refs)))
         cell.serve(tiles.addresses()[tensor.PRODUCT])
     table = np.frombuffer(view.lend(tensor.TABLE_BYTES), np.uint64).reshape(tensor.ROWS, -1)
     values = [view.read(ref, lane) for ref in refs]
     first = tensor.row_of(cell.address, values)
     rows = [table[(first + i) % tensor.ROWS] for i in range(tensor.LOOKS)]
     cta = view.worker.field(view.cta.handle, CTA, "id")
-    row = next((row for row in rows if not row[0]), rows[cta % tensor.LOOKS])
+    known = [cell.address, cta]
+    same = (row for row in rows if list(row[:2]) == known and list(row[8 : 8 + len(values)]) == values)
+    row = next(same, None)
+    if row is None:
+        row = min(rows, key=lambda row: int(row[1]) if row[0] else -1)  # an empty one, or that of the oldest CTA
     own, peer = stamps[0], stamps[-1]
     steps, count = compute.steps
     row[:7] = (
-        cell.address, cta, tiles.address_of(own), tiles.address_of(peer),
+        *known, tiles.address_of(own), tiles.address_of(peer),
         int(own[0]) | int(peer[0]) << 32, steps, count,
     )  # fmt: skip
     row[8 : 8 + len(values)] = values

@@ -1,7 +1,7 @@
 """Native service for tcgen05.mma: a product that has been issued before, by the same CTA and with the same operands.
 
 A worker has a table of these (`structures.ISSUED`), by a hash of the event and the operands. A row is valid as long as
-the stamps of the tensor memories that it works on are what they were: they change with allocations, and when a CTA ends.
+the stamps of the tensor memories that it works on are what they were: they change with allocations and when a CTA ends.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ single:                                           ; one thread issues
   br i1 %alone, label %begin, label %slow
 begin:
   %lane = call i32 @llvm.cttz.i32(i32 %mask, i1 false)
-  %count = get tensor.count
+  %count = get tensor.operands
   %slots = get tensor.slots
   %kinds = get tensor.kinds
   %seed = ptrtoint ptr %event to i64
