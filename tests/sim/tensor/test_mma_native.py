@@ -216,7 +216,7 @@ kept:
 
 
 def repeated(second: int, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Eight products of 64 columns, behind the fifth of which the columns are allocated anew; how many came to Python."""
+    """Eight products of 64 columns, which are allocated anew behind the fifth; how many of them came to Python."""
     calls = 0
 
     def by_service(view: View) -> None:
