@@ -62,6 +62,7 @@ def _scaled_down(call: Call, compute: Callable[[], bool]) -> bool:
     some = slice(first, first + call.said.shape.n // call.said.path.parts)
     half = call.said.shape.dtype == "f16"
     factor = 2.0**call.said.scale_d
+    rows = _lanes_with_rows(call.said.path) + split(call.said.d)[0]
     kept = []
     for cta in call.ctas:
         block = of(cta).cells[:, some]
@@ -71,17 +72,22 @@ def _scaled_down(call: Call, compute: Callable[[], bool]) -> bool:
         with np.errstate(all="ignore"):
             scaled = values / values.dtype.type(factor)
             exact = (scaled * values.dtype.type(factor) == values) | ~np.isfinite(values)
-        rows = np.unique(layout.accumulator(call.said.path, call.said.shape.n)[0]) + split(call.said.d)[0]
         if not exact[rows].all():
             return False
-        kept.append((block, rows, block[rows], scaled[rows].view(np.uint16 if half else np.uint32)))
-    for block, rows, _, scaled in kept:
-        block[rows] = scaled
+        kept.append((block, block[rows], scaled[rows].view(np.uint16 if half else np.uint32)))
+    for block, _, words in kept:
+        block[rows] = words
     done = compute()
     if not done:
-        for block, rows, old, _ in kept:
+        for block, old, _ in kept:
             block[rows] = old
     return done
+
+
+@lru_cache(64)
+def _lanes_with_rows(path: layout.Path) -> Array:
+    """The lanes that D has rows in, from where it begins."""
+    return np.unique(np.concatenate([path.lane + path.step * part for part in range(path.parts)]))
 
 
 def take_over(call: Call) -> None:
