@@ -1,4 +1,4 @@
-"""Time of every form of wgmma and tcgen05.mma, on one core: `python bench/tensor_forms.py [--only TEXT] [--numerics N]`.
+"""Time of every form of wgmma and tcgen05.mma, on one core: `python bench/tensor_forms.py [--only TEXT]`.
 
 The largest shape of each form, with random finite factors; a turn is a product with its commit and its wait for wgmma,
 four products with one commit for tcgen05. Microseconds for one product.
@@ -24,7 +24,19 @@ ROUNDS = 3
 LONG_ENOUGH = 0.01
 DEPTH = {"f16": 16, "bf16": 16, "tf32": 8, "b1": 256}
 #: Codes of the types of tcgen05's factors in the instruction descriptor, and of its results (table 44 on).
-CODE = {"f16": 0, "bf16": 1, "tf32": 2, "e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5, "u8": 0, "s8": 1, "fp4": 1}
+CODE = {
+    "f16": 0,
+    "bf16": 1,
+    "tf32": 2,
+    "e4m3": 0,
+    "e5m2": 1,
+    "e2m3": 3,
+    "e3m2": 4,
+    "e2m1": 5,
+    "u8": 0,
+    "s8": 1,
+    "fp4": 1,
+}
 RESULT = {"f16": 0, "f32": 1, "s32": 2}
 KINDS = {"f16": "f16", "bf16": "f16", "tf32": "tf32", "s8": "i8", "u8": "i8"}
 
@@ -74,8 +86,9 @@ def warpgroup(
     text = f"{start}    {name} {', '.join(operands)};\n{rest.partition(chr(10))[2]}"
     text = text.replace("st.global.f32 [%l0]", "st.global.b32 [%l0]").replace(".version 8.0", ".version 8.6")
     text = text.replace("FILLING", tensor.FILL.replace("BYTES", "40960"))
-    what = ", ".join(w for w, on in (
-        ("A in registers", registers), ("B transposed", transposed), ("negated", signs != (1, 1))) if on)
+    what = ", ".join(
+        w for w, on in (("A in registers", registers), ("B transposed", transposed), ("negated", signs != (1, 1))) if on
+    )
     return Form(" ".join([name.replace(".sync.aligned", ""), what]).strip(), "sm_90a", text, 0, 1, t)
 
 
@@ -98,7 +111,11 @@ def fifth(
     a = "[%r12]" if in_tensor else "%l3"
     issue = f"    {opcode} [%r9], {a}, %l4, {'[%r13], ' if sparse else ''}%r11, {'[%r14], [%r15], ' if scaled else ''}"
     issue += f"{before}%on{tail};\n"
-    text = tensor.TCGEN05.replace(".version 8.6", ".version 9.0").replace(".reg .b32 %r<12>;", ".reg .b32 %r<20>;").replace(", 256;", ", 512;")
+    text = (
+        tensor.TCGEN05.replace(".version 8.6", ".version 9.0")
+        .replace(".reg .b32 %r<12>;", ".reg .b32 %r<20>;")
+        .replace(", 256;", ", 512;")
+    )
     lines, done = [], False
     for line in text.splitlines(keepends=True):
         if "tcgen05.mma" in line:
@@ -137,8 +154,13 @@ def _cells(scale: str) -> str:
 def _paired(text: str) -> str:
     """The same for two CTAs, of which the first issues."""
     meet = "    barrier.cluster.arrive.aligned;\n    barrier.cluster.wait.aligned;\n"
-    text = text.replace("cta_group::1", "cta_group::2").replace(".reqntid 128\n", ".reqntid 128\n.explicitcluster\n.reqnctapercluster 2, 1, 1\n")
-    text = text.replace("    @!%first bra through;\n", meet + "    mov.u32 %r19, %ctaid.x;\n    setp.eq.and.u32 %first, %r19, 0, %first;\n    @!%first bra through;\n")
+    text = text.replace("cta_group::1", "cta_group::2").replace(
+        ".reqntid 128\n", ".reqntid 128\n.explicitcluster\n.reqnctapercluster 2, 1, 1\n"
+    )
+    text = text.replace(
+        "    @!%first bra through;\n",
+        meet + "    mov.u32 %r19, %ctaid.x;\n    setp.eq.and.u32 %first, %r19, 0, %first;\n    @!%first bra through;\n",
+    )
     before, _, after = text.partition("through:\n    bar.sync 0;\n")
     after = after.replace("    bar.sync 0;\n    setp.lt.u32 %on", meet + "    setp.lt.u32 %on")
     return before + "through:\n" + meet + after
@@ -178,7 +200,7 @@ def forms() -> Iterator[Form]:
     yield fifth("i8", "u8", "s32", btype="s8", more=1 << 3, what="saturating")
     yield fifth("f16", "f16", m=64, what="M = 64")
     yield fifth("f16", "f16", tail=", 3", what="scale-input-d")
-    yield fifth("f16", "f16", before="{%r0, %r0, %r0, %r0}, ", what="disable-output-lane")
+    yield fifth("f16", "f16", before="{%r12, %r12, %r12, %r12}, ", what="disable-output-lane")
     for kind, t in (("f16", "f16"), ("tf32", "tf32"), ("f8f6f4", "e4m3")):
         yield fifth(kind, t, sparse=True)
     yield fifth("i8", "s8", "s32", sparse=True)

@@ -105,8 +105,8 @@ class Factor(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Neighbouring rows of D, in 32-bit cells. cells: [lane][column]; lane: of the first; rows; first: the row of A that
-    goes with it; columns from `column` on; a, b: numbers of the factors."""
+    """Neighbouring rows of D, in 32-bit cells. cells: [lane][column]; lane: of the first; rows; first: the row of A
+    that goes with it; columns from `column` on; a, b: numbers of the factors."""
 
     cells: Array
     lane: int
@@ -119,9 +119,9 @@ class Block(NamedTuple):
 
 
 class TensorProduct(NamedTuple):
-    """D = A * B, plus D where `accumulate`, in tensor memory. a, b: the factors; d: all of D, each block a product of two
-    of them. k: logical columns of A, of which a sparse A has stored half; dtype: of D; scale: type of scale factors or
-    ""; factors: how many there are along K."""
+    """D = A * B, plus D where `accumulate`, in tensor memory. a, b: the factors; d: all of D, each block a product of
+    two of them. k: logical columns of A, of which a sparse A has stored half; dtype: of D; scale: type of scale factors
+    or ""; factors: how many there are along K."""
 
     a: tuple[Factor, ...]
     b: tuple[Factor, ...]
@@ -239,6 +239,10 @@ class Products:
         nothing changed, if the factors do not allow that. None if no factors do."""
         return None
 
+    def take_over_tensor_product(self, view: View, lane: int, compute: Callable[[], bool], stamps: list[Array]) -> None:
+        """A service has executed an instruction of a lane by a function of `tensor_product`: from now on the engine may
+        do so without the service, as long as the stamps (u32, one for each CTA) are what they are now."""
+
     def take_over_product(self, view: View, product: Callable[[], WarpgroupProduct], rule: Rule) -> None:
         """A service has executed an instruction: from now on the engine may execute it without the service."""
 
@@ -254,7 +258,8 @@ class Products:
 
 
 def _bits(numbers: Array) -> Array:
-    return np.ascontiguousarray(numbers, np.float64).view(np.uint64)
+    with quiet():
+        return np.ascontiguousarray(numbers, np.float64).view(np.uint64)
 
 
 def _columns(a: Array, b: Array) -> tuple[ElementsA, ElementsB]:

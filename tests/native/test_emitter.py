@@ -156,7 +156,7 @@ def test_a_cell_holds_what_was_written() -> None:
 
 
 def test_names_say_what_they_are() -> None:
-    """One letter names no attribute, but for the matrices A and B and the axes; names of former classes are gone."""
+    """One letter names no attribute, but for the axes; names of former classes are gone."""
     letters, classes = set(), set()
     for path in files("native", "machine", "program"):
         for node in nodes(path):
@@ -164,7 +164,7 @@ def test_names_say_what_they_are() -> None:
                 letters.add((path.name, node.attr))
             elif isinstance(node, ast.ClassDef):
                 classes.add(node.name)
-    assert {name for name in letters if name[1] not in "xyz"} == {("direct.py", "a"), ("direct.py", "b")}
+    assert {name for name in letters if name[1] not in "xyz"} == set()
     assert not classes & {"Kernel", "Body", "Template", "Place", "Places", "_Places", "_Run", "Record"}
     assert [path.name for path in files("native", "machine") if "warpgroup" in path.stem] == []
     functions = [

@@ -157,6 +157,16 @@ class Emitter:
         count = mask.count(",") + 1
         return self.value(f"shufflevector {kind} {first}, {kind} {second}, {vector('i32', count)} <{mask}>", name)
 
+    @property
+    def rounds(self) -> bool:
+        """Whether conversions of 16 elements can round as they say."""
+        return "avx512f" in self.features
+
+    def toward_zero(self, whole: str) -> str:
+        """<16 x i32> as f32, cut off; only where it `rounds`."""
+        operation = "llvm.x86.avx512.sitofp.round.v16f32.v16i32"
+        return self.call(operation, vector("float", 16), [(vector("i32", 16), whole), ("i32", "11")])
+
     def part(self, element: str, lanes: int, whole: str, first: int, count: int) -> str:
         """Neighbouring elements of a vector, from number `first` on."""
         return self.shuffle(vector(element, lanes), range(first, first + count), whole)

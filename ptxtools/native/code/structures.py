@@ -314,6 +314,14 @@ class WgmmaProduct(NamedTuple):
     words_slot: Slot = NO_SLOT
 
 
+class IssuedProduct(NamedTuple):
+    """The payload of tcgen05.mma: its operands, their slots and types (`tiles.tensor.KINDS`)."""
+
+    slots: Address
+    kinds: Address
+    operands: int
+
+
 class WgmmaWait(NamedTuple):
     """The payload of wgmma.wait_group: the slot of the number of groups."""
 
@@ -447,8 +455,8 @@ class MatrixFilter(NamedTuple):
 
 
 Payload = (
-    WgmmaProduct | WgmmaWait | TextureFetch | AccessFilter | MeetingFilter | LineGate | LogEntry | GroupFilter
-    | MatrixFilter
+    WgmmaProduct | WgmmaWait | IssuedProduct | TextureFetch | AccessFilter | MeetingFilter | LineGate | LogEntry
+    | GroupFilter | MatrixFilter
 )  # fmt: skip
 _PAYLOAD_TYPES: dict[Any, str] = {Address: "ptr", Long: "i64", Slot: "i32", int: "i32", bool: "i32"}
 
@@ -464,6 +472,7 @@ def _payload(name: str, sort: type[Payload]) -> Structure:
 PAYLOADS: dict[type[Payload], Structure] = {
     WgmmaProduct: _payload("wgmma", WgmmaProduct),
     WgmmaWait: _payload("wait", WgmmaWait),
+    IssuedProduct: _payload("tensor", IssuedProduct),
     TextureFetch: _payload("fetch", TextureFetch),
     AccessFilter: _payload("access", AccessFilter),
     MeetingFilter: _payload("meeting", MeetingFilter),
@@ -475,6 +484,14 @@ PAYLOADS: dict[type[Payload], Structure] = {
 
 #: Where the chunks of a matrix lie, by its descriptor without the address's multiple of 1024; end of the last chunk.
 TABLE = _structure("tab", 32, "i64: descriptor\nptr: places\ni64: end")
+#: The B of a wgmma that a worker has arranged: of which CTA, warpgroup (its first warp) and product; descriptor; event;
+#: greatest exponent.
+KEPT = _structure("kept", 64, "i64: cta code\nptr: cell\ni32: first issued most")
+#: A product of tcgen05.mma that a worker can repeat: its event; CTA; words that change when it must not, and what they
+#: were; steps (`tiles.steps`); operands.
+ISSUED = _structure(
+    "issued", 192, "ptr: cell\ni64: cta\nptr: stamp peer\ni32: seen met\nptr: steps\ni64: count\n[16 x i64]: values"
+)
 #: Rows of a table of tables, in which a descriptor is looked for from its hash on.
 TABLES = 64
 
@@ -571,8 +588,8 @@ TEXTURE = _structure(
 LOOK = _structure("look", 64, "ptr: data border\ni32: mode_x mode_y mode_z scaled")
 
 _ALL = (
-    CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, FILTER, BOUND, ROW, OWNERS, MARKED,
-    GATE, WATCH, LOG, LOG_ROW, TEXTURE, LOOK,
+    CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, KEPT, ISSUED, FILTER, BOUND, ROW,
+    OWNERS, MARKED, GATE, WATCH, LOG, LOG_ROW, TEXTURE, LOOK,
 )  # fmt: skip
 STRUCTURES = {s.name: s for s in _ALL}
 

@@ -138,8 +138,9 @@ class NativeView(View):
         comes = isinstance(payload, MeetingFilter) and bool(payload.rule & COMES)
         return comes and epoch is not None and int(epoch[1]) < MOST_EPOCHS
 
-    def lend(self, size: int) -> None:
-        self.worker.lend(size)
+    def lend(self, size: int) -> Any:
+        """Memory for native services of this worker, of one size in all calls."""
+        return self.worker.lend(size)
 
     def offer_fetch(self, textures: TextureTable) -> None:
         from ptxtools.native.textures.offer import offer

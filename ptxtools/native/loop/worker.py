@@ -226,11 +226,12 @@ class Worker:
         """Read a field of this worker's context, as an unsigned number."""
         return CTX.read(self.memory, 0, name)
 
-    def lend(self, size: int) -> None:
-        """Give native services memory to work in."""
+    def lend(self, size: int) -> mmap.mmap:
+        """Give native services memory to work in; it is lent once."""
         if not self.get("scratch"):
-            self.scratch = ctypes.create_string_buffer(size + 64)
-            self.set("scratch", _up(ctypes.addressof(self.scratch), 64))
+            self.scratch = mmap.mmap(-1, size)  # pages that nobody uses cost nothing
+            self.set("scratch", ctypes.addressof(ctypes.c_char.from_buffer(self.scratch)))
+        return self.scratch
 
     def show(self, rows: Any, count: int) -> None:
         """Let native services know the textures."""

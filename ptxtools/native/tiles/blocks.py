@@ -27,13 +27,15 @@ BLOCK, VECTORS = GROUP * TOGETHER, TOGETHER
 #: Greatest exponent of factors whose products are far from overflow in f32; lowest exponent of an element for which
 #: the scales of its terms and of its sum are normal numbers of f32.
 HIGHEST, LOWEST = 62, -100
-#: Exponents below this mean that there is neither a product nor an addend.
-_NOTHING = -600
+#: Bias of the exponents of f32; biased exponents below the next number mean that there is no product; distance of the
+#: lowest and the highest exponent.
+_BIAS, _NOTHING = 127, -400
+_RANGE = 127 - LOWEST
 #: The greatest sum that is certain to stay below 2**31 when it is rounded to f32.
 _LARGEST_SUM = 0x7FFF_FF7F
 
-#: How products are added: as `Rule` says with its `fraction`; f32 multiply-adds in the order of K; the same in f64; ones
-#: of "and" of single bits, of which a factor has 32 to a column.
+#: How products are added: as `Rule` says with its `fraction`; f32 multiply-adds in the order of K; the same in f64;
+#: ones of "and" of single bits, of which a factor has 32 to a column.
 SUMS = ("", "plain", "wide", "bits")
 
 COUNTING = "<" + ", ".join(f"i32 {i}" for i in range(16)) + ">"
@@ -73,8 +75,8 @@ def functions(code: Emitter) -> list[str]:
 class _BlockOperands:
     """The operands of a block: `own` factors, a vector of f32 for each vector of D at a column of A, and `common` ones,
     the same for all; and their exponents (i16) for the whole block. Addresses of D and C: one for each vector. shift:
-    where their halves begin in a word (i32), or "" if they have words of their own; some: elements that are stored, or ""
-    for all."""
+    where their halves begin in a word (i32), or "" if they have words of their own; some: elements that are stored, or
+    "" for all."""
 
     own: Callable[[int, str], str]
     common: Callable[[str], str]
@@ -212,10 +214,9 @@ def _rows(code: Emitter, name: str, sums: str) -> str:
 def _sums_of_64(b: Emitter) -> VectorSums:
     k = VectorSums(b, 16, wide=True)
     k.constants()
-    b.line("%bias = add i32 %fraction, 127")
+    b.line(f"%bias = add i32 %fraction, {2 * _BIAS}")
     b.line(f"%cut = trunc i64 {b.value('lshr i64 %mask, 29')} to i32")
     b.line(f"%inexact = trunc i64 {b.value('lshr i64 %odd, 29')} to i32")
-    b.line(f"%least.exponent = sub i32 {b.value('lshr i32 %least, 23')}, 127")
     return k
 
 
@@ -232,7 +233,7 @@ def _block(k: VectorSums, at: _BlockOperands, sums: str, vectors: int) -> None:
     if sums == "bits":
         stored.store_whole(_counts(k.code, at, vectors))
         return
-    addends = stored.addends()
+    addends, fields = stored.addends()
     if sums:
         wide = sums == "wide"
         chain = VectorSums(k.code, 16, wide=wide)
@@ -245,7 +246,7 @@ def _block(k: VectorSums, at: _BlockOperands, sums: str, vectors: int) -> None:
 
         stored.store(chain_elements(chain, vectors, addends, own, common), whole=not wide)
     else:
-        _Sums(k, at, vectors, addends, stored).emit()
+        _Sums(k, at, vectors, addends, fields, stored).emit()
 
 
 def _widened(b: Emitter, single: str, wide: bool) -> str:
@@ -269,34 +270,49 @@ def _counts(b: Emitter, at: _BlockOperands, vectors: int) -> list[str]:
 
 
 class _Sums:
-    """The fast way, and a way in f64 for blocks that it cannot compute."""
+    """The fast way, and a way in f64 for blocks that it cannot compute. Exponents are biased, as in f32."""
 
     def __init__(
-        self, k: VectorSums, at: _BlockOperands, vectors: int, addends: list[str], stored: Stored
+        self, k: VectorSums, at: _BlockOperands, vectors: int, addends: list[str], fields: list[str], stored: Stored
     ) -> None:  # fmt: skip
-        self.sums, self.code, self.at, self.vectors, self.addends = k, k.code, at, vectors, addends
-        self.stored = stored
+        self.sums, self.code, self.at, self.vectors = k, k.code, at, vectors
+        self.addends, self.fields, self.stored = addends, fields, stored
         self.short = f"<{16 * vectors} x i16>"
 
     def emit(self) -> None:
         b = self.code
-        fast, slow, done, sums = (b.label() for _ in range(4))
-        exponents, bad = self._exponents()
-        b.line(f"br i1 {b.value(f'or i1 %force, {bad}')}, label %{slow}, label %{fast}")
+        unusual, fast, slow, done, sums, cut, odd = (b.label() for _ in range(7))
+        products = self._products()
+        largest = [b.apply("smax", WORD, p, q) for p, q in zip(products, self.fields, strict=True)]
+        before = b.label()
+        b.jump(before)
+        b.begin(before)
+        wrong = b.value(f"or i1 %force, {_outside(b, largest)}")
+        b.branch(wrong, unusual, fast)
+        b.begin(unusual)
+        bad, raised = self._raised(products, largest)
+        b.branch(bad, slow, fast)
         b.begin(fast)
+        exponents = [b.value(f"phi {WORD} [{x}, %{before}], [{y}, %{unusual}]")
+                     for x, y in zip(largest, raised, strict=True)]  # fmt: skip
         totals, over = self._totals(exponents)
         b.branch(over, slow, sums)
         b.begin(sums)
-        results = [self._result(i, totals[i], exponents[i]) for i in range(self.vectors)]
-        self.stored.store(results)
+        scales = [self._scale(b.value(f"sub {WORD} {e}, {self.sums.spread('i32', '%fraction')}")) for e in exponents]
+        b.branch(b.value("icmp eq i32 %inexact, 0"), cut, odd)
+        b.begin(cut)
+        self.stored.store_singles([self._cut(*pair) for pair in zip(totals, scales, strict=True)])
+        b.jump(done)
+        b.begin(odd)
+        self.stored.store_halves([self._to_odd(*pair) for pair in zip(totals, scales, strict=True)])
         b.jump(done)
         b.begin(slow)
         self.stored.store(elements(self.sums, self.vectors, self.addends, self._wide_own, self._wide_common))
         b.jump(done)
         b.begin(done)
 
-    def _exponents(self) -> tuple[list[str], str]:
-        """The largest exponent of each element, as i32, and whether one is too low."""
+    def _products(self) -> list[str]:
+        """The largest exponent among the products of each element, as i32."""
         b, kind = self.code, self.short
 
         def step(at: str, now: list[str]) -> list[str]:
@@ -308,30 +324,40 @@ class _Sums:
             return [found]
 
         (largest,) = loop(b, 1, kind, splat("i16", 2 * NO_EXPONENT), step)
-        exponents, low = [], []
-        for i, addend in enumerate(self.addends):
-            part = b.part("i16", 16 * self.vectors, largest, 16 * i, 16)
-            found = b.apply("smax", WORD, b.value(f"sext {SHORT} {part} to {WORD}"), exponent_of(b, addend, self.sums.spread("i32", "%least.exponent")))
-            raised = b.apply("smax", WORD, found, everywhere(LOWEST))
-            some = b.value(f"icmp sgt {WORD} {found}, {everywhere(_NOTHING)}")
-            below = b.value(f"icmp slt {WORD} {found}, {everywhere(LOWEST)}")
-            low.append(b.value(f"and <16 x i1> {some}, {below}"))
-            exponents.append(raised)
-        return exponents, _any(b, low)
+        biased = b.value(f"add {kind} {largest}, {splat('i16', _BIAS)}")
+        parts = [b.part("i16", 16 * self.vectors, biased, 16 * i, 16) for i in range(self.vectors)]
+        return [b.value(f"sext {SHORT} {part} to {WORD}") for part in parts]
+
+    def _raised(self, products: list[str], largest: list[str]) -> tuple[str, list[str]]:
+        """Whether some element, neither nothing at all nor in range, cannot be computed in the fast way; and exponents
+        of the others, at least the lowest."""
+        b = self.code
+        wrong = []
+        for product, addend, found in zip(products, self.addends, largest, strict=True):
+            bits = b.value(f"bitcast {SINGLE} {addend} to {WORD}")
+            size = b.value(f"and {WORD} {bits}, {everywhere(SIZE)}")
+            some = b.value(f"or <16 x i1> {b.value(f'icmp ne {WORD} {size}, zeroinitializer')}, "
+                           f"{b.value(f'icmp sgt {WORD} {product}, {everywhere(_NOTHING)}')}")  # fmt: skip
+            wrong.append(b.value(f"and <16 x i1> {some}, {_is_outside(b, found)}"))
+        raised = [b.apply("smax", WORD, found, everywhere(LOWEST + _BIAS)) for found in largest]
+        return b.value(f"or i1 %force, {_any(b, wrong)}"), raised
 
     def _totals(self, exponents: list[str]) -> tuple[list[str], str]:
         """Sums of the terms in units of 2**-fraction of the largest exponent, and whether one is too large."""
         b = self.code
         bias = self.sums.spread("i32", "%bias")
         units = [self._scale(b.value(f"sub {WORD} {bias}, {exponent}")) for exponent in exponents]
-        starts = []
-        for addend, unit in zip(self.addends, units, strict=True):
-            size = b.apply("fabs", SINGLE, addend)
-            finite = b.value(f"fcmp olt {SINGLE} {size}, {splat('float', '0x7FF0000000000000')}")
-            safe = b.value(f"select <16 x i1> {finite}, {SINGLE} {addend}, {SINGLE} zeroinitializer")
-            starts.append(b.value(f"fptosi {SINGLE} {b.value(f'fmul {SINGLE} {safe}, {unit}')} to {WORD}"))
+        starts = [
+            b.value(f"fptosi {SINGLE} {b.value(f'fmul {SINGLE} {addend}, {unit}')} to {WORD}")
+            for addend, unit in zip(self.addends, units, strict=True)
+        ]
 
         def step(at: str, now: list[str]) -> list[str]:
+            # Eight terms stay below 2**30; if what they are added to does, too, nothing overflows.
+            over = now[-1]
+            for x in now[:-1]:
+                near = b.value(f"xor {WORD} {x}, {b.value(f'add {WORD} {x}, {x}')}")
+                over = b.value(f"or {WORD} {over}, {near}")
             parts: list[str] = []
             for i in range(STEP):
                 place = b.value(f"add i64 {at}, {i}")
@@ -345,39 +371,49 @@ class _Sums:
                     else:
                         parts.append(whole)
             sums = [b.value(f"add {WORD} {x}, {y}") for x, y in zip(now, parts, strict=False)]
-            # If both have the same sign and the sum the other one, it has overflowed; eight terms alone never overflow.
-            over = now[-1]
-            for x, y, z in zip(now, parts, sums, strict=False):
-                signs = b.value(f"and {WORD} {b.value(f'xor {WORD} {x}, {z}')}, {b.value(f'xor {WORD} {y}, {z}')}")
-                over = b.value(f"or {WORD} {over}, {signs}")
             return [*sums, over]
 
         found = loop(b, self.vectors + 1, WORD, [*starts, "zeroinitializer"], step)
         flags = [b.value(f"icmp slt {WORD} {found[-1]}, zeroinitializer")]
-        for total in found[:-1]:
-            size = _size(b, total)
-            flags.append(b.value(f"icmp ugt {WORD} {size}, {everywhere(_LARGEST_SUM)}"))
+        if not self.code.rounds:
+            flags += [b.value(f"icmp ugt {WORD} {_size(b, total)}, {everywhere(_LARGEST_SUM)}") for total in found[:-1]]
         return found[:-1], _any(b, flags)
 
-    def _result(self, i: int, total: str, exponent: str) -> str:
+    def _cut(self, total: str, scale: str) -> str:
         """The sum cut off to the result's precision, at its size."""
+        b = self.code
+        if b.rounds:
+            bits = b.value(f"bitcast {SINGLE} {b.toward_zero(total)} to {WORD}")
+            kept = b.value(f"and {WORD} {bits}, {self.sums.spread('i32', '%cut')}")
+        else:
+            kept = self._signed(
+                total, b.value(f"and {WORD} {self._lower(total)[0]}, {self.sums.spread('i32', '%cut')}")
+            )
+        return b.value(f"fmul {SINGLE} {b.value(f'bitcast {WORD} {kept} to {SINGLE}')}, {scale}")
+
+    def _lower(self, total: str) -> tuple[str, str]:
+        """The size of a sum cut off to f32, as bits, and whether something was lost."""
         b = self.code
         size = _size(b, total)
         nearest = b.value(f"sitofp {WORD} {size} to {SINGLE}")
         back = b.value(f"fptosi {SINGLE} {nearest} to {WORD}")
         above = b.value(f"sext <16 x i1> {b.value(f'icmp sgt {WORD} {back}, {size}')} to {WORD}")
         bits = b.value(f"add {WORD} {b.value(f'bitcast {SINGLE} {nearest} to {WORD}')}, {above}")
+        return bits, b.value(f"icmp ne {WORD} {back}, {size}")
+
+    def _signed(self, total: str, bits: str) -> str:
+        b = self.code
+        return b.value(f"or {WORD} {bits}, {b.value(f'and {WORD} {total}, {everywhere(-(1 << 31))}')}")
+
+    def _to_odd(self, total: str, scale: str) -> str:
+        """The sum cut off, with its last bit set if something was lost, for a second rounding."""
+        b = self.code
+        bits, inexact = self._lower(total)
         kept = b.value(f"and {WORD} {bits}, {self.sums.spread('i32', '%cut')}")
-        lost = b.value(f"or <16 x i1> {b.value(f'icmp ne {WORD} {back}, {size}')}, "
-                       f"{b.value(f'icmp ne {WORD} {bits}, {kept}')}")  # fmt: skip
-        odd = self.sums.spread("i32", "%inexact")
-        odd = b.value(f"select <16 x i1> {lost}, {WORD} {odd}, {WORD} zeroinitializer")
-        kept = b.value(f"or {WORD} {kept}, {odd}")
-        sign = b.value(f"and {WORD} {total}, {everywhere(-(1 << 31))}")
-        single = b.value(f"bitcast {WORD} {b.value(f'or {WORD} {kept}, {sign}')} to {SINGLE}")
-        field = b.value(f"add {WORD} {exponent}, {everywhere(127)}")
-        down = self._scale(b.value(f"sub {WORD} {field}, {self.sums.spread('i32', '%fraction')}"))
-        return self.sums.special(b.value(f"fmul {SINGLE} {single}, {down}"), self.addends[i])
+        lost = b.value(f"or <16 x i1> {inexact}, {b.value(f'icmp ne {WORD} {bits}, {kept}')}")
+        odd = b.value(f"select <16 x i1> {lost}, {WORD} {self.sums.spread('i32', '%inexact')}, {WORD} zeroinitializer")
+        kept = self._signed(total, b.value(f"or {WORD} {kept}, {odd}"))
+        return b.value(f"fmul {SINGLE} {b.value(f'bitcast {WORD} {kept} to {SINGLE}')}, {scale}")
 
     def _scale(self, field: str) -> str:
         """Powers of two of f32 from their biased exponents."""
@@ -407,14 +443,20 @@ class _Sums:
         return b.value(f"bitcast <16 x i64> {bits} to <16 x double>")
 
 
-def exponent_of(b: Emitter, addend: str, least: str) -> str:
-    """Exponents (i32) of f32, at least those given; zero has the exponent of nothing."""
-    bits = b.value(f"bitcast {SINGLE} {addend} to {WORD}")
-    size = b.value(f"and {WORD} {bits}, {everywhere(SIZE)}")
-    own = b.value(f"sub {WORD} {b.value(f'lshr {WORD} {size}, {everywhere(23)}')}, {everywhere(127)}")
-    own = b.apply("smax", WORD, own, least)
-    zero = b.value(f"icmp eq {WORD} {size}, zeroinitializer")
-    return b.value(f"select <16 x i1> {zero}, {WORD} {everywhere(NO_EXPONENT)}, {WORD} {own}")
+def _is_outside(b: Emitter, exponents: str) -> str:
+    """Flags of biased exponents that the fast way does not have: too low, or of what is not finite."""
+    return b.value(
+        f"icmp ugt {WORD} {b.value(f'sub {WORD} {exponents}, {everywhere(LOWEST + _BIAS)}')}, {everywhere(_RANGE)}"
+    )
+
+
+def _outside(b: Emitter, exponents: list[str]) -> str:
+    """Whether some of them are outside."""
+    most = [b.value(f"sub {WORD} {one}, {everywhere(LOWEST + _BIAS)}") for one in exponents]
+    found = most[0]
+    for more in most[1:]:
+        found = b.apply("umax", WORD, found, more)
+    return _any(b, [b.value(f"icmp ugt {WORD} {found}, {everywhere(_RANGE)}")])
 
 
 def _size(b: Emitter, total: str) -> str:

@@ -16,8 +16,8 @@ from .factors import TOGETHER
 from .stored import form_of
 
 _EVERYTHING = 0xFFFF_FFFF
-#: Enough for all factors of a product: values, exponents and scale factors of 256 columns of B, of 128 rows of A in each
-#: of two CTAs, and of these as they are stored, with K = 128.
+#: Enough for all factors of a product: values, exponents and scale factors of 256 columns of B, of 128 rows of A in
+#: each of two CTAs, and of these as they are stored, with K = 128.
 _ROOM = 1 << 20
 
 
@@ -55,11 +55,11 @@ class _Arranged:
 
 
 def prepare(product: TensorProduct, rule: Rule) -> Callable[[], bool] | None:
-    """What computes D in all CTAs; false, with nothing changed, where a factor is not finite, or scaled out of range."""
-    return _Prepared(product, rule)
+    """What computes D in all CTAs; false, with nothing changed, where a factor is not finite or out of range."""
+    return Prepared(product, rule)
 
 
-class _Prepared:
+class Prepared:
     """A product as steps with all addresses; what lies there stays as long as this."""
 
     def __init__(self, product: TensorProduct, rule: Rule) -> None:
@@ -71,7 +71,7 @@ class _Prepared:
         self._sums = "plain" if product.dtype == "s32" or not rule.fraction else ""
         self._grouped = bool(product.scale) and rule.group > 1
         if product.scale and not rule.fraction:
-            self._sums = rule.wide == "f64" and "wide" or "plain"
+            self._sums = (rule.wide == "f64" and "wide") or "plain"
         a, b = ([self._factor(one) for one in some] for some in (product.a, product.b))
         if product.negated:
             for one in a:
@@ -82,10 +82,12 @@ class _Prepared:
         for words, row in zip(table, self._rows, strict=True):
             words[: len(row)] = row
         self._table = table
-        self._run, self._operands = tiles.functions()[steps.RUN], (tiles.address_of(table), len(table))
+        #: Address of the steps, and how many there are.
+        self.steps = tiles.address_of(table), len(table)
+        self._run = tiles.functions()[steps.RUN]
 
     def __call__(self) -> bool:
-        return bool(self._run(*self._operands))
+        return bool(self._run(*self.steps))
 
     def _step(self, name: str, *operands: int) -> None:
         self._rows.append((self._addresses[name], *operands))
@@ -130,13 +132,12 @@ class _Prepared:
             copy[:, factor.rows :] = copy[:, factor.rows - 1 : factor.rows]
         vectors = found.rows // GROUP
         self._step(
-            scales.READ, self._array(table), len(table), count * found.rows, vectors, count, scales.KINDS[product.scale],
-            found.scales, found.powers,
+            scales.READ, self._array(table), len(table), count * found.rows, vectors, count,
+            scales.KINDS[product.scale], found.scales, found.powers,
         )  # fmt: skip
         if not self._grouped:
-            powers = 0 if self._sums else found.exponents
             self._step(
-                scales.SCALE, found.values, powers, vectors, product.k, found.scales, found.powers, count
+                scales.SCALE, found.values, found.exponents, vectors, product.k, found.scales, found.powers, count
             )  # fmt: skip
 
     # --- D ------------------------------------------------------------------------------------------------------------

@@ -132,12 +132,17 @@ class _Factor:
         known = b.value(f"load {WORD}, ptr {self.highest}, align 64")
         more = b.apply("smax", WORD, own, known)
         b.line(f"store {WORD} {more}, ptr {self.highest}, align 64")
-        four = b.value(f"udiv i64 {group}, {TOGETHER}")
-        place = b.value(f"add i64 {b.value(f'mul i64 {four}, %k')}, {k}")
-        place = b.value(f"mul i64 {place}, {TOGETHER}")
-        place = b.value(f"add i64 {place}, {b.value(f'urem i64 {group}, {TOGETHER}')}")
         short = b.value(f"trunc {WORD} {own} to {SHORT}")
-        b.line(f"store {SHORT} {short}, ptr {b.element(SHORT, '%exponents', place)}, align 32")
+        b.line(f"store {SHORT} {short}, ptr {exponent_place(b, '%exponents', '%k', group, k)}, align 32")
+
+
+def exponent_place(b: Emitter, base: str, k: str, group: str, column: str, row: str = "0") -> str:
+    """Address of a row's exponent, or of those of a group."""
+    four = b.value(f"udiv i64 {group}, {TOGETHER}")
+    line = b.value(f"add i64 {b.value(f'mul i64 {four}, {k}')}, {column}")
+    line = b.value(f"mul i64 {line}, {TOGETHER}")
+    line = b.value(f"add i64 {line}, {b.value(f'urem i64 {group}, {TOGETHER}')}")
+    return b.element("i16", base, b.value(f"shl i64 {line}, 4"), row)
 
 
 def _joined(b: Emitter, chunks: list[str], bits: int) -> str:

@@ -73,11 +73,12 @@ def suits(rule: Rule, k: int) -> bool:
     return rule.group == SCALED_GROUP if rule.group > 1 else rule.fraction <= MOST_FRACTION
 
 
+@cache
 def addresses() -> dict[str, int]:
     """Addresses of the compiled functions by name, from the disk cache if possible."""
-    from ptxtools.native.code import library
+    from ptxtools.native.code import jit, library
 
-    return library.functions_of(NAMES, module)
+    return library.functions_of(NAMES, lambda attributes: module(attributes, jit.host_features()))
 
 
 @cache

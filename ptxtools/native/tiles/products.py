@@ -69,6 +69,9 @@ class TileProducts(Products):
     def tensor_product(self, product: TensorProduct, rule: Rule) -> Callable[[], bool] | None:
         return direct.prepare(product, rule) if product.dtype == "s32" or tiles.suits(rule, product.k) else None
 
+    def take_over_tensor_product(self, view: View, lane: int, compute: Callable[[], bool], stamps: list[Array]) -> None:
+        takeover.tensor_product(view, lane, compute, stamps)
+
     def take_over_product(self, view: View, product: Callable[[], WarpgroupProduct], rule: Rule) -> None:
         takeover.product(view, product, rule)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ptxtools.native.code.emitter import ZERO, Emitter, module_of
 from ptxtools.semantics.accumulation import SCALED_GROUP
 from ptxtools.semantics.tensorcore import LEAST
 
-from . import blocks, factors, scales, sparse, steps, wgmma
+from . import blocks, factors, scales, sparse, steps, tensor, wgmma
 from .decode import EXPONENT, SHORT, SINGLE, SIZE, WORD, decode, everywhere
 from .sums import PARAMETERS, ROWS, WIDTH, VectorSums, chain_elements, elements
 
@@ -152,15 +154,16 @@ _FORMS = {
 HALVES = "tile_halves"
 ROWS_NAMES = (*(f"tile_rows_{form}" for form in _FORMS), "tile_rows_grouped")
 NAMES = (
-    *ROWS_NAMES, HALVES, *factors.NAMES, *blocks.NAMES, sparse.SCATTER, *scales.NAMES, *steps.NAMES, *wgmma.NAMES,
+    *ROWS_NAMES, HALVES, *factors.NAMES, *blocks.NAMES, sparse.SCATTER, *scales.NAMES, *steps.NAMES, *tensor.NAMES,
+    *wgmma.NAMES,
 )  # fmt: skip
 
 
-def module(attributes: str) -> str:
-    """All functions as LLVM IR."""
-    code = Emitter()
+def module(attributes: str, features: Iterable[str] = ()) -> str:
+    """All functions as LLVM IR, for CPUs with these features."""
+    code = Emitter(features)
     functions = [_grouped_function(code, "tile_rows_grouped"), _halves_function(code, HALVES)]
     functions += [_rows_function(code, f"tile_rows_{form}", *how) for form, how in _FORMS.items()]
     functions += [*factors.functions(code), *blocks.functions(code), sparse.function(code)]
-    functions += [*scales.functions(code), *steps.functions(code), *wgmma.functions()]
+    functions += [*scales.functions(code), *steps.functions(code), *tensor.functions(), *wgmma.functions()]
     return module_of(functions, code.declarations, attributes, "nounwind")

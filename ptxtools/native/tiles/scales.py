@@ -1,5 +1,5 @@
-"""LLVM IR for the scale factors of block-scaled products (9.7.16.10.7): read from tensor memory, they scale a factor that
-`factors` has arranged, or stand beside it for sums of groups of fp4 (docs/numerics.md).
+"""LLVM IR for the scale factors of block-scaled products (9.7.16.10.7): read from tensor memory, they scale a factor
+that `factors` has arranged, or stand beside it for sums of groups of fp4 (docs/numerics.md).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from ptxtools.semantics.tensorcore import LEAST
 
 from . import blocks
 from .decode import SHORT, SINGLE, WORD, decode, everywhere
-from .factors import NO_EXPONENT, NOT_FINITE, TOGETHER
+from .factors import NO_EXPONENT, NOT_FINITE, exponent_place
 from .steps import operands, types_of
 from .stored import Stored
 from .sums import VectorSums
@@ -29,9 +29,9 @@ def functions(code: Emitter) -> list[str]:
     """IR of all of them. Scale factors are f32, [factor][row of 16 in all groups], and their exponents i32 likewise.
 
     scales (addresses of bytes, i64 [factor][row], copies, distance of two copies of the table in addresses, rows in
-    vectors of 16, factors, kind, values, exponents): a NaN, copies that differ, and factors below the normal numbers of
-    f32 end the run. scale (values and exponents of a factor, groups of rows, K, its scale factors, exponents of these,
-    how many along K): multiplies; exponents may be null. grouped: like a block of "rows".
+    vectors of 16, factors, kind, values, exponents): a NaN, copies that differ, and one below the normal numbers of f32
+    end the run. scale (values and exponents of a factor, groups of rows, K, its scale factors, exponents of these,
+    how many along K): multiplies; factors out of range end the run. grouped: like a block of "rows".
     """
     return [_read(code), _scale(code), _grouped(code), _step_grouped(code)]
 
@@ -106,7 +106,6 @@ def _scale(b: Emitter) -> str:
         operand.split()[1] for operand in operands(b, ["ptr", "ptr", "i64", "i64", "ptr", "ptr", "i64"])
     )
     wide = b.value(f"udiv i64 {k}, {count}")
-    with_powers = b.value(f"icmp ne ptr {exponents}, null")
     most, least = b.room(WORD), b.room(WORD)
     b.line(f"store {WORD} {everywhere(NO_EXPONENT)}, ptr {most}, align 64")
     b.line(f"store {WORD} {everywhere(0)}, ptr {least}, align 64")
@@ -118,13 +117,8 @@ def _scale(b: Emitter) -> str:
         place = b.element(SINGLE, values, b.value(f"mul i64 {group}, {k}"), at)
         scaled = b.value(f"fmul {SINGLE} {b.value(f'load {SINGLE}, ptr {place}, align 64')}, {scale}")
         b.line(f"store {SINGLE} {scaled}, ptr {place}, align 64")
-        yes, end = b.label(), b.label()
-        b.branch(with_powers, yes, end)
-        b.begin(yes)
         power = b.value(f"load {WORD}, ptr {b.element(WORD, powers, line)}, align 64")
-        four = b.value(f"mul i64 {b.value(f'udiv i64 {group}, {TOGETHER}')}, {k}")
-        index = b.value(f"mul i64 {b.value(f'add i64 {four}, {at}')}, {TOGETHER}")
-        place = b.element(SHORT, exponents, index, b.value(f"urem i64 {group}, {TOGETHER}"))
+        place = exponent_place(b, exponents, k, group, at)
         old = b.value(f"sext {SHORT} {b.value(f'load {SHORT}, ptr {place}, align 32')} to {WORD}")
         none = b.value(f"icmp eq {WORD} {old}, {everywhere(NO_EXPONENT)}")
         moved = b.value(f"add {WORD} {old}, {power}")
@@ -134,8 +128,6 @@ def _scale(b: Emitter) -> str:
         for room, operation, number in ((most, "smax", new), (least, "smin", low)):
             known = b.value(f"load {WORD}, ptr {room}, align 64")
             b.line(f"store {WORD} {b.apply(operation, WORD, known, number)}, ptr {room}, align 64")
-        b.jump(end)
-        b.begin(end)
 
     b.repeat(groups, 1, lambda group: b.repeat(k, 1, lambda at: column(group, at)))
     high, low = (
@@ -151,8 +143,9 @@ def _scale(b: Emitter) -> str:
 
 _GROUPED = (
     "ptr noalias readonly %a, ptr noalias readonly %as, ptr noalias readonly %ap, ptr noalias readonly %b, "
-    "ptr noalias readonly %bs, ptr noalias readonly %bp, ptr %c, ptr %out, i64 %rows, i64 %first, i64 %columns, i64 %k, "
-    "i64 %stride.c, i64 %stride.out, i64 %a.rows, i64 %b.rows, i64 %factors, i32 %fraction, i64 %mask, i64 %odd, "
+    "ptr noalias readonly %bs, ptr noalias readonly %bp, ptr %c, ptr %out, i64 %rows, i64 %first, i64 %columns, "
+    "i64 %k, i64 %stride.c, i64 %stride.out, "
+    "i64 %a.rows, i64 %b.rows, i64 %factors, i32 %fraction, i64 %mask, i64 %odd, "
     "i32 %least, i32 %keep, i32 %form"
 )
 
@@ -179,9 +172,8 @@ def _grouped(b: Emitter) -> str:
             for base, stride in (("%out", "%stride.out"), ("%c", "%stride.c"))
         ]
         stored = Stored(k, [places[0]], [places[1]], "", some)
-        (addend,) = stored.addends()
-        start = blocks.exponent_of(b, addend, k.spread("i32", "%least.exponent"))
-        start = b.apply("smax", WORD, start, everywhere(-126))
+        (addend,), (field,) = stored.addends()
+        start = b.apply("smax", WORD, b.value(f"sub {WORD} {field}, {everywhere(127)}"), everywhere(-126))
 
         def scale_a(base: str, kind: str, factor: str) -> str:
             index = b.value(f"add i64 {b.value(f'mul i64 {factor}, %a.rows')}, {inside}")
@@ -233,7 +225,6 @@ def _grouped(b: Emitter) -> str:
         sum_ = b.value(f"load {_DOUBLES}, ptr {total}, align 64")
         stored.store([k.finish(sum_, power, power, addend)])
 
-    b.line(f"%least.exponent = sub i32 {b.value('lshr i32 %least, 23')}, 127")
     b.repeat("%columns", 16, lambda column: b.repeat("%rows", 1, lambda row: block(row, column)))
     return b.function(GROUPED, _GROUPED)
 

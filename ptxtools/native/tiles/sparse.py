@@ -1,7 +1,7 @@
 """LLVM IR that makes a dense factor of a sparse A (9.7.15.6.1, 9.7.16.10.8), both arranged as `factors` does it.
 
-Metadata is read by a table with a word for each stored element, [group of rows][stored column][row]: where the element's
-field of two bits lies, and which column each of its values means (`fields`).
+Metadata is read by a table with a word for each stored element, [group of rows][stored column][row]: where the
+element's field of two bits lies, and which column each of its values means (`fields`).
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from ptxtools.machine.products import Array, Metadata
 from ptxtools.native.code.emitter import ZERO, Emitter
 
 from .decode import SHORT, WORD
-from .factors import NO_EXPONENT, TOGETHER
+from .factors import NO_EXPONENT, exponent_place
 
 SCATTER = "tile_scatter"
 PARAMETERS = (
     "ptr noalias readonly %values, ptr noalias readonly %exponents, i64 %groups, i64 %stored, ptr readonly %words, "
     "ptr noalias readonly %places, ptr noalias readonly %fields, ptr noalias %out, ptr noalias %outp"
 )
-#: Bits of a field's description: bit of the word; whether only the field's upper bit counts; columns between two values;
-#: column of the first.
+#: Bits of a field's description: bit of the word; whether only the field's upper bit counts; columns between two
+#: values; column of the first.
 _HALF, _STEP, _BASE = 5, 6, 8
 
 
@@ -44,7 +44,7 @@ def function(code: Emitter) -> str:
         line = b.value(f"add i64 {b.value(f'mul i64 {group}, {k}')}, {column}")
         b.line(f"store {WORD} {ZERO}, ptr {b.element(WORD, '%out', line)}, align 64")
         _if(b, powers, lambda: b.line(
-            f"store {SHORT} {_shorts(NO_EXPONENT)}, ptr {_exponent(b, '%outp', k, group, column)}, align 32"
+            f"store {SHORT} {_shorts(NO_EXPONENT)}, ptr {exponent_place(b, '%outp', k, group, column)}, align 32"
         ))  # fmt: skip
 
     def element(group: str, column: str, row: str) -> None:
@@ -66,9 +66,9 @@ def function(code: Emitter) -> str:
         b.line(f"store i32 {own}, ptr {b.element('i32', '%out', line)}")
 
         def exponent() -> None:
-            source = _exponent(b, "%exponents", "%stored", group, column, row)
+            source = exponent_place(b, "%exponents", "%stored", group, column, row)
             power = b.value(f"load i16, ptr {source}")
-            b.line(f"store i16 {power}, ptr {_exponent(b, '%outp', k, group, target, row)}")
+            b.line(f"store i16 {power}, ptr {exponent_place(b, '%outp', k, group, target, row)}")
 
         _if(b, powers, exponent)
 
@@ -78,15 +78,6 @@ def function(code: Emitter) -> str:
 
     b.repeat("%groups", 1, rows)
     return b.function(SCATTER, PARAMETERS)
-
-
-def _exponent(b: Emitter, base: str, k: str, group: str, column: str, row: str = "0") -> str:
-    """Address of a row's exponent, or of those of a group."""
-    four = b.value(f"udiv i64 {group}, {TOGETHER}")
-    line = b.value(f"add i64 {b.value(f'mul i64 {four}, {k}')}, {column}")
-    line = b.value(f"mul i64 {line}, {TOGETHER}")
-    line = b.value(f"add i64 {line}, {b.value(f'urem i64 {group}, {TOGETHER}')}")
-    return b.element("i16", base, b.value(f"shl i64 {line}, 4"), row)
 
 
 def _shorts(number: int) -> str:

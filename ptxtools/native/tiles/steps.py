@@ -13,7 +13,13 @@ from . import blocks, factors, sparse
 
 #: Words of a step.
 WORDS = 24
-RUN, TAKE, SCATTER, NEGATE, BLOCK = "tile_run", "tile_step_take", "tile_step_scatter", "tile_step_negate", "tile_step_block"
+RUN, TAKE, SCATTER, NEGATE, BLOCK = (
+    "tile_run",
+    "tile_step_take",
+    "tile_step_scatter",
+    "tile_step_negate",
+    "tile_step_block",
+)
 NAMES = (RUN, TAKE, SCATTER, NEGATE, BLOCK)
 _STEP = "ptr %operands, i32 %highest"
 
@@ -37,7 +43,7 @@ work:
   %at = mul i64 %i, {8 * WORDS}
   %step = getelementptr i8, ptr %steps, i64 %at
   %function = load ptr, ptr %step
-  %operands = getelementptr i8, ptr %step, i64 8
+  %operands = getelementptr i64, ptr %step, i64 1
   %found = call i32 %function(ptr %operands, i32 %highest)
   %finite = icmp slt i32 %found, {factors.NOT_FINITE}
   br i1 %finite, label %next, label %end
@@ -86,7 +92,9 @@ def _negate(b: Emitter) -> str:
 
     def turn(at: str) -> None:
         place = b.element("<16 x i32>", values, at)
-        turned = b.value(f"xor <16 x i32> {b.value(f'load <16 x i32>, ptr {place}, align 64')}, splat (i32 {-(1 << 31)})")
+        turned = b.value(
+            f"xor <16 x i32> {b.value(f'load <16 x i32>, ptr {place}, align 64')}, splat (i32 {-(1 << 31)})"
+        )
         b.line(f"store <16 x i32> {turned}, ptr {place}, align 64")
 
     b.repeat(count, 1, turn)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ptxtools.native.code.emitter import ZERO, Emitter
+from ptxtools.semantics.tensorcore import LEAST
 
 from .decode import SHORT, SINGLE, SIZE, WORD, decode, everywhere
 from .sums import VectorSums
@@ -25,7 +26,8 @@ class Stored:
     """The vectors of a block of elements, at addresses of D and of C. shift, some: `blocks._BlockOperands`."""
 
     def __init__(self, k: VectorSums, d: list[str], c: list[str], shift: str = "", some: str = "") -> None:
-        self.sums, self.code, self.d, self.c, self.shift, self.some = k, k.code, d, c, shift, some
+        self.sums, self.code, self.shift, self.some = k, k.code, shift, some
+        self.results, self.sources = d, c
 
     def _load(self, place: str) -> str:
         if not self.some:
@@ -38,42 +40,58 @@ class Stored:
         if not self.some:
             b.line(f"store {WORD} {word}, ptr {place}, align 4")
             return
-        b.declare("llvm.masked.store.v16i32.p0", f"declare void @llvm.masked.store.v16i32.p0({WORD}, ptr, i32, <16 x i1>)")
+        b.declare(
+            "llvm.masked.store.v16i32.p0", f"declare void @llvm.masked.store.v16i32.p0({WORD}, ptr, i32, <16 x i1>)"
+        )
         b.line(f"call void @llvm.masked.store.v16i32.p0({WORD} {word}, ptr {place}, i32 4, <16 x i1> {self.some})")
 
     def _words(self) -> list[str]:
         """C as it is stored; zeros if it is not added."""
         keep = self.sums.spread("i32", "%keep")
-        loaded = [self._load(place) for place in self.c]
+        loaded = [self._load(place) for place in self.sources]
         return [self.code.value(f"and {WORD} {word}, {keep}") for word in loaded]
 
-    def addends(self) -> list[str]:
-        """C as f32; zeros for whole numbers."""
+    def addends(self) -> tuple[list[str], list[str]]:
+        """C as f32, zeros for whole numbers; and the biased exponents (i32), that of zero lower than all others."""
         b = self.code
         words = self._words()
         known = b.label()
         cases = [b.label() for _ in range(3)]
         b.line(f"switch i32 %form, label %{cases[2]} [ i32 {SINGLES}, label %{cases[0]} i32 {HALVES}, "
                f"label %{cases[1]} ]")  # fmt: skip
-        results = []
-        for label, convert in zip(cases, (self._single, self._half, lambda _: ZERO), strict=True):
+        results: list[list[tuple[str, str]]] = []
+        for label, convert in zip(cases, (self._single, self._half, lambda _: (ZERO, ZERO)), strict=True):
             b.begin(label)
             results.append([convert(word) for word in words])
             b.jump(known)
         b.begin(known)
+        return self._joined(SINGLE, results, cases, 0), self._joined(WORD, results, cases, 1)
+
+    def _joined(self, kind: str, results: list[list[tuple[str, str]]], cases: list[str], which: int) -> list[str]:
+        """The vectors that one of these cases has computed."""
+        each = [[one[which] for one in result] for result in results]
         return [
-            b.value(f"phi {SINGLE} " + ", ".join(f"[{x}, %{y}]" for x, y in zip(one, cases, strict=True)))
-            for one in zip(*results, strict=True)
+            self.code.value(f"phi {kind} " + ", ".join(f"[{x}, %{y}]" for x, y in zip(one, cases, strict=True)))
+            for one in zip(*each, strict=True)
         ]
 
-    def _single(self, word: str) -> str:
-        return self.code.value(f"bitcast {WORD} {word} to {SINGLE}")
+    def _single(self, word: str) -> tuple[str, str]:
+        return self.code.value(f"bitcast {WORD} {word} to {SINGLE}"), self._exponent(word)[0]
 
-    def _half(self, word: str) -> str:
+    def _exponent(self, word: str) -> tuple[str, str]:
+        """The biased exponents of f32, and their sizes, as bits."""
+        size = self.code.value(f"and {WORD} {word}, {everywhere(SIZE)}")
+        return self.code.value(f"lshr {WORD} {size}, {everywhere(23)}"), size
+
+    def _half(self, word: str) -> tuple[str, str]:
         b = self.code
         if self.shift:
             word = b.value(f"lshr {WORD} {word}, {self.sums.spread('i32', self.shift)}")
-        return decode(b, "f16", b.value(f"trunc {WORD} {word} to {SHORT}"))
+        value = decode(b, "f16", b.value(f"trunc {WORD} {word} to {SHORT}"))
+        exponent, size = self._exponent(b.value(f"bitcast {SINGLE} {value} to {WORD}"))
+        least = b.apply("smax", WORD, exponent, everywhere(LEAST["f16"] + 127))
+        zero = b.value(f"icmp eq {WORD} {size}, {ZERO}")
+        return value, b.value(f"select <16 x i1> {zero}, {WORD} {ZERO}, {WORD} {least}")
 
     # --- D ------------------------------------------------------------------------------------------------------------
 
@@ -84,11 +102,10 @@ class Stored:
         other = number if whole else half
         b.line(f"switch i32 %form, label %{other} [ i32 {SINGLES}, label %{single} i32 {HALVES}, label %{half} ]")
         b.begin(single)
-        for result, place in zip(results, self.d, strict=True):
-            self._put(b.value(f"bitcast {SINGLE} {result} to {WORD}"), place)
+        self.store_singles(results)
         b.jump(done)
         b.begin(half)
-        self._store_halves(results)
+        self.store_halves(results)
         b.jump(done)
         if whole:
             b.begin(number)
@@ -96,23 +113,27 @@ class Stored:
             b.jump(done)
         b.begin(done)
 
+    def store_singles(self, results: list[str]) -> None:
+        for result, place in zip(results, self.results, strict=True):
+            self._put(self.code.value(f"bitcast {SINGLE} {result} to {WORD}"), place)
+
     def store_whole(self, totals: list[str]) -> None:
         """Sums of products (i32), to which C is added."""
         b = self.code
         saturates = b.value(f"icmp eq i32 %form, {SATURATING}")
-        for total, word, place in zip(totals, self._words(), self.d, strict=True):
+        for total, word, place in zip(totals, self._words(), self.results, strict=True):
             wrapped = b.value(f"add {WORD} {total}, {word}")
             limited = b.apply("sadd.sat", WORD, total, word)
             result = b.value(f"select i1 {saturates}, {WORD} {limited}, {WORD} {wrapped}")
             self._put(result, place)
 
-    def _store_halves(self, results: list[str]) -> None:
+    def store_halves(self, results: list[str]) -> None:
         b = self.code
         shift = clear = ""
         if self.shift:
             shift = self.sums.spread("i32", self.shift)
             clear = b.value(f"xor {WORD} {b.value(f'shl {WORD} {everywhere(0xFFFF)}, {shift}')}, {everywhere(-1)}")
-        for result, place in zip(results, self.d, strict=True):
+        for result, place in zip(results, self.results, strict=True):
             word = half_of(b, result)
             if shift:
                 old = b.value(f"and {WORD} {self._load(place)}, {clear}")

@@ -13,7 +13,17 @@ import numpy as np
 from ptxtools.machine.events import View
 from ptxtools.machine.filters import EPOCHS
 from ptxtools.machine.products import GROUP, Array, Places, WarpgroupProduct
-from ptxtools.native.code.structures import NO_SLOT, Address, Long, MatrixFilter, WgmmaProduct, WgmmaWait
+from ptxtools.native.code.structures import (
+    CTA,
+    ISSUED,
+    NO_SLOT,
+    Address,
+    IssuedProduct,
+    Long,
+    MatrixFilter,
+    WgmmaProduct,
+    WgmmaWait,
+)
 from ptxtools.native.loop import filter_matrices
 from ptxtools.native.loop.cells import Cell, Tables
 from ptxtools.native.loop.events import NativeView
@@ -21,8 +31,9 @@ from ptxtools.native.loop.filters import service_of
 from ptxtools.program.program import Ref, Slot
 from ptxtools.semantics.accumulation import Rule
 
-from . import blocks, factors, sparse, stored, wgmma
+from . import blocks, factors, sparse, stored, tensor, wgmma
 from . import interface as tiles
+from .direct import Prepared
 
 #: Rows of a core matrix; bytes of a chunk.
 _EIGHT, _CHUNK = 8, 16
@@ -71,6 +82,43 @@ def product(view: View, make: Callable[[], WarpgroupProduct], rule: Rule) -> Non
             if isinstance(operand, Ref):
                 _learn(known, which, view.read(operand, view.leader), product.places)
         cell.serve(tiles.addresses()["wgmma_product"])
+
+
+def tensor_product(view: View, lane: int, compute: Callable[[], bool], stamps: list[Array]) -> None:
+    """From now on this CTA's products with the current operands are native, as long as the stamps stay as they are."""
+    cell = _cell(view)
+    refs = [ref for ref in view.op.src if ref is not None]
+    if cell is None or len(refs) > tensor.OPERANDS or not isinstance(compute, Prepared):
+        return
+    assert isinstance(view, NativeView)
+    with cell.lock:
+        if cell.payload is None:
+            slots = cell.keep(np.array([ref.slot for ref in refs], np.int32))
+            kinds = cell.keep(np.array([tensor.KINDS[ref.type] for ref in refs], np.int32))
+            cell.write(IssuedProduct(slots, kinds, len(refs)))
+        cell.serve(tiles.addresses()[tensor.PRODUCT])
+    table = np.frombuffer(view.lend(tensor.TABLE_BYTES), np.uint64).reshape(tensor.ROWS, -1)
+    values = [view.read(ref, lane) for ref in refs]
+    first = tensor.row_of(cell.address, values)
+    rows = [table[(first + i) % tensor.ROWS] for i in range(tensor.LOOKS)]
+    cta = view.worker.field(view.cta.handle, CTA, "id")
+    known = [cell.address, cta]
+    same = (row for row in rows if list(row[:2]) == known and list(row[8 : 8 + len(values)]) == values)
+    row = next(same, None)
+    if row is None:
+        row = min(rows, key=lambda row: int(row[1]) if row[0] else -1)  # an empty one, or that of the oldest CTA
+    own, peer = stamps[0], stamps[-1]
+    steps, count = compute.steps
+    row[:7] = (
+        *known, tiles.address_of(own), tiles.address_of(peer),
+        int(own[0]) | int(peer[0]) << 32, steps, count,
+    )  # fmt: skip
+    row[8 : 8 + len(values)] = values
+
+
+assert [ISSUED.offset(f) for f in ("cell", "cta", "stamp", "peer", "seen", "met", "steps", "count", "values")] == [
+    0, 8, 16, 24, 32, 36, 40, 48, 64,
+]  # fmt: skip
 
 
 def _payload(cell: Cell, tables: tuple[Tables, Tables], product: WarpgroupProduct, rule: Rule) -> WgmmaProduct:

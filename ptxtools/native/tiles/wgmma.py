@@ -10,20 +10,22 @@ from __future__ import annotations
 from ptxtools.machine.issued import KEYS, MARKS, PATIENCE, WARPS
 from ptxtools.machine.products import GROUP
 from ptxtools.native.code.emitter import expand
-from ptxtools.native.code.structures import TABLES
+from ptxtools.native.code.structures import KEPT, TABLES
 
 from .blocks import BLOCK, HIGHEST
 from .factors import NOT_FINITE
 
 #: Largest K and N of a product of elements of 8 bits and more (9.7.15.2); a sparse A has stored half of K.
 _K, _N = 64, 256
-#: Parts of the scratch memory, in bytes, as `factors` lays them out (f32, i16): B's values and exponents, those of the
-#: warp's rows of A, of a sparse A as it is stored, and of A with each row four times.
+#: Matrices B that a worker keeps: all four warps of a warpgroup read what the first of them has arranged.
+_KEPT = 8
+#: Parts of the scratch memory, in bytes, as `factors` lays them out (f32, i16): values and exponents of the warp's rows
+#: of A, of a sparse A as it is stored, and of A with each row four times; who the kept B are of (`tiles.kept`); these.
 _PARTS = (
-    4 * _K * _N, 2 * _K * _N, 4 * _K * GROUP, 2 * _K * BLOCK, 4 * _K // 2 * GROUP, 2 * _K // 2 * BLOCK, 4 * _K * BLOCK,
-    2 * _K * BLOCK,
+    4 * _K * GROUP, 2 * _K * BLOCK, 4 * _K // 2 * GROUP, 2 * _K // 2 * BLOCK, 4 * _K * BLOCK, 2 * _K * BLOCK,
+    KEPT.size * _KEPT, 4 * _K * _N * _KEPT, 2 * _K * _N * _KEPT,
 )  # fmt: skip
-_B, _B_EXPONENTS, _A, _A_EXPONENTS, _STORED, _STORED_EXPONENTS, _FOUR, _FOUR_EXPONENTS = (
+_A, _A_EXPONENTS, _STORED, _STORED_EXPONENTS, _FOUR, _FOUR_EXPONENTS, _OWNERS, _B, _B_EXPONENTS = (
     sum(_PARTS[:i]) for i in range(len(_PARTS))
 )
 SCRATCH_BYTES = sum(_PARTS)
@@ -201,12 +203,49 @@ some:                                             ; half of the columns are stor
   br label %second
 second:
   %a.most = phi i32 [%all.most, %all], [%some.most, %some]
-  %b = getelementptr i8, ptr %scratch, i64 {_B}
-  %b.exponents = getelementptr i8, ptr %scratch, i64 {_B_EXPONENTS}
+  %turn = add i32 %issued, %first
+  %kept.number = and i32 %turn, {_KEPT - 1}
+  %kept.number64 = zext i32 %kept.number to i64
+  %kept.offset = mul i64 %kept.number64, {KEPT.size}
+  %owners = getelementptr i8, ptr %scratch, i64 {_OWNERS}
+  %kept = getelementptr i8, ptr %owners, i64 %kept.offset
+  %b.offset = mul i64 %kept.number64, {4 * _K * _N}
+  %b.all = getelementptr i8, ptr %scratch, i64 {_B}
+  %b = getelementptr i8, ptr %b.all, i64 %b.offset
+  %b.half = lshr i64 %b.offset, 1
+  %b.powers = getelementptr i8, ptr %scratch, i64 {_B_EXPONENTS}
+  %b.exponents = getelementptr i8, ptr %b.powers, i64 %b.half
+  %cta.id = get cta.id
+  %kept.id = get kept.cta of %kept
+  %kept.first = get kept.first of %kept
+  %kept.issued = get kept.issued of %kept
+  %kept.code = get kept.code of %kept
+  %kept.cell = get kept.cell of %kept
+  %kept.most = get kept.most of %kept
+  %same.id = icmp eq i64 %cta.id, %kept.id
+  %same.first = icmp eq i32 %first, %kept.first
+  %same.issued = icmp eq i32 %issued, %kept.issued
+  %same.code = icmp eq i64 %b.code, %kept.code
+  %same.cell = icmp eq ptr %event, %kept.cell
+  %same.1 = and i1 %same.id, %same.first
+  %same.2 = and i1 %same.issued, %same.code
+  %same.3 = and i1 %same.1, %same.2
+  %same.all = and i1 %same.3, %same.cell
+  br i1 %same.all, label %both, label %arrange
+arrange:                                          ; another warp may have done it before
   %groups = get wgmma.groups
   %groups64 = zext i32 %groups to i64
   %take.b = get wgmma.factor_b
-  %b.most = call i32 %take.b(ptr %b.base, ptr %b.places, i64 %groups64, i64 %k64, ptr %b, ptr %b.exponents)
+  %new.most = call i32 %take.b(ptr %b.base, ptr %b.places, i64 %groups64, i64 %k64, ptr %b, ptr %b.exponents)
+  set kept.cta, %cta.id of %kept
+  set kept.first, %first of %kept
+  set kept.issued, %issued of %kept
+  set kept.code, %b.code of %kept
+  set kept.cell, %event of %kept
+  set kept.most, %new.most of %kept
+  br label %both
+both:
+  %b.most = phi i32 [%kept.most, %second], [%new.most, %arrange]
   %a.less = icmp slt i32 %a.most, %b.most
   %most = select i1 %a.less, i32 %b.most, i32 %a.most
   %finite = icmp slt i32 %most, {NOT_FINITE}

@@ -113,6 +113,7 @@ def _note(view: View, cta: Cta, first: int, count: int) -> None:
         memory.watched = True
         cta.at_end += [lambda: _check_leaks(cta), lambda: _check_permit(cta)]
     memory.allocations[first] = count
+    memory.changed()
     memory.makers[first] = view
     listeners = view.launch.observers
     if listeners is not None:
@@ -158,6 +159,7 @@ def release(view: View) -> None:
         reason = f"tcgen05.dealloc of {count} columns at {address:#x}; {allocations[address]} were allocated"
         raise view.trap(reason, cause=Cause.TENSOR_MEMORY)
     del allocations[address]
+    of(view.cta).changed()
     first, cta = split(address)[1], view.cta
     claim = announce(
         view, view.leader, "tcgen05.dealloc", lambda: [Span(cta, first, first + count, "write", tensor=True)]

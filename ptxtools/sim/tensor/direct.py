@@ -1,7 +1,7 @@
 """Products of tcgen05.mma that an engine may compute from shared memory to tensor memory, without arrays in between.
 
-All are but those with K = 96, with a mask of columns or with `scale-input-d`. These, and those that the engine declines,
-go the way of `mma`.
+All are but those with K = 96 and with a mask of columns. These, and those that the engine declines, go the way of
+`mma`.
 """
 
 from __future__ import annotations
@@ -43,13 +43,66 @@ def multiply(call: Call) -> bool:
     else:
         compute = _prepared(call)
         if len(known) >= _KEPT:
+            of(call.ctas[0]).changed()  # before native code repeats one of them
             known.clear()
         known[call.said] = compute
     if compute is None:
         return False
+    if call.said.scale_d and call.said.accumulate:
+        plain = compute
+        compute = lambda: _scaled_down(call, plain)  # noqa: E731
     if any(call.said.disabled):
         return _but_for_disabled(call, compute)
     return compute()
+
+
+def _scaled_down(call: Call, compute: Callable[[], bool]) -> bool:
+    """Compute with D times 2**-scale-input-d, if all of its elements stay exact."""
+    _, first = split(call.said.d)
+    some = slice(first, first + call.said.shape.n // call.said.path.parts)
+    half = call.said.shape.dtype == "f16"
+    factor = 2.0**call.said.scale_d
+    rows = _lanes_with_rows(call.said.path) + split(call.said.d)[0]
+    kept = []
+    for cta in call.ctas:
+        block = of(cta).cells[:, some]
+        values: Array = (
+            block.astype(np.uint16).view(np.float16) if half else np.ascontiguousarray(block).view(np.float32)
+        )
+        with np.errstate(all="ignore"):
+            scaled = values / values.dtype.type(factor)
+            exact = (scaled * values.dtype.type(factor) == values) | ~np.isfinite(values)
+        if not exact[rows].all():
+            return False
+        kept.append((block, block[rows], scaled[rows].view(np.uint16 if half else np.uint32)))
+    for block, _, words in kept:
+        block[rows] = words
+    done = compute()
+    if not done:
+        for block, old, _ in kept:
+            block[rows] = old
+    return done
+
+
+@lru_cache(64)
+def _lanes_with_rows(path: layout.Path) -> Array:
+    """The lanes that D has rows in, from where it begins."""
+    return np.unique(np.concatenate([path.lane + path.step * part for part in range(path.parts)]))
+
+
+def take_over(call: Call) -> None:
+    """The product has been computed: the engine may do so by itself the next time, unless somebody listens."""
+    view, compute = call.view, call.ctas[0].state.get(_KEY, {}).get(call.said)
+    if (
+        compute is None
+        or any(call.said.disabled)
+        or call.said.scale_d
+        or view.launch.observers is not None
+        or view.schedule.delays
+    ):
+        return
+    stamps = [of(cta).stamp for cta in call.ctas]
+    view.launch.products.take_over_tensor_product(view, call.lane, compute, stamps)
 
 
 def _but_for_disabled(call: Call, compute: Callable[[], bool]) -> bool:
@@ -71,7 +124,7 @@ def _but_for_disabled(call: Call, compute: Callable[[], bool]) -> bool:
 def _prepared(call: Call) -> Callable[[], bool] | None:
     products, said = call.view.launch.products, call.said
     shape = said.shape
-    if not products.direct or said.columns or said.scale_d or said.b.absolute or shape.k == _DEEP:
+    if not products.direct or said.columns or said.b.absolute or shape.k == _DEEP:
         return None
     _check_cells(call)
     built = _Built(call)
@@ -102,7 +155,10 @@ def _widths(said: Said) -> list[tuple[int, int, str]]:
         columns = layout.metadata_places(shape.atype, said.path.rows, _chunks(said))[1]
         found.append((split(said.meta)[1] + shape.selector, int(columns.max()) + 1, "metadata"))
     if shape.scale_type:
-        for address, count, first in ((said.scale_a, said.path.rows, shape.scale_a), (said.scale_b, shape.n, shape.scale_b)):
+        for address, count, first in (
+            (said.scale_a, said.path.rows, shape.scale_a),
+            (said.scale_b, shape.n, shape.scale_b),
+        ):
             columns = layout.scale_places(count, shape.factors, first)[0]
             found.append((split(address)[1], int(columns.max()) + 1, "scale factors"))
     return [*found, (split(said.d)[1], shape.n // said.path.parts, "D")]
@@ -153,10 +209,9 @@ class _Built:
             return Factor(chunks, self.width)
         first = number * self.width
         groups = np.unique(np.concatenate([self._lanes(part) // _WARP for part in range(self.path.parts)]))
-        copies = tuple(
-            (of(owner).cells, self._scales(said.scale_b, shape.n, shape.scale_b, np.full(shape.n, group))[:, first : first + self.width])
-            for owner in ctas for group in groups
-        )  # fmt: skip
+        some = slice(first, first + self.width)
+        tables = [self._scales(said.scale_b, shape.n, shape.scale_b, np.full(shape.n, group)) for group in groups]
+        copies = tuple((of(owner).cells, table[:, some]) for owner in ctas for table in tables)
         return Factor(chunks, self.width, scales=copies)
 
     def _scales(self, address: int, count: int, first: int, groups: Array) -> Array:
@@ -219,7 +274,9 @@ class _Built:
             yield Block(of(cta).cells, int(lanes[start]), end - start, start, column, self.width, a, number)
 
 
-def _in_shared(call: Call, cta: Cta, which: str, d: shared.Descriptor, mn: int, t: str, k: int, mn_major: bool) -> Chunks:
+def _in_shared(
+    call: Call, cta: Cta, which: str, d: shared.Descriptor, mn: int, t: str, k: int, mn_major: bool
+) -> Chunks:
     found = arranged.chunk_offsets(d, mn, k, BITS[t], mn_major=mn_major)
     if found.base + found.end > len(cta.shared):
         problem = shared.outside(found.base + found.end, len(cta.shared))

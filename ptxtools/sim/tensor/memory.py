@@ -31,6 +31,11 @@ class TensorMemory:
     relinquished: bool = False
     group: int = 0
     watched: bool = False
+    stamp: Array = field(default_factory=lambda: np.zeros(1, np.uint32))
+
+    def changed(self) -> None:
+        """What was allowed may be wrong now."""
+        self.stamp += np.uint32(1)
 
     def free(self, count: int, other: TensorMemory | None = None) -> int | None:
         """The lowest multiple of `count` at which that many columns are free, in both CTAs of a pair."""
@@ -66,6 +71,7 @@ def of(cta: Cta) -> TensorMemory:
     memory: TensorMemory | None = cta.state.get(_KEY)
     if memory is None:
         memory = cta.state[_KEY] = TensorMemory()
+        cta.at_end.append(memory.changed)
     return memory
 
 

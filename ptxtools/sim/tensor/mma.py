@@ -32,6 +32,7 @@ def product(view: View) -> None:
             view, lambda call=call: _run(call), "tcgen05.mma", lane,  # type: ignore[misc]
             lambda call=call: _cells(call) + _matrices(call), lambda call=call: _cells(call),  # type: ignore[misc]
         )  # fmt: skip
+        direct.take_over(call)
 
 
 @lru_cache
@@ -162,7 +163,7 @@ def _result(call: Call, cta: Cta, b: Array | Numbers, c: Array | None) -> Array:
         if isinstance(a, Numbers) and isinstance(b, Numbers):
             right = b.part(some)
             if scaled:
-                found.append(_scaled(call, cta, part, a, right, addend))
+                found.append(_scaled(call, cta, part, a, right, addend, some))
             else:
                 found.append(call.view.launch.products.multiply(a, right, addend, call.rule))
         else:
@@ -251,14 +252,17 @@ def _metadata_cells(call: Call) -> tuple[Array, Array, Array]:
 # --- scale factors (9.7.16.10.7) --------------------------------------------------------------------------------------
 
 
-def _scaled(call: Call, cta: Cta, part: int, a: Numbers, b: Numbers, c: Array | None) -> Array:
-    """A product with block scaling. Rows of D in one group of 32 lanes use the copies of the factors there."""
+def _scaled(call: Call, cta: Cta, part: int, a: Numbers, b: Numbers, c: Array | None, some: slice) -> Array:
+    """A product with block scaling, for some columns of D. Rows of D in one group of 32 lanes use the copies of the
+    factors there."""
     lanes = call.said.path.lane + call.said.path.step * part
     groups = np.unique(lanes // _WARP)
     shape = call.said.shape
     rows, columns = len(a.values), len(b.values)
     bytes_a = _scale_bytes(call, cta, call.said.scale_a, rows, shape.scale_a, lanes // _WARP)
-    each = [_scale_bytes(call, cta, call.said.scale_b, columns, shape.scale_b, np.full(columns, g)) for g in groups]
+    each = [
+        _scale_bytes(call, cta, call.said.scale_b, shape.n, shape.scale_b, np.full(shape.n, g))[some] for g in groups
+    ]
     if all((other == each[0]).all() for other in each[1:]):
         return _scaled_product(call, a, b, c, bytes_a, each[0])
     result = np.empty((rows, columns), np.float32)

@@ -117,16 +117,17 @@ def sparse_places(t: str, k: int, selector: int) -> Metadata:
     """Where a warp's metadata is, in the register of its lanes."""
     found = sparse_elements(BITS[t], _ROWS, k, selector)
     lane, bit, base = (np.array([getattr(e, name) for e in found], np.int32) for name in ("lane", "bit", "base"))
-    places = [m.reshape(1, _ROWS, k // 2).transpose(0, 2, 1) for m in (_LANE_BYTES * lane, bit, base)]
-    return Metadata(*places, found[0].step, found[0].half)
+    words, bits, bases = (m.reshape(1, _ROWS, k // 2).transpose(0, 2, 1) for m in (_LANE_BYTES * lane, bit, base))
+    return Metadata(words, bits, bases, found[0].step, found[0].half)
 
 
 def sparse_columns(t: str, k: int, selector: int, metadata: Array) -> Array:
     """Logical columns of a warp's stored rows, 16 x K/2, from the metadata registers of its lanes."""
     places = sparse_places(t, k, selector)
-    field_values = (metadata[places.words // _LANE_BYTES] >> places.bit.astype(np.uint32) & np.uint32(3)).astype(np.intp)
-    columns: Array = places.base + (field_values >> int(places.half)) * places.step
-    return columns[0].T
+    words = metadata[places.words // _LANE_BYTES]
+    values = (words >> places.bit.astype(np.uint32) & np.uint32(3)).astype(np.intp) >> int(places.half)
+    columns: Array = (places.base + values * places.step)[0].T
+    return columns
 
 
 def _metadata(view: View, plan: Plan) -> tuple[Metadata, int]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ptxtools.machine.products import GROUP, Chunks, Products, TensorProduct
+from ptxtools.machine.products import GROUP, Block, Chunks, Factor, Products, TensorProduct
 from ptxtools.native.tiles import interface as tiles
 from ptxtools.native.tiles.products import PRODUCTS
 from ptxtools.semantics.accumulation import IEEE, Rule, Sum, rule_of
@@ -152,8 +152,8 @@ def chunks(t: str, codes: np.ndarray) -> Chunks:
     return Chunks(t, "k", codes.reshape(-1).view(np.uint8), 0, np.ascontiguousarray(offsets, np.int32))
 
 
-DIRECT = [(s, rule) for s, rule in CASES if s.atype in PRODUCTS.direct and not s.scale and not s.sparse
-          and rule.result != "f16" and tiles.suits(rule, s.k)]  # fmt: skip
+DIRECT = [(s, rule) for s, rule in CASES if s.atype != "fp4" and not s.scale and not s.sparse
+          and tiles.suits(rule, s.k)]  # fmt: skip
 
 
 @rows(("s", "rule"), DIRECT, ids=str, share=3)
@@ -164,12 +164,11 @@ def test_products_in_memory_are_what_is_defined(s: Sum, rule: Rule) -> None:
         make(o)
         for accumulate in (True, False):
             cells = np.full((o.rows, 64), 77, np.uint32)
-            cells[:, 16:48] = o.c.view(np.uint32)
+            cells[:, 16:48] = bits_of(o.c)
             before = cells.copy()
-            a, b = (chunks(s.atype, codes) for codes in (o.a, o.b))
-            compute = PRODUCTS.tensor_product(
-                TensorProduct((a,), (b,), (cells,), 16, o.rows, o.columns, s.k, accumulate), rule
-            )  # fmt: skip
+            a, b = (Factor(chunks(s.atype, codes), len(codes)) for codes in (o.a, o.b))
+            block = Block(cells, 0, o.rows, 0, 16, o.columns, 0, 0)
+            compute = PRODUCTS.tensor_product(TensorProduct((a,), (b,), (block,), s.k, s.dtype, accumulate), rule)
             assert compute is not None
             done = compute()
             assert done == all(np.isfinite(m).all() for m in o.values(DEFINED))

@@ -17,6 +17,7 @@ from ptxtools.native.tiles.products import PRODUCTS
 from ptxtools.semantics.accumulation import Rule
 
 from . import test_hard_sums as hard
+from . import test_mma_native, test_wgmma_native
 
 
 @cache
@@ -64,6 +65,23 @@ def test_whole_instructions_on_plainer_cpus(
     monkeypatch.setattr(tiles, "functions", lambda: tiles.callable_functions(addresses))
     hard.test_wgmma(t, make, "native")
     hard.test_tcgen05(t, make, "native")
+
+
+@pytest.mark.share(10)
+@pytest.mark.parametrize("cpu", ["x86-64", "haswell"])
+@pytest.mark.parametrize("number", range(20))
+def test_every_form_on_plainer_cpus(cpu: str, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cases from the whole table."""
+    addresses = functions_for(cpu)
+    monkeypatch.setattr(tiles, "addresses", lambda: addresses)
+    monkeypatch.setattr(tiles, "functions", lambda: tiles.callable_functions(addresses))
+    form, make, numerics = test_mma_native.CASES[(2 * number + 1) * len(test_mma_native.CASES) // 40]
+    test_mma_native.test_bits_are_those_of_the_reference(form, make, numerics, monkeypatch)
+    case = test_wgmma_native.CASES[(2 * number + 1) * len(test_wgmma_native.CASES) // 40]
+    found, wanted = (
+        test_wgmma_native.run(*case[:-1], engine=engine, numerics=case[-1]) for engine in ("native", "reference")
+    )
+    np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.share(3)
