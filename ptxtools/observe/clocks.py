@@ -55,7 +55,8 @@ class Warp:
     the next fence; missed: what was read of another warp without taking it in,
     by its number, and the narrowest scope of the two sides (0: there was no acquire); seen: what relaxed reads told,
     which orders writes behind them after reads before the release; begun: what it knew at its last
-    fence.mbarrier_init; inits: what it knows of others' mbarrier.init alone."""
+    fence.mbarrier_init; inits: what it knows of others' mbarrier.init alone; met: what those had done that it met at
+    relaxed barriers."""
 
     agent: int
     cluster: int
@@ -68,6 +69,7 @@ class Warp:
     seen: Known = field(default_factory=dict)
     begun: Known = field(default_factory=dict)
     inits: Known = field(default_factory=dict)
+    met: Known = field(default_factory=dict)
 
     @property
     def time(self) -> int:
@@ -114,6 +116,7 @@ class Clocks:
         self._warps: dict[int, Warp] = {}
         self._carried: dict[Any, Known] = {}
         self._inits: dict[Any, Known] = {}
+        self._met: dict[Any, Known] = {}
         self._halves: dict[Any, tuple[dict[int, Known], list[Message]]] = {}  # fences, and what was heard
 
     def warp(self, cluster: int, number: int) -> Warp:
@@ -156,6 +159,8 @@ class Clocks:
             for scope, known in warp.fenced.items():
                 fences[scope] = merged(fences.get(scope, {}), known)
             heard += warp.heard
+        if told is not None or warp.met:
+            self._met[key] = merged(merged(self._met.get(key, {}), warp.known), warp.met)
         if warp.begun:
             self._inits[key] = merged(self._inits.get(key, {}), warp.begun)
         warp.tick()
@@ -167,6 +172,7 @@ class Clocks:
         if told is not None:
             warp.take(told, lanes)
         warp.inits = merged(warp.inits, self._inits.get(key, {}))
+        warp.met = merged(warp.met, self._met.get(key, {}))
         fences, heard = self._halves.get(key, ({}, []))
         for scope, known in fences.items():
             warp.fenced[scope] = merged(warp.fenced.get(scope, {}), known)
@@ -182,6 +188,7 @@ class Clocks:
         self._carried.pop(key, None)
         self._halves.pop(key, None)
         self._inits.pop(key, None)
+        self._met.pop(key, None)
 
     # --- release and acquire patterns (8.8) ---------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from ptxtools.program.operations import OPERATIONS
 from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT
 from ptxtools.sim.asynchronous.signals import signalled
 
+from . import race_exits
 from .clocks import CLUSTER, CTA, SYS, WEAK, Clocks, Known, Warp
 from .race_accesses import (
     covered,
@@ -88,8 +89,13 @@ class RaceCheck:
 
     @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
-        """Which events of a program matter: all but those of local memory."""
-        return lambda op: op.kind != "observe.access" or op.space != "local"
+        """Which events of a program matter: all but those of local memory; beginnings for the ends in clusters."""
+        clustered = program.clustered
+
+        def matters(op: Op) -> bool:
+            return clustered if op.kind == "observe.begin" else op.kind != "observe.access" or op.space != "local"
+
+        return matters
 
     @staticmethod
     def trial(program: Program) -> bool:
@@ -334,6 +340,12 @@ class RaceCheck:
         if not child.tail:
             child.told = self._begun.parent(at, self._clocks, self._global, dict(warp.known))
         warp.tick()
+
+    def cta_ended(self, cta: Cta) -> None:
+        """A CTA has ended, perhaps before others of its cluster."""
+        shadow = cta.state.get(f"{_NAME} shared")
+        if shadow is not None:
+            race_exits.ended(self._session, self._clocks, cta, shadow)
 
     def grid_ended(self, launch: Launch) -> None:
         self._pages.end()
