@@ -120,11 +120,15 @@ class SyncCheck:
             return
         else:
             self._counts(at, lanes)
-        for lane, number in zip(lanes.tolist(), _numbers(at, what)[lanes].tolist(), strict=True):
-            warp = _warp(at, number)
-            warp.passes[lane] += 1
-            places = warp.came.setdefault(int(warp.passes[lane]), {})
-            places[at.op.where] = places.get(at.op.where, 0) | 1 << lane
+        numbers = _numbers(at, what)[lanes]
+        for number in set(numbers.tolist()):
+            warp, some = _warp(at, number), lanes[numbers == number]
+            warp.passes[some] += 1
+            phases = warp.passes[some]
+            for phase in set(phases.tolist()):
+                places = warp.came.setdefault(phase, {})
+                mask = int(np.bitwise_or.reduce(1 << some[phases == phase]))
+                places[at.op.where] = places.get(at.op.where, 0) | mask
 
     def leave(self, at: View, what: str, lanes: Array) -> None:
         """Lanes go on behind a barrier: all of their warp must have come to it, at the same instruction."""
