@@ -113,7 +113,7 @@ def bench_kernels(folder: Path) -> None:
     for launch in launches.values():
         launch.run()
         launch.check()
-        for _ in range(ROUNDS):
+        for _ in range(4 * ROUNDS):
             launch.run()
     tiers.settle()
     ours: dict[tuple[str, int], float] = {}

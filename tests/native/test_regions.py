@@ -266,7 +266,11 @@ def test_tiers_that_are_pinned(monkeypatch):
         (encoded,) = launch.program.cache.values()
         places = [at for each in encoded.regions.places.values() for at in each]
         found[tier] = [RECORD.read(encoded.code, 64 * at, "handler") != empty for at in places]
-    assert found == {"interpreter": [], "auto": [False] * 2, "regions": [True] * 3}  # one twice: kernels in unison call it
+    assert found == {
+        "interpreter": [],
+        "auto": [False] * 2,
+        "regions": [True] * 3,
+    }  # one twice: kernels in unison call it
     assert len(counts) == 1
 
 

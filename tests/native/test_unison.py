@@ -3,18 +3,23 @@ shared and global memory, barriers, atomics, shuffles and exits, on the referenc
 
 from __future__ import annotations
 
+import ctypes
 import random
 from typing import Any
 
 import numpy as np
+import pytest
 
 from ptxtools import native, reference
 from ptxtools.diagnostics import Trap
+from ptxtools.native.code.encode import Encoded
+from ptxtools.native.code.structures import RECORD
 from tests.rows import rows
 
 from .harness import Memory, body_kernel, launch_of
 
 WORDS = 512
+SHARED = ".shared .align 16 .b8 words[1024];"
 #: Registers that statements change; %r10 to %r13 count loops, %r7 and %r8 are addresses of shared memory.
 CHANGED = 5
 
@@ -166,3 +171,78 @@ def test_random_kernels(seed: int) -> None:
     by_definition = outcome(reference, text, threads, words)
     assert len(by_definition) == len(expected), text  # which thread's trap comes first is another matter
     assert len(expected) == 1 or by_definition == expected, text
+
+
+def _launched(body: str, threads: int = 96, **options: Any) -> tuple[tuple[object, ...], list[int]]:
+    """What a kernel leaves in unison, which has to be what it leaves record by record; and the turns that
+    were passed by of those programs that can."""
+    text = body_kernel(body, 4, SHARED)
+    expected = outcome(native, text, threads, tier="interpreter", **options)
+    memory = Memory(8192 + 4 * WORDS)
+    out = memory.put(np.zeros(2048, np.uint32))
+    source = memory.put(np.arange(WORDS, dtype=np.uint32) * 2654435761)
+    launch = launch_of(text, memory, [out, source], block=(threads, 1, 1), grid=(3, 1, 1), tier="regions", **options)
+    try:
+        got: tuple[object, ...] = (native.run(launch).instructions, memory.bytes.tobytes())
+    except Trap as trap:
+        got = (str(trap),)
+    assert got == expected
+    return got, [
+        RECORD.read(encoded.code, encoded.unison - ctypes.addressof(encoded.code), "s1")
+        for encoded in launch.program.cache.values()
+        if isinstance(encoded, Encoded) and encoded.unison
+    ]
+
+
+_STEPS = """shl.b32 %r1, %t, 2; mov.u32 %r2, words; add.u32 %r2, %r2, %r1; st.shared.u32 [%r2], %t; bar.sync 0;
+    mov.u32 %r3, 64; AGAIN: setp.ge.u32 %p1, %t, %r3; @%p1 bra OVER; shl.b32 %r4, %r3, 2; add.u32 %r4, %r4, %r2;
+    ld.shared.u32 %r5, [%r4]; ld.shared.u32 %r6, [%r2]; add.u32 %r5, %r5, %r6; st.shared.u32 [%r2], %r5;
+    OVER: bar.sync 0; shr.u32 %r3, %r3, 1; setp.ne.u32 %p2, %r3, 0; @%p2 bra AGAIN;
+    ld.shared.u32 %r7, [words]; st.global.u32 [%out], %r7;"""
+
+
+def test_steps_between_barriers():
+    """All in one function, lanes of a warp that part and meet included."""
+    (_, memory), misses = _launched(f"{_STEPS} ret;", 128)
+    assert misses == [0]
+    assert np.frombuffer(memory, np.uint32, 128).tolist() == [sum(range(128))] * 128
+
+
+def test_words_anywhere_are_gathered():
+    body = """mul.lo.u32 %r1, %t, 37; and.b32 %r1, %r1, 63; mul.wide.u32 %d1, %r1, 4; add.u64 %d1, %d1, %in;
+        ld.global.u32 %r2, [%d1]; mul.lo.u32 %r3, %t, 8; mov.u32 %r4, words; add.u32 %r4, %r4, %r3;
+        st.shared.u32 [%r4], %r2; bar.sync 0; xor.b32 %r3, %r3, 256; mov.u32 %r4, words; add.u32 %r4, %r4, %r3;
+        ld.shared.u32 %r5, [%r4]; st.global.u32 [%out], %r5; ret;"""
+    assert _launched(body)[1] == [0]
+
+
+def test_lanes_that_come_to_a_barrier_one_by_one_leave():
+    body = f"""and.b32 %r1, %t, 1; setp.eq.u32 %p1, %r1, 0; mov.u32 %r2, 0; @%p1 bra EVEN;
+        FEW: add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 5; @%p2 bra FEW; bar.sync 0; bra ON;
+        EVEN: bar.sync 0; mov.u32 %r2, 9; ON: {_STEPS} add.u32 %r7, %r7, %r2; st.global.u32 [%out], %r7; ret;"""
+    _launched(body, 128)
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "ld.global.u32 %r1, [%in+1000000]; st.global.u32 [%out], %r1; ret;",
+        "setp.eq.u32 %p3, %t, 40; @%p3 trap; ret;",
+        "setp.lt.u32 %p3, %t, 40; @%p3 bra WAIT; bar.warp.sync -1; ret; WAIT: bar.sync 0; bra WAIT;",
+        "FOREVER: add.u32 %r1, %r1, 1; setp.eq.u32 %p3, %t, 99; @%p3 bra OUT; bra FOREVER;"
+        " OUT: bar.sync 0; bra FOREVER;",
+    ],
+    ids=["bounds", "trap", "deadlock", "limit"],
+)  # fmt: skip
+def test_traps_and_hangs_are_told_as_ever(ending: str) -> None:
+    (told, *_), _ = _launched(f"{_STEPS} {ending}", 128, max_instructions=200_000)
+    assert isinstance(told, str)
+
+
+def test_slices_end_where_they_do():
+    """Warps and CTAs take turns in the same order: what is drawn from a counter shows it."""
+    body = """mov.u32 %r1, 0; AGAIN: atom.global.add.u32 %r2, [%in], 1; mad.lo.u32 %r3, %r3, 31, %r2; and.b32 %r4, %t,
+    3; setp.eq.u32 %p1, %r4, 0; @%p1 bra EVEN; add.u32 %r3, %r3, 7; bra ON; EVEN: xor.b32 %r3, %r3, %r2; ON: xor.b32
+    %r3, %r3, 5; add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 1500; @%p2 bra AGAIN; bar.sync 0; st.global.u32 [%out],
+    %r3; ret;"""
+    _launched(body, 96)

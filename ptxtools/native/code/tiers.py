@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: Thread-instructions of a program before its regions are compiled: about as much time as LLVM takes for them.
 PAYS = 64_000_000
 #: The same of a kernel in unison, for each of its operations.
-PAYS_IN_UNISON = 4_000_000
+PAYS_IN_UNISON = 10_000_000
 #: Compile them when a program is made ready, and wait for it.
 AT_ONCE = False
 #: The handler of a region that is not there yet.

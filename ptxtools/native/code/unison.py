@@ -22,8 +22,10 @@ from .keys import RECORD_BYTES, effects_of, record_count
 from .live_words import Key, live_before, live_ends
 from .rows import along_rows
 
-#: Longest part, and most operations of a kernel: compiling them takes about 1 ms each.
+#: Longest part, and most operations of a kernel: compiling them takes about 5 ms each.
 MOST_STEPS, MOST_FUSED = 96, 400
+#: Parts, of a hundred, that may call records: with more there is nothing to gain.
+MOST_CALLS = 45
 #: Special registers that parts read by themselves.
 SPECIALS = frozenset(
     {f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"} | {"%laneid", "%warpid"}
@@ -37,12 +39,12 @@ _CALLED = LANE_ACCESS | {
 
 class Part(NamedTuple):
     """run: what it does, None for a record that is called; record: where its first operation has a record, and copy:
-    where the record is that is called, as bytes from the program's first one; rounds: it goes round by itself."""
+    where the record is that is called, as bytes from the program's first one; spends: it uses up time of the slice."""
 
     run: Run | None
     record: int
     copy: int
-    rounds: bool = False
+    spends: bool = False
 
 
 class Stage(NamedTuple):
@@ -103,6 +105,9 @@ def form(
             Stage(tuple(parts), kind, guard, end.negated, end.target, end.other, weight(block, number),
                   RECORD_BYTES * starts[number], RECORD_BYTES * last, number_of_guard)
         )  # fmt: skip
+    called = sum(copy.block < 0 for copy in maker.copies)
+    if 100 * called > MOST_CALLS * sum(len(stage.parts) for stage in stages):
+        return None
     return Op("unison", detail=Unison(tuple(stages), barrier)), maker.copies
 
 
@@ -203,7 +208,7 @@ class _Maker:
         """A part that calls records."""
         self.copies.append(Copy(records, block))
         at, self.at = self.at, self.at + RECORD_BYTES * self.copies[-1].size()
-        return Part(None, place, at, block >= 0)
+        return Part(None, place, at, block >= 0 or any(op.kind == "atom" for _, op in records))
 
     def _grow(self, pieces: list[tuple[list[Op], int, str]], at: int) -> tuple[runs._GrowingRun, int]:
         """A run of pieces from one on, and the number of the first that is not in it."""

@@ -5,6 +5,9 @@ or a store of neighbours. Bounds and alignment are a comparison for each half, s
 In a region that goes round by itself, an address that grows by the same in all lanes keeps its pattern, so that only a
 scalar is left of it in a round.
 
+In a region that goes round, other lanes are gathered and scattered; so is all of a part of a kernel in unison whose
+accesses have no such pattern (`unison`).
+
 Anything else is a miss: before it nothing of the round has been written, to slots or memory, so the operations one by
 one, whose records follow, begin where the round began. A region that misses is passed by for a while, the longer the
 more often it misses.
@@ -75,6 +78,10 @@ class Accesses:
 
             self.measures = Measures(h, self.steps, rounds=detail.again is not None)
         self.groups: dict[_Place, _Group] = {}
+        #: Accesses without a pattern are served one by one; in rounds, where some have one from round to round.
+        self.lenient = detail.again is not None and self.measures is None
+        #: All accesses are gathered and scattered.
+        self.apart = False
         #: Bounds and alignment have been checked for all rounds that are emitted now.
         self.trusted = False
         for step in self.steps:
@@ -182,6 +189,8 @@ class Accesses:
 
     def load(self, step: Step) -> list[Value]:
         """The words that a load gives, for lanes that make it."""
+        if self.apart:
+            return [self._gather(step, self._active(step.guard, negated=step.negated))]
         pattern, pointers = self._checked(step)
         fits = self.groups[self._place(step)].fits
         if not fits or self.trusted:
@@ -195,9 +204,19 @@ class Accesses:
         e.begin(first_end)
         e.jump(on)
         e.begin(apart)
-        offsets = self._offsets(step, pattern)
+        second, second_end = self._gather(step, pattern.active), e.label("end")
+        e.jump(second_end)
+        e.begin(second_end)
+        e.jump(on)
+        e.begin(on)
+        return [e.value(f"phi <32 x i32> [{first}, %{first_end}], [{second}, %{second_end}]")]
+
+    def _gather(self, step: Step, active: str) -> Value:
+        """The words of a load, wherever they are."""
+        e = self.code
+        offsets = self._offsets(step, active)
         start = e.value(f"inttoptr i64 {self.windows[step.space].host} to ptr")
-        lanes = e.value(f"bitcast i32 {pattern.active} to <32 x i1>")
+        lanes = e.value(f"bitcast i32 {active} to <32 x i1>")
         sides = []
         name = "llvm.masked.gather.v16i32.v16p0"
         e.declare(name, f"declare <16 x i32> @{name}(<16 x ptr>, <16 x i1>, <16 x i32>)")
@@ -206,14 +225,9 @@ class Accesses:
             where = e.value(f"getelementptr i32, ptr {start}, <16 x i32> {index}")
             operands = f"<16 x ptr> align 4 {where}, <16 x i1> {mine}, <16 x i32> zeroinitializer"
             sides.append(e.value(f"call <16 x i32> @{name}({operands})"))
-        second, second_end = e.concatenate("i32", sides, 16), e.label("end")
-        e.jump(second_end)
-        e.begin(second_end)
-        e.jump(on)
-        e.begin(on)
-        return [e.value(f"phi <32 x i32> [{first}, %{first_end}], [{second}, %{second_end}]")]
+        return e.concatenate("i32", sides, 16)
 
-    def _offsets(self, step: Step, pattern: Pattern) -> Value:
+    def _offsets(self, step: Step, active: str) -> Value:
         """Of all lanes, i32 words from the start of the window; a miss where one that runs is out of bounds or not
         aligned."""
         e, window, number = self.code, self.windows[step.space], step.sources[0][0]
@@ -235,7 +249,7 @@ class Accesses:
         most = e.call("llvm.umin.i64", "i64", [("i64", e.value(f"lshr i64 {window.size}, 2")), ("i64", str(2**31 - 1))])
         words = in_units(self.handler, offsets, 2)
         inside = e.value(f"icmp ult <32 x i64> {words}, {e.spread('i64', most)}")
-        self.maker.demand(self.maker.all([half(self.handler, inside, "i1", side) for side in SIDES], pattern.active))
+        self.maker.demand(self.maker.all([half(self.handler, inside, "i1", side) for side in SIDES], active))
         return e.value(f"trunc <32 x i64> {words} to <32 x i32>")
 
     def _loaded(self, pattern: Pattern, pointers: list[str]) -> Value:
@@ -261,6 +275,11 @@ class Accesses:
     def store(self, step: Step, value: Value) -> None:
         """Check a store, which `commit` makes."""
         e = self.code
+        if self.apart:
+            active = self._active(step.guard, negated=step.negated)
+            self._offsets(step, active)
+            self.stores.append((step, Pattern([], [], [], active), [], value, "false"))
+            return
         pattern, pointers = self._checked(step)
         for side in SIDES:
             back = e.value(f"zext i32 {e.value(f'shl i32 {pattern.column[side]}, 2')} to i64")
@@ -275,7 +294,7 @@ class Accesses:
             apart, on = e.label("apart"), e.label("here")
             e.branch(fits, on, apart, likely=True)
             e.begin(apart)
-            self._offsets(step, pattern)
+            self._offsets(step, pattern.active)
             e.jump(on)
             e.begin(on)
         self.stores.append((step, pattern, pointers, value, fits))
@@ -296,6 +315,9 @@ class Accesses:
         if self.measures is not None:
             self.measures.each(self.measured)
         for step, pattern, pointers, value, fits in self.stores:
+            if self.apart:
+                self._scatter(step, pattern.active, value)
+                continue
             lanes = e.value(f"bitcast i32 {pattern.active} to <32 x i1>")
             usual, apart, on = (e.label(hint) for hint in ("usual", "apart", "here"))
             if fits:
@@ -310,7 +332,7 @@ class Accesses:
             if fits:
                 e.jump(on)
                 e.begin(apart)
-                self._scatter(step, pattern, value)
+                self._scatter(step, pattern.active, value)
                 e.jump(on)
                 e.begin(on)
         for root, terms in self.strides.items():
@@ -319,13 +341,13 @@ class Accesses:
                 grown = e.value(f"add i64 {grown}, {self._scalar(term)}")
             e.line(f"store i64 {grown}, ptr {self.grown[root]}")
 
-    def _scatter(self, step: Step, pattern: Pattern, value: Value) -> None:
+    def _scatter(self, step: Step, active: str, value: Value) -> None:
         """Make a store to any words, lane 0 first."""
         e, name = self.code, "llvm.masked.scatter.v16i32.v16p0"
         e.declare(name, f"declare void @{name}(<16 x i32>, <16 x ptr>, <16 x i1>)")
-        offsets = self._offsets(step, pattern)
+        offsets = self._offsets(step, active)
         start = e.value(f"inttoptr i64 {self.windows[step.space].host} to ptr")
-        lanes = e.value(f"bitcast i32 {pattern.active} to <32 x i1>")
+        lanes = e.value(f"bitcast i32 {active} to <32 x i1>")
         for side in SIDES:
             where = e.value(f"getelementptr i32, ptr {start}, <16 x i32> {half(self.handler, offsets, 'i32', side)}")
             data, mine = half(self.handler, value, "i32", side), half(self.handler, lanes, "i1", side)
@@ -394,7 +416,7 @@ class Accesses:
             good.append(e.value(f"icmp ult i64 {in_units(self.handler, offset, 2, 'i64')}, {limit}"))
             group.hosts.append(e.value(f"add i64 {start.host}, {offset}"))
         inside = e.value(f"and i1 {good[0]}, {good[1]}")
-        if self.measures is not None or (number in self.skipped - self.found.keys() or number in self.strides):
+        if not self.lenient or number in self.skipped - self.found.keys() or number in self.strides:
             self.maker.demand(inside)
         else:
             group.fits = e.value(f"and i1 {inside}, {pattern.near}") if pattern.near else inside
@@ -427,16 +449,20 @@ class Accesses:
     def _pattern(self, number: int, guard: int, *, negated: bool) -> Pattern:
         key = (number, guard, negated)
         if key not in self.patterns:
-            active = self.handler.running
-            if guard >= 0:
-                flags = self.contents.word(guard)
-                flags = self.code.value(f"xor i32 {flags}, -1") if negated else flags
-                active = self.code.value(f"and i32 {flags}, {self.handler.running}")
-            self.maker.lenient = self.measures is None and number not in self.strides
+            active = self._active(guard, negated=negated)
+            self.maker.lenient = self.lenient and number not in self.strides
             made = self.patterns[key] = self._make(number, active)
             if number in self.points and not made.point:
                 self.maker.together(made)
         return self.patterns[key]
+
+    def _active(self, guard: int, *, negated: bool) -> str:
+        """The lanes that run whose guard holds."""
+        if guard < 0:
+            return self.handler.running
+        flags = self.contents.word(guard)
+        flags = self.code.value(f"xor i32 {flags}, -1") if negated else flags
+        return self.code.value(f"and i32 {flags}, {self.handler.running}")
 
     def _make(self, number: int, active: str) -> Pattern:
         patterns = self.maker

@@ -42,9 +42,12 @@ class Inline(Handler):
             rooms.append(self.code.room(kind))
         return rooms[at]
 
+    def begin_part(self) -> None:
+        """What is in rooms is needed no more."""
+        self._used.clear()
+
     def lanes_are(self, mask: str) -> None:
         """The lanes that run from here on."""
-        self._used.clear()
         self.running = mask
         self.lanes = self.code.value(f"bitcast i32 {mask} to <32 x i1>")
         self.full = self.code.value(f"icmp eq i32 {mask}, -1")
@@ -118,9 +121,8 @@ class Whole:
         self.flags = ""
         for part in stage.parts:
             if part.run is not None:
-                contents = self._run(part, part.run)
-                if part is stage.parts[-1] and stage.number >= 0:
-                    self.flags = contents.word(stage.number)
+                number = stage.number if part is stage.parts[-1] else -1
+                self.flags = self._run(part, part.run, number)
             else:
                 self._call(part)
         self._end(number, stage)
@@ -131,24 +133,44 @@ class Whole:
         self.leaving.append((label, self.handler.running, record))
         return label
 
-    def _run(self, part: Part, detail: Run) -> run.Contents:
-        """As `run.run`, of a run that does not go round; a miss leaves."""
+    def _run(self, part: Part, detail: Run, number: int) -> str:
+        """As `run.run`, of a run that does not go round. Where accesses have no pattern, all of it is done again with
+        gathers; what these cannot do leaves. Answers the flags that a predicate has behind it, by its number."""
+        if not any(step.space for step in detail.steps):
+            return self._version(detail, number, None, "")
+        e, again, done = self.code, self.code.label("gathered"), self.code.label("done")
+        flags = []
+        for label, fail in (("", again), (again, self._leave(part.record))):
+            if label:
+                e.begin(label)
+            found = self._version(detail, number, bool(label), fail)
+            end = e.label("end")
+            e.jump(end)
+            e.begin(end)
+            e.jump(done)
+            flags.append(f"[{found}, %{end}]")
+        e.begin(done)
+        return e.value(f"phi i32 {', '.join(flags)}") if number >= 0 else ""
+
+    def _version(self, detail: Run, number: int, apart: bool | None, fail: str) -> str:
+        """The steps of a run; apart: its accesses, if there are any, are all gathered; fail: where misses go."""
         h = self.handler
+        h.begin_part()
         contents = run.Contents(h, {number: (slot, storage) for number, slot, storage in detail.read})
         targets = {number: (slot, storage) for number, slot, storage in detail.kept}
         accesses = None
-        if any(step.space for step in detail.steps):
+        if apart is not None:
             accesses = RegionPart(h, contents, detail, self)
+            accesses.apart, accesses.maker.fail = apart, fail
             contents.made = {number: storage for step in detail.steps for number, storage, _ in step.targets}
             targets = {number: key for number, key in targets.items() if number not in accesses.skipped}
-            accesses.maker.fail = self._leave(part.record)
         run.steps(h, detail, contents, targets, accesses)
-        return contents
+        return contents.word(number) if number >= 0 else ""
 
     def _call(self, part: Part) -> None:
         """Call a record: it comes back behind itself, or has stopped at a trap."""
         e = self.code
-        if part.rounds:  # they count for themselves, and look at who waits
+        if part.spends:  # rounds look at who waits, too
             e.set_field("ctx.slice", self.get("slice"))
             e.set_field("ctx.count", self.get("count"))
             e.set_field("warp.pend", self.get("pend"))
@@ -156,7 +178,7 @@ class Whole:
         record = e.value(f"getelementptr i8, ptr {code}, i64 {part.copy}")
         handler = e.value(f"load ptr, ptr {record}")
         e.line(call_of(handler, "%fp", record, self.handler.running))
-        if part.rounds:
+        if part.spends:
             self.set("slice", e.field("ctx.slice"))
             self.set("count", e.field("ctx.count"))
         status = e.field("ctx.status")
