@@ -441,9 +441,8 @@ class GroupFilter(NamedTuple):
 
 
 class MatrixFilter(NamedTuple):
-    """The payload of an event before a product of a warpgroup. Slots of the descriptors, a_slot of A or NO_SLOT;
-    tables_a, tables_b: TABLES rows of TABLE; chunks_a, chunks_b: in each; owned: there are words that say who has
-    touched shared memory, of four bytes each."""
+    """The payload of an event before a product of a warpgroup. a_slot, b_slot: of descriptors; tables_*: TABLES rows of
+    TABLE; chunks_*: in each; owned: words say who has touched shared memory, four bytes each."""
 
     tables_a: Address
     tables_b: Address
@@ -513,22 +512,17 @@ OWNERS = _structure("owners", 4 * residents.OWNERS_HEAD, "i32: came epoch")
 #: that its copies belong to; commits, waited: of a warp, groups that it has closed, and those that it has waited for.
 #: clock: counts fences and epochs; began: what it was when the present epoch began. Of each warp's fences of all its
 #: lanes for the asynchronous proxy: fenced: when the epoch of the last one began; last: when that one was; before: when
-#: the last one of an earlier epoch was. pipe, bulk, copy: up to which number a warp knows that asynchronous work of the
-#: planes (`residents.PIPE`) is complete; pipe_some and so on: what one of its lanes knows. Words of when bytes were
-#: stored: clock + 1, above the warp (`STORED_SHIFT`).
+#: the last one of an earlier epoch was. pipe, bulk, copy: up to which number a warp knows work of the planes
+#: (`residents.PIPE`) to be complete; pipe_some …: what one lane knows. Words of when bytes were stored: clock + 1, above
+#: the warp (`STORED_SHIFT`).
 MARKED = _structure(
     "marked",
     residents.MARKS_HEAD,
     """
     i64: group0 group1 group2 group3
     i32: clock began
-    [32 x i32]: commits
-    [32 x i32]: waited
-    [32 x i32]: fenced
-    [32 x i32]: last
-    [32 x i32]: before
-    [32 x i32]: pipe bulk copy
-    [32 x i32]: pipe_some bulk_some copy_some
+    [32 x i32]: commits waited fenced last before
+    [32 x i32]: pipe bulk copy pipe_some bulk_some copy_some
     """,
 )
 STORED_SHIFT = residents.STORED_SHIFT
