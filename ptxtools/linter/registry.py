@@ -114,6 +114,7 @@ class Checks:
     def _of(self, key: str) -> list[Any]:
         for name in self._rules.get(key, ()):
             import_module(f"{RULES}.{name}")
+        self._rules.pop(key, None)  # they are loaded
         return registered.get(key, [])
 
     def lines(self, family: str) -> list[LineCheck]:
