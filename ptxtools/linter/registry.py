@@ -2,6 +2,8 @@
 
 A rule's file is loaded when a module has something that it looks at: its decorators are read from its text before
 that, so they are written out. The linter itself names no rule.
+
+Of functions that differ in local names alone, rules see one, unless they find something in it (`ir.alike`).
 """
 
 from __future__ import annotations
@@ -114,6 +116,7 @@ class Checks:
     def _of(self, key: str) -> list[Any]:
         for name in self._rules.get(key, ()):
             import_module(f"{RULES}.{name}")
+        self._rules.pop(key, None)  # they are loaded
         return registered.get(key, [])
 
     def lines(self, family: str) -> list[LineCheck]:
