@@ -513,8 +513,8 @@ OWNERS = _structure("owners", 4 * residents.OWNERS_HEAD, "i32: came epoch")
 #: clock: counts fences and epochs; began: what it was when the present epoch began. Of each warp's fences of all its
 #: lanes for the asynchronous proxy: fenced: when the epoch of the last one began; last: when that one was; before: when
 #: the last one of an earlier epoch was. pipe, bulk, copy: up to which number a warp knows work of the planes
-#: (`residents.PIPE`) to be complete; pipe_some …: what one lane knows. Words of when bytes were stored: clock + 1, above
-#: the warp (`STORED_SHIFT`).
+#: (`residents.PIPE`) to be complete; pipe_some …: what one lane knows. Words of when bytes were stored: clock + 1,
+#: above the warp (`STORED_SHIFT`).
 MARKED = _structure(
     "marked",
     residents.MARKS_HEAD,
