@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ptxtools.machine.claims import Span
 from ptxtools.machine.filters import ALWAYS, COMES, EPOCHS, EVERYWHERE, FENCES, MATRICES, Bounds, stretches
 from ptxtools.machine.observers import Doubt
 from ptxtools.program.details import Groups, Look, Meeting
 from ptxtools.program.operations import BULK_COPIES, EVENT, LATE_COPIES, OPERATIONS, PAUSES, TENSOR_CORES, fenced
 from ptxtools.program.program import LANES
 from ptxtools.sim.tensor.wgmma_reads import WarpgroupReads
+from ptxtools.sim.tensormap.descriptor import BYTES as MAP_BYTES
 
 from .async_flights import Flights, Ground, flights_of
 from .async_planes import Planes
@@ -43,7 +45,7 @@ _LAST = (1 << 64) - 1
 #: Kinds of asynchronous work that are known, and those that end by themselves.
 _KNOWN = LATE_COPIES | TENSOR_CORES | BULK_COPIES | PAUSES
 _FLIGHTS = BULK_COPIES | {kind for kind in TENSOR_CORES if kind.startswith("tcgen05.")}
-_OF_FLIGHTS = ("issued", "completed", "transacted", "signalled", "bulk_grouped", "tensor_waited", "leave")
+_OF_FLIGHTS = ("issued", "completed", "transacted", "signalled", "bulk_grouped", "tensor_waited", "leave", "tensormap")
 #: The largest access to shared memory that lies in one chunk.
 _CHUNK = 16
 
@@ -189,6 +191,14 @@ class AsyncTrial:
     def tensor_waited(self, at: View, stores: bool) -> None:
         """A warp has waited for its loads or stores of tensor memory."""
         self._of(at.cta).waited(at, stores=stores)
+
+    def tensormap(self, at: View, lane: int, address: int, what: str) -> None:
+        """A map must stay as it is for the copies that use it; in a first look, for the whole grid."""
+        space, place = at.resolve(address, "generic")
+        if what == "changed":
+            raise Doubt
+        if space == "global":
+            self._ground.touch(Span(None, place, place + MAP_BYTES, "read"))
 
     def bulk_grouped(self, at: View, lanes: Array) -> None:
         """Lanes close bulk groups, or have waited for some."""

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ptxtools.sim.tensormap.descriptor import BYTES as MAP_BYTES
+
 if TYPE_CHECKING:
     from ptxtools.isa import Opcode
     from ptxtools.machine.events import View
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from .session import Session
 
 _NAME = "memcheck"
-_MAP = 128
 
 
 def is_fence(opcode: Opcode | None) -> bool:
@@ -41,7 +42,7 @@ class Maps:
     def access(self, at: View, access: Access) -> None:
         """A store to global memory."""
         if self.wanted and access.writes and access.space == "global":
-            self._change(at, np.unique(access.addresses.astype(np.int64) // _MAP))
+            self._change(at, np.unique(access.addresses.astype(np.int64) // MAP_BYTES))
 
     def _change(self, at: View, stretches: Array) -> None:
         self._now += 1
@@ -60,9 +61,9 @@ class Maps:
         if space != "global":
             return
         if what == "changed":
-            self._change(at, np.array([place // _MAP]))
+            self._change(at, np.array([place // MAP_BYTES]))
             return
-        found = self._changes.get(place // _MAP)
+        found = self._changes.get(place // MAP_BYTES)
         if found is not None and found[0] > self._fenced:
             program = at.launch.program
             self._session.report(

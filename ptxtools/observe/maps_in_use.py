@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ptxtools.sim.tensormap.descriptor import BYTES as MAP_BYTES
+
 if TYPE_CHECKING:
     from ptxtools.machine.claims import Claim
     from ptxtools.machine.events import View
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
     from .session import Session
 
 _NAME = "asynccheck"
-_MAP = 128
 
 
 class MapsInUse:
@@ -30,13 +31,13 @@ class MapsInUse:
         """A copy is about to use the map at a generic address, or an instruction changes it."""
         space, place = at.resolve(address, "generic")
         if space == "global" and what == "changed":
-            self._changed(at, lane, place // _MAP)
-        self._last = (at, lane, place // _MAP) if space == "global" and what != "changed" else (None, -1, -1)
+            self._changed(at, lane, place // MAP_BYTES)
+        self._last = (at, lane, place // MAP_BYTES) if space == "global" and what != "changed" else (None, -1, -1)
 
     def stored(self, at: View, lanes: Numbers, places: Numbers) -> None:
         """Lanes store to global memory."""
-        for stretch in np.unique(places // _MAP).tolist() if self._used else ():
-            self._changed(at, int(lanes[np.flatnonzero(places // _MAP == stretch)[0]]), stretch)
+        for stretch in np.unique(places // MAP_BYTES).tolist() if self._used else ():
+            self._changed(at, int(lanes[np.flatnonzero(places // MAP_BYTES == stretch)[0]]), stretch)
 
     def issued(self, claim: Claim) -> None:
         view, lane, stretch = self._last
@@ -50,12 +51,10 @@ class MapsInUse:
         for claim, used in self._used.items():
             if used == stretch:
                 program, there = at.launch.program, claim.view.op.where
-                message = (
-                    f"the tensor map at {stretch * _MAP:#x} changes, but {claim.text}, which uses it, has not completed"
-                )
+                message = f"the tensor map at {stretch * MAP_BYTES:#x} changes, but {claim.text}, which uses it, has not completed"
                 self._session.report(
                     at, lane, _NAME, message, (at.op.where, there, "map"), kind="map-in-use",
                     others=(self._session.site(program, there, claim.view.cta.place),), space="global",
-                    address=stretch * _MAP, help="wait for the copies that use a map before it changes",
+                    address=stretch * MAP_BYTES, help="wait for the copies that use a map before it changes",
                 )  # fmt: skip
                 return
