@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from ..context import LintContext
 
 #: Steps of all walks of a kernel: so many, and so many for each of its instructions.
-_STEPS, _EACH = 3000, 6
+_STEPS, _EACH = 1500, 4
 #: Walks of one set of threads.
-_WALKS = 3
+_WALKS = 2
 
 
 #: How sure a finding is.
@@ -48,9 +48,10 @@ def walk_of(facts: FunctionFacts) -> list[Found]:
     if facts.function.kind != "entry" or not facts.lines:
         return []
     found: dict[tuple[str, int], Found] = {}
-    program = Program(facts)
+    program = None
     left = _STEPS + _EACH * len(facts.lines)
     for threads in places_of(facts):
+        program = program or Program(facts)
         seen: set[tuple[int, bool]] = set()
         for _ in range(_WALKS):
             walker = Walker(program, threads, seen, left)
@@ -59,7 +60,7 @@ def walk_of(facts: FunctionFacts) -> list[Found]:
                 if known is None or (one.certain and not known.certain):
                     found[one.kind, id(one.line.item)] = one
             left = walker.left
-            if left <= 0 or not walker.fresh:
+            if left <= 0 or all((at, not taken) in seen for at, taken in seen):
                 break
     return list(found.values())
 

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ptxtools.ir.nodes import Address, Element, Immediate, Name, Negated, Operand, Pair, SymbolOffset, Variable
+from ptxtools.ir.nodes import Address, Element, Immediate, Name, Operand, Pair, SymbolOffset, Variable
 from ptxtools.ir.symbols import RegisterKey
 from ptxtools.isa import Opcode
 from ptxtools.isa.types import TYPES
@@ -51,6 +51,20 @@ def taken_apart(line: Line) -> Op:
     single = False
     for place, operand in enumerate(item.operands):
         write = place < len(writes) and writes[place]
+        if type(operand) is Name and "." not in operand.name:  # the common case
+            key = line.registers[operand.name]
+            if write:
+                single = place == 0
+                if key is not None:
+                    into.append(key)
+            elif key is not None:
+                reads.append(key)
+                if sources is not None:
+                    sources.append(key)
+            elif sources is not None:
+                name = operand.name
+                sources.append(Value(((name if name[0] == "%" else f"&{name}", 1),), 0))
+            continue
         for name, inside in operand_names(operand):
             key = line.registers[name]
             if key is not None:
@@ -75,17 +89,12 @@ def taken_apart(line: Line) -> Op:
 
 
 def _source(operand: Operand, line: Line) -> Source | None:
-    if type(operand) is Name:
-        key = line.registers[operand.name]
-        if key is not None:
-            return key if "." not in operand.name else None
-        return Value(((operand.name if operand.name[0] == "%" else f"&{operand.name}", 1),), 0)
+    if type(operand) is Name:  # a special register, or an element of a vector
+        return Value(((operand.name, 1),), 0) if line.registers[operand.name] is None else None
     if type(operand) is Immediate:
         return None if operand.type[0] == "f" else Value((), operand.value)
     if isinstance(operand, SymbolOffset):
         return Value(((f"&{operand.name}", 1),), operand.offset)
-    if isinstance(operand, Negated) and isinstance(operand.operand, Name):
-        return None
     return None
 
 

@@ -32,11 +32,43 @@ _KINDS = {"update": "race with an update", "same": "race of one store", "round":
 _Handler = Callable[["Group", Op, int], "bool | None"]
 
 
+#: Families of the instructions that do something with memory, or with the order of accesses.
+HANDLED = frozenset({"ld", "ldu", "st", "atom", "red", "bar", "barrier", "fence", "membar", "call", "mbarrier", "cp", "wgmma",
+                     "tcgen05", "multimem", "ldmatrix", "stmatrix", "mapa", "elect", "setmaxnreg"})  # fmt: skip
+
+
 class Place(NamedTuple):
     """Where an access goes."""
 
     space: str
     address: Value
+
+
+class Manner(NamedTuple):
+    """How an opcode accesses memory. operand: its address; kind: of a touch, "" for st.async; strong: whether it may meet
+    others, narrow: not outside of its CTA."""
+
+    space: str
+    operand: int
+    size: int
+    kind: str
+    strong: bool
+    narrow: bool
+
+
+_manners: dict[str, Manner] = {}
+
+
+def _manner(op: Op) -> Manner:
+    opcode = op.line.plan.op
+    if opcode is None:
+        return Manner("unknown", 0, 0, "reads", False, False)
+    kind = "reads" if op.family in ("ld", "ldu") else "updates" if op.family in _UPDATES else "stores"
+    if op.opcode.startswith(("st.async", "red.async")):
+        kind = ""
+    strong = op.family in _UPDATES or any(opcode.has(word) for word in _STRONG)
+    narrow = ".cta" in op.opcode.replace("::cta", "")
+    return Manner(opcode.space or "", int(op.family not in ("st", "red")), access_bytes(op.line), kind, strong, narrow)
 
 
 class Bar:
@@ -57,6 +89,10 @@ class Memory:
         self.threads = walker.threads
         self.shadow = Shadow(self.threads.apart)
         self.blind = False
+        self.spaces = walker.threads.spaces
+        self._looked_at = {"", *self.spaces}
+        if "shared" in self.spaces:
+            self._looked_at |= {"shared::cta", "shared::cluster"}
         self.handlers: dict[str, _Handler] = {
             "ld": self._access, "ldu": self._access, "st": self._access, "atom": self._access, "red": self._access,
             "bar": self._barrier, "barrier": self._barrier, "fence": self._fence, "membar": self._fence,
@@ -87,16 +123,16 @@ class Memory:
         return None
 
     def _placed(self, address: Value, space: str, line: Line) -> Place | None:
-        window = space.partition("::")[0]
-        if any(name.startswith("cvta.") for name, _ in address.terms):
-            window = next(name[5:] for name, _ in address.terms if name.startswith("cvta."))
-            address = Value(tuple(term for term in address.terms if not term[0].startswith("cvta.")), address.each)
+        window, terms = space.partition("::")[0], address.terms
+        if not terms:
+            return None
+        if len(terms) > 1 and any([name.startswith("cvta.") for name, _ in terms]):
+            window = next(name[5:] for name, _ in terms if name.startswith("cvta."))
+            address = Value(tuple([term for term in terms if not term[0].startswith("cvta.")]), address.each)
         if not window:
             symbol = line.names.lookup(address.variable or "") if address.variable else None
             window = symbol.space if isinstance(symbol, Variable) else "global"
-        if window not in ("shared", "global") or differs(address) or not address.terms:
-            return None
-        if window == "shared" and self.threads.kind == "grid":
+        if window not in self.spaces or any([name[0] == "#" for name, _ in terms]):
             return None
         if window == "shared" and self.threads.kind == "cluster" and max(address.numbers) < 1 << OWNER - 1:
             address = far(address, _OWN)
@@ -126,37 +162,37 @@ class Memory:
     # --- accesses -----------------------------------------------------------------------------------------------------
 
     def _access(self, group: Group, op: Op, mask: int) -> None:
-        opcode = op.line.plan.op
-        if opcode is None or (opcode.space or "").startswith(("param", "local", "const")):
+        manner = _manners.get(op.opcode)
+        if manner is None:
+            manner = _manners[op.opcode] = _manner(op)
+        if manner.space not in self._looked_at:
             return
-        operand = 0 if op.family in ("st", "red") else 1
-        size = access_bytes(op.line)
-        if op.opcode.startswith(("st.async", "red.async")):
+        size = manner.size
+        if manner.kind == "":
             self._async_store(group, op, mask, size)
             return
         if op.opcode.startswith("st.bulk"):
             size = self._size_at(group, op, 1)
-        place = self.place_of(group, op, operand, opcode.space or "")
-        if place is None or not size:
-            if op.family != "ld" and (opcode.space or "shared").startswith("shared"):
-                self._all_seen = False
-        else:
-            kind = "reads" if op.family in ("ld", "ldu") else "updates" if op.family in _UPDATES else "stores"
-            data = None
-            if op.family == "st" and op.sources and len(op.line.item.operands) == 2 and not op.opcode.startswith("st.b"):
-                data = self.walker.value(group, op.sources[-1]) if len(op.sources) >= 1 else None
-            if op.family == "st" and op.sources is None:
-                data = self._stored(group, op)
-            self._touch(group, op, operand, place, size, mask, kind, self._is_strong(op), data)
-        self._orders(op, mask)
+        place = self.place_of(group, op, manner.operand, manner.space)
+        strong = manner.strong and not (self.threads.apart and manner.narrow)
+        if place is not None and size:
+            data = self._stored(group, op) if op.family == "st" else None
+            self._touch(group, op, manner.operand, place, size, mask, manner.kind, strong, data)
+        elif op.family != "ld" and manner.space in ("", "shared", "shared::cta", "shared::cluster"):
+            self._all_seen = False
+        if strong:
+            self._orders(op, mask)
 
     def _stored(self, group: Group, op: Op) -> Value | None:
-        operand = op.line.item.operands[-1]
-        if isinstance(operand, Immediate):
-            return Value((), operand.value)
-        if len(op.reads) and len(op.line.item.operands) == 2 and getattr(operand, "name", None) == op.reads[-1][1]:
-            return self.walker.value(group, op.reads[-1])
-        return None
+        """What a store of one value stores, in so far as numbers of threads and CTAs tell."""
+        stored = self.walker.program.stored.get(id(op.line.item))
+        if stored is None:
+            return None
+        found = Value((), stored.each)
+        for name, count in stored.terms:
+            known = self.threads.registers.get(name)
+            found = plus(found, known if known is not None else Value(((name, 1),), 0), count)
+        return found
 
     def _size_at(self, group: Group, op: Op, place: int) -> int:
         """An operand as a number of bytes; 0 if unknown."""
@@ -167,13 +203,6 @@ class Memory:
         key = next((key for key in op.reads if key[1] == name), None)
         value = self.walker.value(group, key) if key is not None else None
         return value.constant or 0 if value is not None else 0
-
-    def _is_strong(self, op: Op) -> bool:
-        """Whether an access may meet others: not at a scope that leaves the other half out."""
-        opcode = op.line.plan.op
-        if opcode is None or not (op.family in _UPDATES or any(opcode.has(word) for word in _STRONG)):
-            return False
-        return not (self.threads.apart and ".cta" in op.opcode.replace("::cta", ""))
 
     def _touch(
         self, group: Group, op: Op, operand: int, place: Place, size: int, mask: int, kind: str, strong: bool,
@@ -246,7 +275,7 @@ class Memory:
     def _orders(self, op: Op, mask: int) -> None:
         """What a strong access publishes, or acquires."""
         opcode = op.line.plan.op
-        if opcode is None or not self._is_strong(op):
+        if opcode is None:
             return
         halves = [half for half in (0, 1) if mask & _HALVES[half]]
         both = opcode.has("acq_rel") or opcode.has("sc")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import Line
@@ -37,10 +38,6 @@ class Touch(NamedTuple):
     doubtful: bool
     flight: bool = False
 
-    @property
-    def writes(self) -> bool:
-        return self.kind != "reads"
-
 
 class Meeting(NamedTuple):
     """Two accesses of which thread `first` does the earlier one, `second` the later one."""
@@ -63,7 +60,7 @@ class Shadow:
         self.now = 0
         self.known = [[0, 0], [0, 0]]
         self.lanes = [0, 0]
-        self._touches: dict[tuple[str, object], list[Touch]] = {}
+        self._touches: dict[tuple[str, object], tuple[list[Touch], list[Touch]]] = {}  # reads, and writes
 
     def tick(self) -> int:
         self.now += 1
@@ -93,14 +90,18 @@ class Shadow:
     def settle(self, items: set[int], mask: int) -> None:
         """Asynchronous work of some threads is done: instructions by their identity."""
         now = self.tick()
-        for touches in self._touches.values():
+        for touches in self._lists():
             for place, touch in enumerate(touches):
                 if touch.moment == FLIGHT and touch.mask & mask and id(touch.line.item) in items:
                     touches[place] = touch._replace(moment=now)
 
+    def _lists(self) -> Iterator[list[Touch]]:
+        for known in self._touches.values():
+            yield from known
+
     def fly(self, item: int) -> None:
         """The last access of an instruction is under way: no barrier orders it before somebody has waited for it."""
-        for touches in self._touches.values():
+        for touches in self._lists():
             if touches and id(touches[-1].line.item) == item:
                 touches[-1] = touches[-1]._replace(moment=FLIGHT)
 
@@ -114,19 +115,34 @@ class Shadow:
     def touch(self, touch: Touch) -> Meeting | None:
         """Remember an access; the one that it races with, if any."""
         place = (touch.space, touch.address.terms)
-        earlier = self._touches.setdefault(place, [])
-        found = self._meeting(touch, touch) if touch.writes and not touch.strong and not touch.flight else None
-        if earlier:
-            oldest = self._oldest()
-            earlier[:] = [before for before in earlier if before.moment >= oldest][-_MOST:]
-            for before in earlier:
-                if found is not None:
-                    break
-                if (before.writes or touch.writes) and not (before.strong and touch.strong):
-                    if not (before.flight and touch.flight) and not (before.doubtful and touch.doubtful):
-                        found = self._meeting(before, touch)
-        earlier.append(touch)
+        known = self._touches.get(place)
+        if known is None:
+            known = self._touches[place] = ([], [])
+        reads, writes = known
+        found = None
+        if touch.kind == "reads":
+            if writes:
+                found = self._first(writes, touch)
+            reads.append(touch)
+            return found
+        if not touch.strong and not touch.flight:
+            found = self._meeting(touch, touch)
+        found = found or self._first(writes, touch) or self._first(reads, touch)
+        writes.append(touch)
         return found
+
+    def _first(self, earlier: list[Touch], touch: Touch) -> Meeting | None:
+        """The first of some accesses that one races with; what everybody knows of is forgotten."""
+        oldest = self._oldest()
+        if earlier and (earlier[0].moment < oldest or len(earlier) > _MOST):
+            earlier[:] = [before for before in earlier if before.moment >= oldest][-_MOST:]
+        for before in earlier:
+            if not (before.strong and touch.strong or before.flight and touch.flight):
+                if not (before.doubtful and touch.doubtful):
+                    found = self._meeting(before, touch)
+                    if found is not None:
+                        return found
+        return None
 
     def _oldest(self) -> int:
         """The moment before which everything is ordered."""

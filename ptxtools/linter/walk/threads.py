@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ptxtools.ir.nodes import Function, Name
 
 from ..facts import FunctionFacts
-from ..values import THREADS, WARP, Value, shortest
+from ..values import THREADS, WARP, Value, plus, shortest
 
 #: Threads of each CTA that are compared with those of another one if no directive says how many there are: kernels for
 #: fewer than a warp are written, too.
@@ -20,7 +20,7 @@ _SIZE = 128
 
 class Threads(NamedTuple):
     """kind: "cta", "grid" or "cluster"; mask: the threads there are, as bits; size: threads of a CTA; whole: whether all
-    of its threads are among them; declared: whether directives say so; registers: the special registers."""
+    of its threads are among them; declared: whether directives say so; registers: the special registers; spaces: the memory in which they may meet."""
 
     kind: str
     mask: int
@@ -28,6 +28,7 @@ class Threads(NamedTuple):
     whole: bool
     declared: bool
     registers: dict[str, Value]
+    spaces: tuple[str, ...] = ("shared", "global")
 
     @property
     def apart(self) -> bool:
@@ -38,12 +39,16 @@ class Threads(NamedTuple):
 def places_of(facts: FunctionFacts) -> Iterator[Threads]:
     """The threads that are worth a walk of a kernel."""
     size = declared_size(facts.function)
+    globally = _written_globally(facts)
+    spaces = ("shared", "global") if globally else ("shared",)
     if _of_warps(facts):
-        yield _of_cta(facts, size)
+        yield _of_cta(facts, size)._replace(spaces=spaces)
+    elif globally and "bar" in facts.families:
+        yield _of_cta(facts, size)._replace(spaces=("global",))
     if any(".cluster" in line.item.opcode for line in facts.of("mapa", "barrier", "cp", "st", "red", "atom")):
-        yield _apart("cluster", size)
-    if _of_a_grid(facts) and _written_globally(facts):
-        yield _apart("grid", size)
+        yield _apart("cluster", size)._replace(spaces=spaces)
+    if globally and _of_a_grid(facts):
+        yield _apart("grid", size)._replace(spaces=("global",))
 
 
 def _of_warps(facts: FunctionFacts) -> bool:
@@ -82,9 +87,18 @@ def _written_globally(facts: FunctionFacts) -> bool:
         if any(writes for writes, _ in each):
             (_, first), *others = each
             alone = all(term[0] not in "#%" for term, _ in first.terms) and not isinstance(first.each, range)
-            if alone or any(address != first for _, address in others):
+            if alone or any(not _own(address, first) for _, address in others):
                 return True
     return False
+
+
+def _own(a: Value, b: Value) -> bool:
+    """Whether two addresses are in one element that belongs to a thread, whose number is a factor of an unknown."""
+    if a == b:
+        return True
+    widest = max([count for name, count in a.terms if name[0] in "#%"], default=0)
+    difference = plus(a, b, -1)
+    return not difference.terms and isinstance(difference.each, int) and abs(difference.each) < widest
 
 
 def declared_size(function: Function) -> int | None:

@@ -7,17 +7,22 @@ before; what was assumed of a value holds for the rest of the walk.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ptxtools.ir.nodes import Immediate, Label, Name
+from ptxtools.ir.nodes import Address, Immediate, Label, Name
 from ptxtools.ir.symbols import RegisterKey
 
-from ..facts import FunctionFacts, Line
+from ..facts import ENDING, FunctionFacts, Line, operand_names
 from ..values import WARP, Value
 from .computing import Op, differs, mixed, result, taken_apart, truth, unknown
-from .memory import Memory
+from .memory import HANDLED, Memory
 from .threads import Threads
+
+#: The value of a register that nothing depends on.
+_ANY = unknown(True, "any")
+#: Rounds of a loop that are walked: those that follow only repeat what the first ones do.
+_ROUNDS = 2
 
 _HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
 
@@ -75,12 +80,17 @@ class Group:
 
 
 class Program:
-    """The instructions of a function by their numbers, taken apart as they are reached."""
+    """The instructions of a function by their numbers, taken apart as they are reached.
+
+    Only what addresses, barriers and branches depend on is computed: `plain` has, for each other instruction, the
+    register that it writes. stored: what stores store, where that is known.
+    """
 
     def __init__(self, facts: FunctionFacts) -> None:
         self.lines = facts.lines
         self.kernel = facts.function.kind == "entry"
         self.labels: dict[str, int] = {}
+        self.plain: list[RegisterKey | None] = [None] * len(facts.lines)
         self._numbers: dict[int, int] = {}
         self._ops: list[Op | None] = [None] * len(facts.lines)
         at = 0
@@ -89,6 +99,58 @@ class Program:
                 at += 1
             elif type(item) is Label:
                 self.labels[item.name] = at
+        self._find_plain()
+        self.stored = {id(step.line.item): step.stored for step in facts.accesses if step.stored is not None}
+
+    def _find_plain(self) -> None:
+        """Find what only computes values that no address, barrier or branch depends on."""
+        writes: dict[RegisterKey, list[int]] = {}
+        waiting: list[RegisterKey] = []
+        for at, line in enumerate(self.lines):
+            item, plan = line.item, line.plan
+            into = item.operands[0] if item.operands else None
+            if plan.family in HANDLED or item.guard is not None or plan.family in ENDING:
+                waiting += self._needed(line)
+            if plan.positional and plan.writes and plan.writes[0]:
+                if type(into) is Name:
+                    key = line.registers[into.name]
+                    if key is not None:
+                        writes.setdefault(key, []).append(at)
+                        if item.guard is None and plan.family not in HANDLED and "." not in into.name:
+                            self.plain[at] = key
+                    continue
+                for name, inside in operand_names(into) if into is not None else ():
+                    key = line.registers[name]
+                    if key is not None and not inside:
+                        writes.setdefault(key, []).append(at)
+        needed = self.needed = set(waiting)
+        while waiting:
+            for at in writes.get(waiting.pop(), ()):
+                line = self.lines[at]
+                self.plain[at] = None
+                for operand in line.item.operands[1:]:
+                    for name, _ in operand_names(operand):
+                        key = line.registers[name]
+                        if key is not None and key not in needed:
+                            needed.add(key)
+                            waiting.append(key)
+
+    def _needed(self, line: Line) -> Iterator[RegisterKey]:
+        """Registers that an instruction's effect depends on, values that are stored apart."""
+        item = line.item
+        if item.guard is not None:
+            key = line.registers[item.guard.name]
+            if key is not None:
+                yield key
+        if line.plan.family not in HANDLED:
+            return
+        accesses = line.plan.family in ("ld", "ldu", "st", "atom", "red")
+        for operand in item.operands:
+            if not accesses or type(operand) is Address or line.item.opcode.startswith("st.bulk"):
+                for name, _ in operand_names(operand):
+                    key = line.registers[name]
+                    if key is not None:
+                        yield key
 
     def at(self, pc: int) -> Op:
         op = self._ops[pc]
@@ -101,6 +163,10 @@ class Program:
         if not self._numbers:
             self._numbers.update({id(line.item): at for at, line in enumerate(self.lines)})
         return self._numbers[id(line.item)]
+
+    def written(self, first: int, last: int) -> set[RegisterKey]:
+        """The registers that instructions between two, themselves included, write."""
+        return {key for at in range(first, last + 1) for key in self.at(at).into}
 
     def target(self, op: Op) -> int | None:
         """Where a branch goes."""
@@ -119,9 +185,9 @@ class Walker:
         self.left = steps
         self.assumed: dict[str, bool] = {}
         self.found: list[Found] = []
-        self.fresh = False  # whether this walk took a way that none has taken before
         self.alive = threads.mask
         self.moment = 0
+        self._rounds: dict[int, int] = {}
         self.memory = Memory(self)
         self.running = [Group(0, threads.mask)]
         self._ended = False
@@ -174,9 +240,14 @@ class Walker:
         """Run a group up to where it may meet another one."""
         others = [other.pc for other in self.running if other is not group and other.waits is None]
         end = min((pc for pc in others if pc > group.pc), default=len(self.program.lines))
+        plain, registers = self.program.plain, group.registers
         while group.pc < end and self.left > 0 and not self._ended:
             self.left -= 1
-            if self._step(group):
+            key = plain[group.pc]
+            if key is not None and not group.missing:
+                registers[key] = _ANY
+                group.pc += 1
+            elif self._step(group):
                 return
         if group.pc >= len(self.program.lines):
             self._leave(group)
@@ -217,10 +288,11 @@ class Walker:
 
     def _write(self, group: Group, op: Op, mask: int) -> None:
         self.moment += 1
-        registers = group.registers
         if op.single:
             key = op.into[0]
-            if op.family == "ld" or op.family == "mapa":
+            if key not in self.program.needed:
+                new = _ANY
+            elif op.family == "ld" or op.family == "mapa":
                 new = self.memory.loaded(group, op)
             else:
                 new = result(op, [self.value(group, source) for source in op.sources or ()], self.moment)
@@ -230,7 +302,7 @@ class Walker:
             self._set(group, key, unknown(True, id(op.line.item), self.moment, key[1]), mask)
         if op.opcode == "elect.sync" and len(op.into) == 2:
             lowest = sum((part & -part) for part in (mask & half for half in _HALVES))
-            registers[op.into[1]] = Value((), tuple(lowest >> thread & 1 for thread in range(2 * WARP)))
+            group.registers[op.into[1]] = Value((), tuple(lowest >> thread & 1 for thread in range(2 * WARP)))
 
     def _set(self, group: Group, key: RegisterKey, new: Value, mask: int) -> None:
         registers = group.registers
@@ -293,25 +365,39 @@ class Walker:
             if name in self.assumed:
                 return group.mask if self.assumed[name] ^ negated else 0
         # What is guarded is better executed, and a branch better not taken: it leaves what is interesting.
-        runs = op.family not in ("bra", "exit", "ret")
         at = group.pc
-        if (at, runs) in self.seen and (at, not runs) not in self.seen:
+        runs = op.family not in ("bra", "exit", "ret")
+        if op.family == "bra" and (self.program.target(op) or at + 1) <= at:
+            runs = (at, True) not in self.seen  # a second round, and no more
+        elif (at, runs) in self.seen and (at, not runs) not in self.seen:
             runs = not runs
-        if (at, runs) not in self.seen:
-            self.seen.add((at, runs))
-            self.fresh = True
+        self.seen.add((at, runs))
+        if not runs and self._ends(op):
+            self.seen.add((at, True))  # there is nothing to see
         name = holds[0] if holds is not None else f"#at{at}.{self.moment}"
         self.assumed[name] = runs ^ negated
         group.doubtful |= name[0] == "#"
         return group.mask if runs else 0
+
+    def _ends(self, op: Op) -> bool:
+        """Whether an instruction, or what it branches to, ends the kernel."""
+        target = self.program.target(op)
+        if target is None:
+            return op.family in ("ret", "exit")
+        lines = self.program.lines
+        return target >= len(lines) or (lines[target].plan.family in ("ret", "exit") and not lines[target].item.guard)
 
     def _branch(self, group: Group, op: Op, mask: int) -> bool:
         target = self.program.target(op)
         if target is None:
             self.stop()
             return True
+        back = target <= group.pc
+        if back and mask:
+            rounds = self._rounds[group.pc] = self._rounds.get(group.pc, 0) + 1
+            if rounds > _ROUNDS:
+                return self._leave_loop(group, op, target)
         if mask == group.mask:
-            back = target <= group.pc
             group.pc = target
             return back or len(self.running) > 1
         group.pc += 1
@@ -320,6 +406,19 @@ class Walker:
         self.left -= len(group.registers) >> 2
         self.running.append(group.split(target, mask))
         return True
+
+    def _leave_loop(self, group: Group, op: Op, target: int) -> bool:
+        """Go on behind a loop, whose results are not known, since not all of its rounds have been walked."""
+        if op.guard is None:
+            self.stop()
+            return True
+        self.moment += 1
+        self.assumed[f"rounds {group.pc}"] = True
+        for key in self.program.written(target, group.pc):
+            if key in group.registers:
+                group.registers[key] = unknown(True, "behind", group.pc, self.moment, key)
+        group.pc += 1
+        return False
 
     def _exit(self, mask: int) -> None:
         self.alive &= ~mask
