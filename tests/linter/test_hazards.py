@@ -279,7 +279,7 @@ add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, {}; @%p1 bra L; st.shared.b32 [%r2], 
     ("", "", "8", ["PTX525"]),
     ("", "", "%r8", ["PTX525"]),  # a parameter
     ("", "bar.sync 0;", "8", []),
-    ("", "", "%r1", []),  # threads leave the loop at different times
+    ("", "", "%r1", ["PTX525"]),  # threads leave the loop at different times
     ("setp.lt.u32 %p2, %r1, 7; @%p2 bra L;", "", "8", ["PTX525"]),  # all threads come to it
     ("", "add.u32 %r3, %r3, 4;", "8", ["PTX525"]),  # what is read in the first round is overwritten in the second
     ("", "add.u32 %r3, %r3, %r8;", "8", ["PTX525"]),  # so it is here

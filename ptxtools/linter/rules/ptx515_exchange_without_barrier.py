@@ -19,59 +19,14 @@ Better:
 
 from __future__ import annotations
 
-from ptxtools.ir.positions import part_span
-
 from ..context import LintContext
 from ..facts import FunctionFacts
-from ..memory import WARP, Step, meeting_threads
 from ..registry import bodies_with
 from ..walk import tell
 
 CODE = "PTX515"
 
 
-#: How many earlier accesses are looked at.
-_MOST = 16
-
-
 @bodies_with("st", "cp", "tcgen05")
 def check(context: LintContext, facts: FunctionFacts) -> None:
-    for steps in facts.steps:
-        _check(context, steps)
     tell(context, facts, CODE, "race", "8.5")
-
-
-def _check(context: LintContext, steps: list[Step]) -> None:
-    earlier: list[tuple[Step, bool]] = []  # with whether a barrier of the warp came after it
-    for step in steps:
-        if step.active is None:
-            return
-        if step.line.item.opcode.startswith(("bar.warp", "barrier.warp")):
-            earlier = [(before, True) for before, _ in earlier]
-        elif step.family in ("bar", "barrier", "mbarrier", "call", "cp", "wgmma", "tcgen05"):
-            earlier = []
-        access = step.access
-        if access is None or access.space not in ("shared", "global") or step.strong:
-            continue
-        for before, synchronised in earlier:
-            if not (before.writes or step.writes) or _same(before, step):
-                continue
-            pair = meeting_threads(before, step, WARP if synchronised else 1)
-            if pair is not None:
-                number = context.source.line_of(before.line.item.span[0])
-                message = (
-                    f"thread {pair[1]} {'stores' if step.writes else 'reads'} what thread {pair[0]} "
-                    f"{'stores' if before.writes else 'reads'} in line {number}: no "
-                    f"barrier orders the two"
-                )
-                context.warn(CODE, message, part_span(step.line.item, access.operand), section="8.5")
-                return
-        earlier = [*earlier[-_MOST:], (step, False)]
-
-
-def _same(a: Step, b: Step) -> bool:
-    """Whether a store is of one value that all threads have, and the other access changes nothing of that."""
-    access = a.access
-    if a.stored is None or not a.stored.uniform or (b.writes and b.stored != a.stored):
-        return False
-    return b.writes or (access is not None and access.address.uniform)

@@ -40,74 +40,14 @@ Better:
 
 from __future__ import annotations
 
-from itertools import takewhile
-
-from ptxtools.ir.positions import part_span
-
 from ..context import LintContext
 from ..facts import FunctionFacts
-from ..loops import Loop, simple_loops
-from ..memory import WARP, Step, meeting_threads
 from ..registry import bodies_with
-from ..uniform import Uniform, goes_together
-from ..values import THREADS, Value, thread_count
 from ..walk import tell
 
 CODE = "PTX525"
 
-#: What may order the accesses of different threads.
-_ORDERING = frozenset({"bar", "barrier", "mbarrier", "call", "cp", "wgmma", "tcgen05"})
-#: Accesses at the end and at the beginning of a round that are compared.
-_MOST = 16
-
 
 @bodies_with("bar", "barrier")
 def check(context: LintContext, facts: FunctionFacts) -> None:
-    if not any(line.item.opcode.startswith("st.shared") for line in facts.of("st")):
-        return
     tell(context, facts, CODE, "race of rounds", "8.5")
-    for place, loop in simple_loops(facts):
-        inside = {id(line.item) for line in loop.lines}
-        _check(context, facts, loop, [step for step in facts.steps[place] if id(step.line.item) in inside])
-
-
-def _check(context: LintContext, facts: FunctionFacts, loop: Loop, steps: list[Step]) -> None:
-    everybody = tuple(number < thread_count(facts.function) for number in range(THREADS))
-    last = list(takewhile(lambda step: step.family not in _ORDERING, reversed(steps)))
-    first = list(takewhile(lambda step: step.family not in _ORDERING, steps))
-    if len(first) == len(steps):
-        return  # no barrier at all: a loop of one warp, perhaps
-    for before in [step for step in last if _counts(facts, loop, step)][:_MOST]:
-        for after in [step for step in first if _counts(facts, loop, step)][:_MOST]:
-            if before.writes or after.writes:
-                pair = meeting_threads(before._replace(active=everybody), after._replace(active=everybody), WARP)
-                if pair is not None and after.access is not None:
-                    if not goes_together(facts, Uniform(facts)):
-                        return
-                    number = context.source.line_of(before.line.item.span[0])
-                    message = (
-                        f"in the next round thread {pair[1]} {'stores' if after.writes else 'reads'} what thread "
-                        f"{pair[0]} {'stores' if before.writes else 'reads'} in line {number}: no barrier between"
-                    )
-                    span = part_span(after.line.item, after.access.operand)
-                    context.warn(CODE, message, span, section="8.5")
-                    return
-
-
-def _counts(facts: FunctionFacts, loop: Loop, step: Step) -> bool:
-    """Whether a step is a plain access of shared memory by all threads, at an address that stays."""
-    access = step.access
-    if access is None or access.space != "shared" or step.strong or step.line.item.guard is not None:
-        return False
-    if step.family == "st" and step.stored is not None and step.stored.uniform and access.address.uniform:
-        return False
-    return _stays(facts, loop, access.address)
-
-
-def _stays(facts: FunctionFacts, loop: Loop, address: Value) -> bool:
-    for term, _ in address.terms:
-        if term[0] == "#":
-            key = facts.unknown_terms.get(term)
-            if key is None or key in loop.written:
-                return False
-    return True

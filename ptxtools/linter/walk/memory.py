@@ -131,7 +131,9 @@ class Memory:
             address = Value(tuple([term for term in terms if not term[0].startswith("cvta.")]), address.each)
         if not window:
             symbol = line.names.lookup(address.variable or "") if address.variable else None
-            window = symbol.space if isinstance(symbol, Variable) else "global"
+            window = symbol.space if isinstance(symbol, Variable) else ""
+            if any([name[0] not in "#=%&" for name, _ in terms]):
+                window = "global"  # of a parameter
         if window not in self.spaces or any([name[0] == "#" for name, _ in terms]):
             return None
         if window == "shared" and self.threads.kind == "cluster" and max(address.numbers) < 1 << OWNER - 1:
@@ -157,7 +159,8 @@ class Memory:
             return unknown(False, "param", address, offset)
         if opcode.space == "const" and steady:
             return unknown(False, "const", op.opcode, address, offset)
-        return unknown(not steady or self.threads.apart, id(op.line.item), walker.moment)
+        alike = steady and not self.threads.apart and (opcode.space or "").startswith("shared")
+        return unknown(not alike, id(op.line.item), walker.moment)
 
     # --- accesses -----------------------------------------------------------------------------------------------------
 

@@ -138,7 +138,7 @@ class Shadow:
             earlier[:] = [before for before in earlier if before.moment >= oldest][-_MOST:]
         for before in earlier:
             if not (before.strong and touch.strong or before.flight and touch.flight):
-                if not (before.doubtful and touch.doubtful):
+                if not (before.doubtful and touch.doubtful) if self.apart else not (before.doubtful or touch.doubtful):
                     found = self._meeting(before, touch)
                     if found is not None:
                         return found

@@ -43,7 +43,7 @@ def places_of(facts: FunctionFacts) -> Iterator[Threads]:
     spaces = ("shared", "global") if globally else ("shared",)
     if _of_warps(facts):
         yield _of_cta(facts, size)._replace(spaces=spaces)
-    elif globally and "bar" in facts.families:
+    elif globally:
         yield _of_cta(facts, size)._replace(spaces=("global",))
     if any(".cluster" in line.item.opcode for line in facts.of("mapa", "barrier", "cp", "st", "red", "atom")):
         yield _apart("cluster", size)._replace(spaces=spaces)

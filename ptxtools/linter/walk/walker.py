@@ -292,6 +292,8 @@ class Walker:
             key = op.into[0]
             if key not in self.program.needed:
                 new = _ANY
+            elif op.family == "mbarrier":
+                new = unknown(False, id(op.line.item), self.moment)  # a wait ends for all that wait
             elif op.family == "ld" or op.family == "mapa":
                 new = self.memory.loaded(group, op)
             else:
