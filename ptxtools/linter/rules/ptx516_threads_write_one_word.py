@@ -13,8 +13,6 @@ Better:
 
 from __future__ import annotations
 
-from ptxtools.ir.positions import part_span
-
 from ..context import LintContext
 from ..facts import FunctionFacts
 from ..registry import bodies_with
@@ -25,21 +23,4 @@ CODE = "PTX516"
 
 @bodies_with("st")
 def check(context: LintContext, facts: FunctionFacts) -> None:
-    for steps in facts.steps:
-        for step in steps:
-            if step.active is None:
-                break
-            access = step.access if step.family == "st" else None
-            if access is None or access.space not in ("shared", "global", "") or step.stored is None or step.strong:
-                continue
-            if not isinstance(access.address.each, int) or not access.address.uniform or step.stored.terms:
-                continue
-            first: dict[int, int] = {}
-            for thread, runs_it in enumerate(step.active):
-                if runs_it:
-                    first.setdefault(step.stored.numbers[thread], thread)
-            if len(first) > 1:
-                a, b = list(first.values())[:2]
-                message = f"threads {a} and {b} store {step.stored.numbers[a]} and {step.stored.numbers[b]} here"
-                context.warn(CODE, message, part_span(step.line.item, access.operand), section="8.5")
     tell(context, facts, CODE, "race of one store", "8.5")

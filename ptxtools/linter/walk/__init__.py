@@ -18,8 +18,8 @@ from .walker import Found, Program, Walker
 if TYPE_CHECKING:
     from ..context import LintContext
 
-#: Steps of all walks of a kernel: so many, and so many for each of its instructions.
-_STEPS, _EACH = 1500, 4
+#: Steps of all walks of a kernel: so many, and so many for each of its instructions, up to a bound.
+_STEPS, _EACH, _MOST = 1500, 4, 40_000
 #: Walks of one set of threads.
 _WALKS = 2
 
@@ -49,7 +49,7 @@ def walk_of(facts: FunctionFacts) -> list[Found]:
         return []
     found: dict[tuple[str, int], Found] = {}
     program = None
-    left = _STEPS + _EACH * len(facts.lines)
+    left = min(_STEPS + _EACH * len(facts.lines), _MOST)
     for threads in places_of(facts):
         program = program or Program(facts)
         seen: set[tuple[int, bool]] = set()
@@ -60,7 +60,7 @@ def walk_of(facts: FunctionFacts) -> list[Found]:
                 if known is None or (one.certain and not known.certain):
                     found[one.kind, id(one.line.item)] = one
             left = walker.left
-            if left <= 0 or all((at, not taken) in seen for at, taken in seen):
+            if left <= 0 or not program.new_way(seen):
                 break
     return list(found.values())
 

@@ -99,6 +99,7 @@ class Program:
                 at += 1
             elif type(item) is Label:
                 self.labels[item.name] = at
+        self.visited = bytearray(len(facts.lines))
         self._find_plain()
         self.stored = {id(step.line.item): step.stored for step in facts.accesses if step.stored is not None}
 
@@ -157,6 +158,17 @@ class Program:
         if op is None:
             op = self._ops[pc] = taken_apart(self.lines[pc])
         return op
+
+    def new_way(self, seen: set[tuple[int, bool]]) -> bool:
+        """Whether a way that no walk has taken leads to instructions that none has come to."""
+        for at, runs in seen:
+            if (at, not runs) not in seen:
+                op = self.at(at)
+                to = at + 1 if runs else self.target(op) or at
+                if op.family == "bra" and to < len(self.lines) and not self.visited[to]:
+                    if self.lines[to].plan.family not in ("ret", "exit"):
+                        return True
+        return False
 
     def number(self, line: Line) -> int:
         """Where an instruction stands."""
@@ -240,9 +252,10 @@ class Walker:
         """Run a group up to where it may meet another one."""
         others = [other.pc for other in self.running if other is not group and other.waits is None]
         end = min((pc for pc in others if pc > group.pc), default=len(self.program.lines))
-        plain, registers = self.program.plain, group.registers
+        plain, registers, visited = self.program.plain, group.registers, self.program.visited
         while group.pc < end and self.left > 0 and not self._ended:
             self.left -= 1
+            visited[group.pc] = 1
             key = plain[group.pc]
             if key is not None and not group.missing:
                 registers[key] = _ANY
@@ -374,20 +387,10 @@ class Walker:
         elif (at, runs) in self.seen and (at, not runs) not in self.seen:
             runs = not runs
         self.seen.add((at, runs))
-        if not runs and self._ends(op):
-            self.seen.add((at, True))  # there is nothing to see
         name = holds[0] if holds is not None else f"#at{at}.{self.moment}"
         self.assumed[name] = runs ^ negated
         group.doubtful |= name[0] == "#"
         return group.mask if runs else 0
-
-    def _ends(self, op: Op) -> bool:
-        """Whether an instruction, or what it branches to, ends the kernel."""
-        target = self.program.target(op)
-        if target is None:
-            return op.family in ("ret", "exit")
-        lines = self.program.lines
-        return target >= len(lines) or (lines[target].plan.family in ("ret", "exit") and not lines[target].item.guard)
 
     def _branch(self, group: Group, op: Op, mask: int) -> bool:
         target = self.program.target(op)
