@@ -119,9 +119,16 @@ def test_version_can_be_forced():
 
 # --- fixes ------------------------------------------------------------------------------------------------------------
 
-GENERIC = (
-    f"{HEAD}.entry k() .reqntid 1\n{{\n.reg .b32 r;\n.shared .b32 t[4];\nmov.b32 r, 1;\nst.b32 [t], r;\nld.b32 r, [t];\nret;\n}}\n"
-)
+GENERIC = f"""{HEAD}.entry k() .reqntid 1
+{{
+.reg .b32 r;
+.shared .b32 t[4];
+mov.b32 r, 1;
+st.b32 [t], r;
+ld.b32 r, [t];
+ret;
+}}
+"""
 
 
 def test_fixes_apply_and_settle():

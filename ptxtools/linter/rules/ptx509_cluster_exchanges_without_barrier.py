@@ -1,7 +1,7 @@
 """PTX509 | CTAs of a cluster exchange data without a barrier of the cluster | 8.5, 9.7.13.3
 
-What: two CTAs of a cluster certainly access one word of shared memory, one of them writes it, and no barrier.cluster, or
-other release and acquire, comes in between.
+What: two CTAs of a cluster certainly access one word of shared memory, one of them writes it, and no barrier.cluster,
+or other release and acquire, comes in between.
 Why: the CTAs run independently: a race. bar.sync orders the threads of one CTA only.
 Example:
     .version 8.0

@@ -1,8 +1,8 @@
 """PTX515 | threads exchange data without a barrier | 8.5, 9.7.13.1
 
 What: a thread stores what another one reads or stores, and nothing orders the two accesses. Certain for the threads
-that the message names, if the CTA has both (a warp, if no directive says more); their addresses follow from %tid.x. Possible if
-the way to it depends on something unknown; the finding says which.
+that the message names, if the CTA has both (a warp, if no directive says more); their addresses follow from %tid.x.
+Possible if the way to it depends on something unknown; the finding says which.
 Why: the other thread may come first, or at the same time: a race.
 Example:
     .shared .align 1024 .b32 s[64];

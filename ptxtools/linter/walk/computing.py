@@ -161,10 +161,10 @@ def result(op: Op, sources: list[Value], moment: int) -> Value:
     """What an instruction with one result gives. moment: names a result that no other one is equal to."""
     opcode = op.line.plan.op
     if opcode is not None and op.sources is not None:
-        known = not any([source.terms for source in sources])
+        known = not any(source.terms for source in sources)
         symbolic = result_of(op.line) if op.family in _LINEAR else None
         found = None
-        if symbolic is not None and (not known or any([type(source.each) is not int for source in sources])):
+        if symbolic is not None and (not known or any(type(source.each) is not int for source in sources)):
             found = symbolic(op.line, sources) if len(sources) >= _LINEAR[op.family] else None
         if found is None and known:
             found = _numbers(opcode, op, sources)
@@ -241,8 +241,8 @@ _MODULAR: dict[str, Callable[..., int]] = {
     "shl": lambda a, b: a << b if 0 <= b < 64 else 0,
 }  # fmt: skip
 #: Whose results follow from their sources alone.
-_PURE = frozenset({*_PLAIN, *_MODULAR, "setp", "set", "bfe", "bfi", "prmt", "cvta", "lop3", "shf", "clz", "brev", "mad24",
-                   "mul24", "isspacep", "fma", "sqrt", "rcp", "ex2", "lg2", "slct", "vote", "fns", "bfind"})  # fmt: skip
+_PURE = frozenset({*_PLAIN, *_MODULAR, "setp", "set", "bfe", "bfi", "prmt", "cvta", "lop3", "shf", "clz", "brev",
+                   "mad24", "mul24", "isspacep", "fma", "sqrt", "rcp", "ex2", "lg2", "slct", "bfind"})  # fmt: skip
 
 
 def _numbers(opcode: Opcode, op: Op, sources: list[Value]) -> Value | None:
@@ -253,7 +253,7 @@ def _numbers(opcode: Opcode, op: Op, sources: list[Value]) -> Value | None:
     if compute is None:
         return None
     try:
-        if all([type(source.each) is int for source in sources]):
+        if all(type(source.each) is int for source in sources):
             return Value((), compute.of([source.each for source in sources]))  # type: ignore[misc]
         return Value((), shortest(iter(compute.of_each([source.numbers for source in sources]))))
     except (ArithmeticError, ValueError, TypeError):
@@ -347,7 +347,7 @@ _OPPOSITE = {"ne": "eq", "ge": "lt", "hs": "lo", "gt": "le", "hi": "ls"}
 def _compared(opcode: Opcode, op: Op, sources: list[Value]) -> Value:
     """A comparison of which something is unknown: named by what is compared, so that it is decided once."""
     name = next((atom for atom in opcode.atoms if atom in COMPARE), "")
-    if len(sources) == 3 or not name or op.line.item.operands and isinstance(op.line.item.operands[0], Pair):
+    if len(sources) == 3 or not name or (op.line.item.operands and isinstance(op.line.item.operands[0], Pair)):
         spread = any(differs(source) or not isinstance(source.each, int) for source in sources)
         return unknown(spread, op.opcode, *sources)
     difference = plus(sources[0], sources[1], -1)

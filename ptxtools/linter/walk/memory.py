@@ -11,7 +11,8 @@ from ..accesses import variable_bytes
 from ..facts import Line
 from ..memory import access_bytes
 from ..values import THREADS, WARP, ZERO, Value, plus, shortest
-from .computing import Op, differs, origin, unknown
+from .computing import Op, differs, unknown
+from .flights import Flights
 from .shadow import FLIGHT, OWNER, Meeting, Shadow, Touch, far
 
 if TYPE_CHECKING:
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
 _HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
 _STRONG = ("volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", "sc")
 _UPDATES = ("atom", "red")
-#: Bytes that a product reads of each factor at least, from where its descriptor says.
-_FACTOR = 64
-#: Bytes that each tensor copy moves at least.
-_TENSOR = 16
 _OWN = Value((), shortest(iter([1 + thread // WARP for thread in range(THREADS)])))
 
 #: What is said of two accesses of one CTA that race.
@@ -33,8 +30,8 @@ _Handler = Callable[["Group", Op, int], "bool | None"]
 
 
 #: Families of the instructions that do something with memory, or with the order of accesses.
-HANDLED = frozenset({"ld", "ldu", "st", "atom", "red", "bar", "barrier", "fence", "membar", "call", "mbarrier", "cp", "wgmma",
-                     "tcgen05", "multimem", "ldmatrix", "stmatrix", "mapa", "elect", "setmaxnreg"})  # fmt: skip
+HANDLED = frozenset({"ld", "ldu", "st", "atom", "red", "bar", "barrier", "fence", "membar", "call", "mbarrier",
+                     "cp", "wgmma", "tcgen05", "multimem", "ldmatrix", "stmatrix", "mapa", "elect"})  # fmt: skip
 
 
 class Place(NamedTuple):
@@ -45,8 +42,8 @@ class Place(NamedTuple):
 
 
 class Manner(NamedTuple):
-    """How an opcode accesses memory. operand: its address; kind: of a touch, "" for st.async; strong: whether it may meet
-    others, narrow: not outside of its CTA."""
+    """How an opcode accesses memory. operand: its address; kind: of a touch, "" for st.async; strong: whether it may
+    meet others, narrow: not outside of its CTA."""
 
     space: str
     operand: int
@@ -71,18 +68,8 @@ def _manner(op: Op) -> Manner:
     return Manner(opcode.space or "", int(op.family not in ("st", "red")), access_bytes(op.line), kind, strong, narrow)
 
 
-class Bar:
-    """An mbarrier. count: arrivals that complete a phase, None if unknown; arrivals: those so far."""
-
-    __slots__ = ("arrivals", "copies", "count")
-
-    def __init__(self, count: int | None) -> None:
-        self.count, self.arrivals = count, 0
-        self.copies: set[int] = set()
-
-
 class Memory:
-    """The memory of one walk. blind: something unseen may have ordered the two halves, so that nothing is said of them."""
+    """The memory of one walk. blind: something unseen may have ordered the two halves: nothing is said of them."""
 
     def __init__(self, walker: Walker) -> None:
         self.walker = walker
@@ -93,16 +80,16 @@ class Memory:
         self._looked_at = {"", *self.spaces}
         if "shared" in self.spaces:
             self._looked_at |= {"shared::cta", "shared::cluster"}
+        self.flights = Flights(self)
         self.handlers: dict[str, _Handler] = {
             "ld": self._access, "ldu": self._access, "st": self._access, "atom": self._access, "red": self._access,
             "bar": self._barrier, "barrier": self._barrier, "fence": self._fence, "membar": self._fence,
-            "call": self._call, "mbarrier": self._mbarrier, "cp": self._copy, "wgmma": self._product,
-            "tcgen05": self._tensor, "multimem": self._call, "ldmatrix": self._rows, "stmatrix": self._unseen,
+            "call": self._call, "multimem": self._call, "mbarrier": self.flights.mbarrier, "cp": self.flights.copy,
+            "wgmma": self.flights.product, "tcgen05": self.flights.tensor, "ldmatrix": self.flights.rows,
+            "stmatrix": self._unseen,
         }  # fmt: skip
-        self._groups: dict[str, list[set[int]]] = {}
-        self._bars: dict[Value, Bar] = {}
-        self._written: dict[object, set[int]] = {}
-        self._all_seen = self.threads.whole and not self.threads.apart
+        self.written: dict[object, set[int]] = {}
+        self.all_seen = self.threads.whole and not self.threads.apart
         self._published = [0, 0]
         self._fenced = [0, 0]
         self._strong_read = [False, False]
@@ -119,22 +106,22 @@ class Memory:
             if place == operand:
                 value = self.walker.value(group, base)
                 address = plus(value, Value((), offset)) if offset else value
-                return self._placed(address, space, op.line)
+                return self.placed(address, space, op.line)
         return None
 
-    def _placed(self, address: Value, space: str, line: Line) -> Place | None:
+    def placed(self, address: Value, space: str, line: Line) -> Place | None:
         window, terms = space.partition("::")[0], address.terms
         if not terms:
             return None
-        if len(terms) > 1 and any([name.startswith("cvta.") for name, _ in terms]):
+        if len(terms) > 1 and any(name.startswith("cvta.") for name, _ in terms):
             window = next(name[5:] for name, _ in terms if name.startswith("cvta."))
             address = Value(tuple([term for term in terms if not term[0].startswith("cvta.")]), address.each)
         if not window:
             symbol = line.names.lookup(address.variable or "") if address.variable else None
             window = symbol.space if isinstance(symbol, Variable) else ""
-            if any([name[0] not in "#=%&" for name, _ in terms]):
+            if any(name[0] not in "#=%&" for name, _ in terms):
                 window = "global"  # of a parameter
-        if window not in self.spaces or any([name[0] == "#" for name, _ in terms]):
+        if window not in self.spaces or any(name[0] == "#" for name, _ in terms):
             return None
         if window == "shared" and self.threads.kind == "cluster" and max(address.numbers) < 1 << OWNER - 1:
             address = far(address, _OWN)
@@ -154,8 +141,8 @@ class Memory:
         address = walker.value(group, base)
         steady = not differs(address) and isinstance(address.each, int)
         if (opcode.space or "").startswith("param") and steady:
-            if walker.kernel and address.terms:
-                return Value(((f"{address.terms[0][0][1:]}+{offset + int(address.each)}", 1),), 0)
+            if walker.kernel and address.terms and isinstance(address.each, int):
+                return Value(((f"{address.terms[0][0][1:]}+{offset + address.each}", 1),), 0)
             return unknown(False, "param", address, offset)
         if opcode.space == "const" and steady:
             return unknown(False, "const", op.opcode, address, offset)
@@ -172,17 +159,17 @@ class Memory:
             return
         size = manner.size
         if manner.kind == "":
-            self._async_store(group, op, mask, size)
+            self.flights.async_store(group, op, mask, size)
             return
         if op.opcode.startswith("st.bulk"):
-            size = self._size_at(group, op, 1)
+            size = self.size_at(group, op, 1)
         place = self.place_of(group, op, manner.operand, manner.space)
         strong = manner.strong and not (self.threads.apart and manner.narrow)
         if place is not None and size:
             data = self._stored(group, op) if op.family == "st" else None
-            self._touch(group, op, manner.operand, place, size, mask, manner.kind, strong, data)
+            self.touch(group, op, manner.operand, place, size, mask, manner.kind, strong, data)
         elif op.family != "ld" and manner.space in ("", "shared", "shared::cta", "shared::cluster"):
-            self._all_seen = False
+            self.all_seen = False
         if strong:
             self._orders(op, mask)
 
@@ -197,7 +184,7 @@ class Memory:
             found = plus(found, known if known is not None else Value(((name, 1),), 0), count)
         return found
 
-    def _size_at(self, group: Group, op: Op, place: int) -> int:
+    def size_at(self, group: Group, op: Op, place: int) -> int:
         """An operand as a number of bytes; 0 if unknown."""
         operand = op.line.item.operands[place] if place < len(op.line.item.operands) else None
         if isinstance(operand, Immediate):
@@ -207,7 +194,7 @@ class Memory:
         value = self.walker.value(group, key) if key is not None else None
         return value.constant or 0 if value is not None else 0
 
-    def _touch(
+    def touch(
         self, group: Group, op: Op, operand: int, place: Place, size: int, mask: int, kind: str, strong: bool,
         data: Value | None = None, flight: bool = False,
     ) -> None:  # fmt: skip
@@ -217,10 +204,10 @@ class Memory:
         touch = Touch(
             op.line, operand, place.space, place.address, size, mask, moment, kind, strong, data, group.doubtful, flight
         )
-        if place.space == "shared" and self._all_seen:
+        if place.space == "shared" and self.all_seen:
             self._note_bytes(touch)
         if place.space == "shared" and self.threads.kind == "cluster":
-            self._note_remote(touch)
+            self.note_remote(touch)
         meeting = shadow.touch(touch)
         if meeting is not None and not (self.blind and meeting.first // WARP != meeting.second // WARP):
             self._report(meeting)
@@ -255,7 +242,7 @@ class Memory:
 
     def _note_bytes(self, touch: Touch) -> None:
         """Remember which bytes of shared memory have been written, and look whether those that are read have been."""
-        written = self._written.setdefault(touch.address.terms, set())
+        written = self.written.setdefault(touch.address.terms, set())
         numbers = touch.address.numbers
         lanes = [thread for thread in range(THREADS) if touch.mask >> thread & 1]
         if touch.kind != "stores":
@@ -267,7 +254,7 @@ class Memory:
                         name = touch.address.variable
                         message = f"thread {thread} reads byte {numbers[thread]} of '{name}', which nothing has written"
                         self.walker.report("unwritten shared", touch.line, touch.operand, message)
-                    self._all_seen = False
+                    self.all_seen = False
                     return
         if touch.kind != "reads":
             for thread in lanes:
@@ -313,12 +300,12 @@ class Memory:
                     self._acquire(half)
 
     def _call(self, group: Group, op: Op, mask: int) -> None:
-        self._all_seen = False
+        self.all_seen = False
         self.blind = True
         self.shadow.order_all()
 
     def _unseen(self, group: Group, op: Op, mask: int) -> None:
-        self._all_seen = False
+        self.all_seen = False
 
     def _barrier(self, group: Group, op: Op, mask: int) -> bool | None:
         words = op.opcode.split(".")
@@ -331,7 +318,11 @@ class Memory:
         if "cluster" in words:
             return self._cluster_barrier(group, op, mask)
         sources = op.sources or ()
-        which = self.walker.value(group, sources[-1 if "red" not in words and len(sources) == 1 else 0]) if sources else ZERO
+        which = (
+            self.walker.value(group, sources[-1 if "red" not in words and len(sources) == 1 else 0])
+            if sources
+            else ZERO
+        )
         count = self.walker.value(group, sources[1]).constant if len(sources) > 1 and "red" not in words else None
         if "red" in words and sources:
             which = self.walker.value(group, sources[0])
@@ -428,14 +419,16 @@ class Memory:
         self._cluster = [None, None]
         return True
 
-    def _note_remote(self, touch: Touch) -> None:
+    def note_remote(self, touch: Touch) -> None:
         """Whether the CTA has ended whose memory is accessed."""
         numbers = touch.address.numbers
         for thread in range(THREADS):
             owner = (numbers[thread] >> OWNER) - 1
             if touch.mask >> thread & 1 and owner in (0, 1) and owner != thread // WARP:
                 if self._gone[owner] and not self.blind:
-                    message = f"CTA {thread // WARP} of the cluster accesses memory of CTA {owner}, which may have ended"
+                    message = (
+                        f"CTA {thread // WARP} of the cluster accesses memory of CTA {owner}, which may have ended"
+                    )
                     self.walker.report("peer ends", touch.line, touch.operand, message)
                 elif len(self._remote) < WARP:
                     self._remote.append((touch._replace(moment=self.shadow.now), thread // WARP, owner))
@@ -453,182 +446,3 @@ class Memory:
                     if owner == half and unknown_yet and not self.blind and not self._gone[who]:
                         message = f"CTA {owner} of the cluster may end before CTA {who} accesses its memory here"
                         self.walker.report("peer ends", touch.line, touch.operand, message)
-
-    # --- asynchronous work --------------------------------------------------------------------------------------------
-
-    def _open(self, kind: str) -> list[set[int]]:
-        return self._groups.setdefault(kind, [set()])
-
-    def _wait(self, kind: str, left: int, mask: int) -> None:
-        """Wait until at most `left` groups are under way."""
-        groups = self._open(kind)
-        done = max(0, len(groups) - 1 - left)
-        items = set().union(*groups[:done])
-        del groups[:done]
-        if items:
-            self.shadow.settle(items, mask)
-            self.shadow.lanes = [max(lane, 0) for lane in self.shadow.lanes]
-
-    def _copy(self, group: Group, op: Op, mask: int) -> None:
-        opcode = op.opcode
-        bulk = ".bulk" in opcode
-        kind = "bulk" if bulk else "cp"
-        if ".commit_group" in opcode:
-            self._open(kind).append(set())
-        elif ".wait_all" in opcode:
-            self._open("cp").append(set())
-            self._wait("cp", 0, mask)
-        elif ".wait_group" in opcode:
-            count = op.line.item.operands[0] if op.line.item.operands else None
-            self._wait(kind, count.value if isinstance(count, Immediate) else 0, mask)
-            if bulk:
-                self.shadow.acquire(mask)
-        elif "mbarrier.arrive" in opcode:
-            for bar in self._bars.values():
-                bar.copies |= set().union(*self._open("cp"))
-        elif "prefetch" not in opcode:
-            self._copies(group, op, mask, kind)
-
-    def _copies(self, group: Group, op: Op, mask: int, kind: str) -> None:
-        spaces = [word.partition("::")[0] for word in op.opcode.split(".")]
-        spaces = [word for word in spaces if word in ("shared", "global")]
-        tensor = ".tensor" in op.opcode
-        size = _TENSOR if tensor else self._size_at(group, op, 2)
-        bar = self._completes(group, op) if ".mbarrier::" in op.opcode else None
-        flies = kind == "bulk" or ".async" in op.opcode
-        item = id(op.line.item)
-        if bar is not None:
-            bar.copies.add(item)
-        else:
-            self._open(kind)[-1].add(item)
-        if ".multicast" in op.opcode or ".reduce" in op.opcode:
-            return
-        for operand, space in enumerate(spaces[:2]):
-            place = None if tensor and space == "global" else self.place_of(group, op, operand, space)
-            if place is None or not size:
-                if operand == 0 and space == "shared":
-                    self._all_seen = False
-                continue
-            writes = operand == 0
-            # The thread that issues a cp.async reads and stores: others have to wait for it behind a barrier.
-            flight = flies and kind == "bulk"
-            if space == "global" and not writes:
-                continue
-            self._touch(group, op, operand, place, size, mask, "stores" if writes else "reads", False, None, flight)
-            if kind == "cp":
-                self._fly(op)
-
-    def _fly(self, op: Op) -> None:
-        self.shadow.fly(id(op.line.item))
-
-    def _completes(self, group: Group, op: Op) -> Bar | None:
-        if not op.addresses:
-            return None
-        place, base, offset = op.addresses[-1]
-        value = plus(self.walker.value(group, base), Value((), offset))
-        return self._bar(value)
-
-    def _bar(self, value: Value) -> Bar:
-        found = self._bars.get(value)
-        if found is None:
-            found = self._bars[value] = Bar(None)
-        return found
-
-    def _mbarrier(self, group: Group, op: Op, mask: int) -> None:
-        if not op.addresses:
-            return
-        _, base, offset = op.addresses[0]
-        value = plus(self.walker.value(group, base), Value((), offset))
-        if op.opcode.startswith("mbarrier.init"):
-            self._bars[value] = Bar(self._size_at(group, op, 1) or None)
-            place = self.place_of(group, op, 0, "shared")
-            if place is not None and self._all_seen:
-                written = self._written.setdefault(place.address.terms, set())
-                written.update(range(min(place.address.numbers), max(place.address.numbers) + 8))
-            return
-        bar = self._bar(value)
-        if ".arrive" in op.opcode or ".complete_tx" in op.opcode:
-            bar.arrivals += mask.bit_count()
-            if self.threads.kind == "cluster" and ".shared::cluster" in op.opcode:
-                where = self.place_of(group, op, op.addresses[0][0], "shared::cluster")
-                if where is not None:
-                    touch = Touch(op.line, op.addresses[0][0], "shared", where.address, 8, mask, self.shadow.now,
-                                  "updates", True, None, group.doubtful)  # fmt: skip
-                    self._note_remote(touch)
-            return
-        if "wait" not in op.opcode:
-            return
-        if self._passes(group, op, bar):
-            return
-        if bar.copies:
-            self.shadow.settle(bar.copies, -1)
-            bar.copies = set()
-        if self.threads.apart:
-            self.blind = True
-        self.shadow.acquire(mask)
-
-    def _passes(self, group: Group, op: Op, bar: Bar) -> bool:
-        """Whether a wait is certainly for a phase that was over before the copies under way."""
-        if self.threads.apart or ".parity" not in op.opcode or bar.count != 1 or not bar.arrivals or not bar.copies:
-            return False
-        operands = op.line.item.operands
-        parity = operands[2] if len(operands) > 2 else None
-        number = parity.value if isinstance(parity, Immediate) else None
-        if number is None:
-            key = next((key for key in op.reads if key[1] == getattr(parity, "name", None)), None)
-            number = self.walker.value(group, key).constant if key is not None else None
-        return number is not None and (bar.arrivals - 1) % 2 != number & 1
-
-    def _async_store(self, group: Group, op: Op, mask: int, size: int) -> None:
-        """st.async: it stores in the memory of a peer, and an mbarrier there completes it."""
-        place = self.place_of(group, op, 0, "shared::cluster")
-        bar = self._completes(group, op)
-        if bar is not None:
-            bar.copies.add(id(op.line.item))
-        self._all_seen = False
-        if place is not None and size:
-            self._touch(group, op, 0, place, size, mask, "stores", False, None, True)
-
-    # --- products -----------------------------------------------------------------------------------------------------
-
-    def _rows(self, group: Group, op: Op, mask: int) -> None:
-        """ldmatrix: each lane gives the address of a row of 16 bytes, as many as there are matrices."""
-        lanes = 32 if ".x4" in op.opcode else 16 if ".x2" in op.opcode else 8
-        given = sum(((1 << lanes) - 1) << half for half in (0, WARP))
-        place = self.place_of(group, op, 1, "shared")
-        if place is not None and ".m8n8" in op.opcode and mask & given:
-            self._touch(group, op, 1, place, 16, mask & given, "reads", False)
-
-    def _product(self, group: Group, op: Op, mask: int) -> None:
-        if ".commit_group" in op.opcode:
-            self._open("wgmma").append(set())
-        elif ".wait_group" in op.opcode:
-            count = op.line.item.operands[0] if op.line.item.operands else None
-            self._wait("wgmma", count.value if isinstance(count, Immediate) else 0, mask)
-        elif ".mma_async" in op.opcode:
-            self._open("wgmma")[-1].add(id(op.line.item))
-            self._factors(group, op, mask)
-
-    def _factors(self, group: Group, op: Op, mask: int) -> None:
-        """What a product reads of shared memory through descriptors."""
-        for place, (spec, operand) in enumerate(zip(op.line.plan.specs, op.line.item.operands, strict=False)):
-            name = getattr(operand, "name", None)
-            key = next((key for key in op.reads if key[1] == name), None) if spec.name.endswith("_desc") else None
-            start = origin(self.walker.value(group, key)) if key is not None else None
-            where = self._placed(start, "shared", op.line) if start is not None else None
-            if where is not None:
-                self._touch(group, op, place, where, _FACTOR, mask, "reads", False, None, True)
-
-    def _tensor(self, group: Group, op: Op, mask: int) -> None:
-        if op.opcode.startswith("tcgen05.alloc"):
-            place = self.place_of(group, op, 0, "shared")
-            if place is not None:
-                self._touch(group, op, 0, place, 4, mask, "stores", False, Value((("=alloc", 1),), 0))
-        elif op.opcode.startswith("tcgen05.mma"):
-            self._open("tcgen05")[-1].add(id(op.line.item))
-            self._factors(group, op, mask)
-        elif op.opcode.startswith("tcgen05.commit"):
-            bar = self._completes(group, op)
-            if bar is not None:
-                bar.copies |= set().union(*self._open("tcgen05"))
-            self._groups["tcgen05"] = [set()]

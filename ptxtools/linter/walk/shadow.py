@@ -137,11 +137,12 @@ class Shadow:
         if earlier and (earlier[0].moment < oldest or len(earlier) > _MOST):
             earlier[:] = [before for before in earlier if before.moment >= oldest][-_MOST:]
         for before in earlier:
-            if not (before.strong and touch.strong or before.flight and touch.flight):
-                if not (before.doubtful and touch.doubtful) if self.apart else not (before.doubtful or touch.doubtful):
-                    found = self._meeting(before, touch)
-                    if found is not None:
-                        return found
+            doubts = before.doubtful + touch.doubtful
+            if (before.strong and touch.strong) or (before.flight and touch.flight) or doubts > self.apart:
+                continue
+            found = self._meeting(before, touch)
+            if found is not None:
+                return found
         return None
 
     def _oldest(self) -> int:

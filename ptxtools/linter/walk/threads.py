@@ -19,8 +19,9 @@ _SIZE = 128
 
 
 class Threads(NamedTuple):
-    """kind: "cta", "grid" or "cluster"; mask: the threads there are, as bits; size: threads of a CTA; whole: whether all
-    of its threads are among them; declared: whether directives say so; registers: the special registers; spaces: the memory in which they may meet."""
+    """kind: "cta", "grid" or "cluster"; mask: the threads there are, as bits; size: threads of a CTA; whole: whether
+    all of its threads are among them; declared: whether directives say so; registers: the special registers; spaces:
+    the memory in which they may meet."""
 
     kind: str
     mask: int
@@ -122,14 +123,18 @@ def _of_cta(facts: FunctionFacts, size: int | None) -> Threads:
     count = size
     if count is None:
         flat = not any(name in facts.targets for name in ("%tid.y", "%tid.z"))
-        several = any(not line.item.opcode.startswith(("bar.warp", "barrier.warp")) for line in facts.of("bar", "barrier"))
+        several = any(
+            not line.item.opcode.startswith(("bar.warp", "barrier.warp")) for line in facts.of("bar", "barrier")
+        )
         count = min(_most(facts.function), THREADS if flat and several else WARP)
     here = min(count, THREADS)
     special = _special(size)
     special["%tid.x"] = Value((), range(THREADS))
     special["%ctaid.x"] = Value((), 0) if size else Value((("%ctaid.x", 1),), 0)
     special["%warpid"] = Value((), shortest(iter([t // WARP for t in range(THREADS)])))
-    return Threads("cta", (1 << here) - 1, size or count, size is not None and size <= THREADS, size is not None, special)
+    return Threads(
+        "cta", (1 << here) - 1, size or count, size is not None and size <= THREADS, size is not None, special
+    )
 
 
 def _apart(kind: str, size: int | None) -> Threads:
@@ -152,9 +157,9 @@ def _apart(kind: str, size: int | None) -> Threads:
 
 def _special(size: int | None) -> dict[str, Value]:
     zero, one = Value((), 0), Value((), 1)
-    found = {name: zero for name in ("%tid.y", "%tid.z", "%ctaid.y", "%ctaid.z")}
-    found |= {name: one for name in ("%ntid.y", "%ntid.z")}
-    found |= {name: zero for name in ("%cluster_ctarank", "%cluster_ctaid.x", "%cluster_ctaid.y", "%cluster_ctaid.z")}
+    found = dict.fromkeys(("%tid.y", "%tid.z", "%ctaid.y", "%ctaid.z"), zero)
+    found |= dict.fromkeys(("%ntid.y", "%ntid.z"), one)
+    found |= dict.fromkeys(("%cluster_ctarank", "%cluster_ctaid.x", "%cluster_ctaid.y", "%cluster_ctaid.z"), zero)
     found["%laneid"] = Value((), shortest(iter([t % WARP for t in range(THREADS)])))
     if size is not None:
         found["%ntid.x"] = Value((), size)

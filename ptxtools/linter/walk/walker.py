@@ -28,8 +28,8 @@ _HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
 
 
 class Found(NamedTuple):
-    """kind: what goes wrong; operand: None for the opcode, or for the register that `name` says; message: with "{line}" for the line of `other`; certain: whether
-    nothing was assumed on the way."""
+    """kind: what goes wrong; operand: None for the opcode, or for the register that `name` says; message: with "{line}"
+    for the line of `other`; certain: whether nothing was assumed on the way."""
 
     kind: str
     line: Line
@@ -166,8 +166,7 @@ class Program:
                 op = self.at(at)
                 to = at + 1 if runs else self.target(op) or at
                 if op.family == "bra" and to < len(self.lines) and not self.visited[to]:
-                    if self.lines[to].plan.family not in ("ret", "exit"):
-                        return True
+                    return True
         return False
 
     def number(self, line: Line) -> int:
@@ -340,7 +339,7 @@ class Walker:
 
     def _look_at_reads(self, group: Group, op: Op) -> None:
         """Registers that have a value in some of the threads that read them only."""
-        if self.assumed or op.family in ("mov", "prmt", "selp", "slct") and op.single:
+        if self.assumed or (op.family in ("mov", "prmt", "selp", "slct") and op.single):
             return
         guarded = (op.guard,) if op.guard is not None else ()
         for key in guarded + op.reads:

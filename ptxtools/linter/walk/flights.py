@@ -1,0 +1,219 @@
+"""Asynchronous work of a walk: copies, products, and the mbarriers and groups that tell when it is done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ptxtools.ir.nodes import Immediate
+
+from ..values import WARP, Value, plus
+from .computing import Op, origin
+from .shadow import Touch
+
+if TYPE_CHECKING:
+    from .memory import Memory
+    from .walker import Group
+
+#: Bytes that a product reads of each factor at least, from where its descriptor says.
+_FACTOR = 64
+#: Bytes that each tensor copy moves at least.
+_TENSOR = 16
+
+
+class Bar:
+    """An mbarrier. count: arrivals that complete a phase, None if unknown; arrivals: those so far."""
+
+    __slots__ = ("arrivals", "copies", "count")
+
+    def __init__(self, count: int | None) -> None:
+        self.count, self.arrivals = count, 0
+        self.copies: set[int] = set()
+
+
+class Flights:
+    """The asynchronous work of a walk that is under way, by the groups and mbarriers that complete it."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory, self.walker = memory, memory.walker
+        self.shadow, self.threads = memory.shadow, memory.threads
+        self._groups: dict[str, list[set[int]]] = {}
+        self._bars: dict[Value, Bar] = {}
+
+    def _open(self, kind: str) -> list[set[int]]:
+        return self._groups.setdefault(kind, [set()])
+
+    def _wait(self, kind: str, left: int, mask: int) -> None:
+        """Wait until at most `left` groups are under way."""
+        groups = self._open(kind)
+        done = max(0, len(groups) - 1 - left)
+        items = set().union(*groups[:done])
+        del groups[:done]
+        if items:
+            self.shadow.settle(items, mask)
+            self.shadow.lanes = [max(lane, 0) for lane in self.shadow.lanes]
+
+    def copy(self, group: Group, op: Op, mask: int) -> None:
+        opcode = op.opcode
+        bulk = ".bulk" in opcode
+        kind = "bulk" if bulk else "cp"
+        if ".commit_group" in opcode:
+            self._open(kind).append(set())
+        elif ".wait_all" in opcode:
+            self._open("cp").append(set())
+            self._wait("cp", 0, mask)
+        elif ".wait_group" in opcode:
+            count = op.line.item.operands[0] if op.line.item.operands else None
+            self._wait(kind, count.value if isinstance(count, Immediate) else 0, mask)
+            if bulk:
+                self.shadow.acquire(mask)
+        elif "mbarrier.arrive" in opcode:
+            for bar in self._bars.values():
+                bar.copies |= set().union(*self._open("cp"))
+        elif "prefetch" not in opcode:
+            self._copies(group, op, mask, kind)
+
+    def _copies(self, group: Group, op: Op, mask: int, kind: str) -> None:
+        spaces = [word.partition("::")[0] for word in op.opcode.split(".")]
+        spaces = [word for word in spaces if word in ("shared", "global")]
+        tensor = ".tensor" in op.opcode
+        size = _TENSOR if tensor else self.memory.size_at(group, op, 2)
+        bar = self._completes(group, op) if ".mbarrier::" in op.opcode else None
+        flies = kind == "bulk" or ".async" in op.opcode
+        item = id(op.line.item)
+        if bar is not None:
+            bar.copies.add(item)
+        else:
+            self._open(kind)[-1].add(item)
+        if ".multicast" in op.opcode or ".reduce" in op.opcode:
+            return
+        for operand, space in enumerate(spaces[:2]):
+            place = None if tensor and space == "global" else self.memory.place_of(group, op, operand, space)
+            if place is None or not size:
+                if operand == 0 and space == "shared":
+                    self.memory.all_seen = False
+                continue
+            writes = operand == 0
+            # The thread that issues a cp.async reads and stores: others have to wait for it behind a barrier.
+            flight = flies and kind == "bulk"
+            if space == "global" and not writes:
+                continue
+            self.memory.touch(
+                group, op, operand, place, size, mask, "stores" if writes else "reads", False, None, flight
+            )
+            if kind == "cp":
+                self._fly(op)
+
+    def _fly(self, op: Op) -> None:
+        self.shadow.fly(id(op.line.item))
+
+    def _completes(self, group: Group, op: Op) -> Bar | None:
+        if not op.addresses:
+            return None
+        _, base, offset = op.addresses[-1]
+        value = plus(self.walker.value(group, base), Value((), offset))
+        return self._bar(value)
+
+    def _bar(self, value: Value) -> Bar:
+        found = self._bars.get(value)
+        if found is None:
+            found = self._bars[value] = Bar(None)
+        return found
+
+    def mbarrier(self, group: Group, op: Op, mask: int) -> None:
+        if not op.addresses:
+            return
+        _, base, offset = op.addresses[0]
+        value = plus(self.walker.value(group, base), Value((), offset))
+        if op.opcode.startswith("mbarrier.init"):
+            self._bars[value] = Bar(self.memory.size_at(group, op, 1) or None)
+            place = self.memory.place_of(group, op, 0, "shared")
+            if place is not None and self.memory.all_seen:
+                written = self.memory.written.setdefault(place.address.terms, set())
+                written.update(range(min(place.address.numbers), max(place.address.numbers) + 8))
+            return
+        bar = self._bar(value)
+        if ".arrive" in op.opcode or ".complete_tx" in op.opcode:
+            bar.arrivals += mask.bit_count()
+            if self.threads.kind == "cluster" and ".shared::cluster" in op.opcode:
+                where = self.memory.place_of(group, op, op.addresses[0][0], "shared::cluster")
+                if where is not None:
+                    touch = Touch(op.line, op.addresses[0][0], "shared", where.address, 8, mask, self.shadow.now,
+                                  "updates", True, None, group.doubtful)  # fmt: skip
+                    self.memory.note_remote(touch)
+            return
+        if "wait" not in op.opcode:
+            return
+        if self._passes(group, op, bar):
+            return
+        if bar.copies:
+            self.shadow.settle(bar.copies, -1)
+            bar.copies = set()
+        if self.threads.apart:
+            self.memory.blind = True
+        self.shadow.acquire(mask)
+
+    def _passes(self, group: Group, op: Op, bar: Bar) -> bool:
+        """Whether a wait is certainly for a phase that was over before the copies under way."""
+        if self.threads.apart or ".parity" not in op.opcode or bar.count != 1 or not bar.arrivals or not bar.copies:
+            return False
+        operands = op.line.item.operands
+        parity = operands[2] if len(operands) > 2 else None
+        number = parity.value if isinstance(parity, Immediate) else None
+        if number is None:
+            key = next((key for key in op.reads if key[1] == getattr(parity, "name", None)), None)
+            number = self.walker.value(group, key).constant if key is not None else None
+        return number is not None and (bar.arrivals - 1) % 2 != number & 1
+
+    def async_store(self, group: Group, op: Op, mask: int, size: int) -> None:
+        """st.async: it stores in the memory of a peer, and an mbarrier there completes it."""
+        place = self.memory.place_of(group, op, 0, "shared::cluster")
+        bar = self._completes(group, op)
+        if bar is not None:
+            bar.copies.add(id(op.line.item))
+        self.memory.all_seen = False
+        if place is not None and size:
+            self.memory.touch(group, op, 0, place, size, mask, "stores", False, None, True)
+
+    # --- products -----------------------------------------------------------------------------------------------------
+
+    def rows(self, group: Group, op: Op, mask: int) -> None:
+        """ldmatrix: each lane gives the address of a row of 16 bytes, as many as there are matrices."""
+        lanes = 32 if ".x4" in op.opcode else 16 if ".x2" in op.opcode else 8
+        given = sum(((1 << lanes) - 1) << half for half in (0, WARP))
+        place = self.memory.place_of(group, op, 1, "shared")
+        if place is not None and ".m8n8" in op.opcode and mask & given:
+            self.memory.touch(group, op, 1, place, 16, mask & given, "reads", False)
+
+    def product(self, group: Group, op: Op, mask: int) -> None:
+        if ".commit_group" in op.opcode:
+            self._open("wgmma").append(set())
+        elif ".wait_group" in op.opcode:
+            count = op.line.item.operands[0] if op.line.item.operands else None
+            self._wait("wgmma", count.value if isinstance(count, Immediate) else 0, mask)
+        elif ".mma_async" in op.opcode:
+            self._open("wgmma")[-1].add(id(op.line.item))
+            self._factors(group, op, mask)
+
+    def _factors(self, group: Group, op: Op, mask: int) -> None:
+        """What a product reads of shared memory through descriptors."""
+        for place, (spec, operand) in enumerate(zip(op.line.plan.specs, op.line.item.operands, strict=False)):
+            name = getattr(operand, "name", None)
+            key = next((key for key in op.reads if key[1] == name), None) if spec.name.endswith("_desc") else None
+            start = origin(self.walker.value(group, key)) if key is not None else None
+            where = self.memory.placed(start, "shared", op.line) if start is not None else None
+            if where is not None:
+                self.memory.touch(group, op, place, where, _FACTOR, mask, "reads", False, None, True)
+
+    def tensor(self, group: Group, op: Op, mask: int) -> None:
+        if op.opcode.startswith("tcgen05.alloc"):
+            place = self.memory.place_of(group, op, 0, "shared")
+            if place is not None:
+                self.memory.touch(group, op, 0, place, 4, mask, "stores", False, Value((("=alloc", 1),), 0))
+        elif op.opcode.startswith("tcgen05.mma"):
+            self._open("tcgen05")[-1].add(id(op.line.item))
+            self._factors(group, op, mask)
+        elif op.opcode.startswith("tcgen05.commit"):
+            bar = self._completes(group, op)
+            if bar is not None:
+                bar.copies |= set().union(*self._open("tcgen05"))
+            self._groups["tcgen05"] = [set()]
