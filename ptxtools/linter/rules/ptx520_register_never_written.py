@@ -24,8 +24,9 @@ from ..registry import bodies
 
 CODE = "PTX520"
 
-#: What moves bytes without a look at them; a shfl also has a lane and a mask, which matter.
-_MOVES = ("mov.", "prmt.")
+#: What moves bytes without a look at them, as the one byte of an empty structure; a shfl also has a lane and a mask,
+#: which matter.
+_MOVES = ("mov.", "prmt.", "st.u8", "st.b8", "st.param.b8", "st.param.u8", "st.local.u8", "st.local.b8")
 
 
 @bodies

@@ -1,7 +1,7 @@
 """PTX532 | thread counts of a barrier differ | 9.7.13.1
 
 What: instructions of one kernel name the same barrier with different constant thread counts. Possible: the barrier
-may be used for different groups, one after the other.
+may be used for different groups, one after the other. Or a count that is computed is certainly no multiple of 32.
 Why: a barrier completes when the expected number of threads has arrived: those that expect others may wait for ever.
 Example:
     bar.arrive 1, 64;
@@ -19,6 +19,7 @@ from ptxtools.ir.positions import part_span
 from ..context import LintContext
 from ..facts import FunctionFacts
 from ..registry import bodies_with
+from ..walk import tell
 
 CODE = "PTX532"
 
@@ -39,3 +40,4 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
             message = f"barrier {name.value} is for {count.value} threads here, and for {known} elsewhere"
             context.warn(CODE, message, part_span(line.item, start + 1), section="9.7.13.1")
             counts[name.value] = count.value
+    tell(context, facts, CODE, "barrier count", "9.7.13.1")

@@ -1,7 +1,7 @@
 """PTX538 | matrix instruction that part of a warp misses | 9.7.14.5, 9.7.15
 
 What: an .aligned matrix instruction under a guard, or behind a branch or exit, that certainly differs between the
-threads of a warp.
+threads of a warp; or a setmaxnreg to which other warps of the warpgroup certainly do not come.
 Why: all threads of the warp must execute it together, or the behaviour is undefined.
 Example:
     mov.u32 %r9, %laneid;
@@ -19,6 +19,7 @@ from ..context import LintContext
 from ..facts import FunctionFacts
 from ..lanes import places
 from ..registry import bodies_with
+from ..walk import tell
 
 _FAMILIES = frozenset({"ldmatrix", "stmatrix", "movmatrix", "mma", "wmma", "wgmma", "tcgen05", "setmaxnreg"})
 
@@ -33,3 +34,8 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
             where = parts_of(line.item)
             message = f"only some threads of a warp reach this '{op.text}'"
             context.warn(CODE, message, where.guard or where.opcode, section=op.section)
+
+
+@bodies_with("setmaxnreg")
+def check_warpgroup(context: LintContext, facts: FunctionFacts) -> None:
+    tell(context, facts, CODE, "part of a warpgroup", "9.7.20.5")

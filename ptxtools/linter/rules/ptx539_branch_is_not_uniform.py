@@ -23,7 +23,8 @@ from ptxtools.ir.positions import parts_of
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
 from ..lanes import lanes_of
-from ..registry import instructions
+from ..registry import bodies_with, instructions
+from ..walk import tell
 
 CODE = "PTX539"
 
@@ -35,3 +36,9 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
         message = "the threads of a warp take this bra.uni differently"
         where = parts_of(line.item)
         context.warn(CODE, message, where.guard or where.opcode, section="9.7.12.3")
+
+
+@bodies_with("bra")
+def check_ways(context: LintContext, facts: FunctionFacts) -> None:
+    if any(".uni" in line.item.opcode for line in facts.of("bra")):
+        tell(context, facts, CODE, "branch of some", "9.7.12.3")

@@ -36,7 +36,8 @@ def tell(context: LintContext, facts: FunctionFacts, code: str, kind: str, secti
         span = parts.opcode if one.operand is None else part_span(one.line.item, one.operand)
         if one.name:
             span = name_span(one.line.item, one.name)
-        if any(known.span == span and known.code == code for known in context.diagnostics):
+        start, end = one.line.item.span
+        if any(known.code == code and start <= known.span[0] < end for known in context.diagnostics):
             continue
         line = context.source.line_of(one.other.item.span[0]) if one.other is not None else 0
         how = _CERTAIN if one.certain else _POSSIBLE

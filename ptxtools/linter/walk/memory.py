@@ -31,7 +31,12 @@ _Handler = Callable[["Group", Op, int], "bool | None"]
 
 #: Families of the instructions that do something with memory, or with the order of accesses.
 HANDLED = frozenset({"ld", "ldu", "st", "atom", "red", "bar", "barrier", "fence", "membar", "call", "mbarrier",
-                     "cp", "wgmma", "tcgen05", "multimem", "ldmatrix", "stmatrix", "mapa", "elect"})  # fmt: skip
+                     "cp", "wgmma", "tcgen05", "multimem", "ldmatrix", "stmatrix", "mapa", "elect",
+                     "setmaxnreg"})  # fmt: skip
+
+
+def _first_of(mask: int) -> int:
+    return (mask & -mask).bit_length() - 1
 
 
 class Place(NamedTuple):
@@ -86,7 +91,7 @@ class Memory:
             "bar": self._barrier, "barrier": self._barrier, "fence": self._fence, "membar": self._fence,
             "call": self._call, "multimem": self._call, "mbarrier": self.flights.mbarrier, "cp": self.flights.copy,
             "wgmma": self.flights.product, "tcgen05": self.flights.tensor, "ldmatrix": self.flights.rows,
-            "stmatrix": self._unseen,
+            "stmatrix": self._unseen, "setmaxnreg": self._registers,
         }  # fmt: skip
         self.written: dict[object, set[int]] = {}
         self.all_seen = self.threads.whole and not self.threads.apart
@@ -97,6 +102,7 @@ class Memory:
         self._cluster: list[int | None] = [None, None]
         self._remote: list[tuple[Touch, int, int]] = []
         self._gone = [False, False]
+        self._resized: dict[int, tuple[Op, int]] = {}
 
     # --- addresses ----------------------------------------------------------------------------------------------------
 
@@ -307,6 +313,21 @@ class Memory:
     def _unseen(self, group: Group, op: Op, mask: int) -> None:
         self.all_seen = False
 
+    def _registers(self, group: Group, op: Op, mask: int) -> None:
+        """setmaxnreg: all warps of a warpgroup execute the same one."""
+        _, before = self._resized.get(id(op.line.item), (op, 0))
+        self._resized[id(op.line.item)] = op, before | mask
+
+    def end(self) -> None:
+        """All threads have ended."""
+        if self.walker.assumed or self.threads.apart or not self.threads.group:
+            return
+        for op, mask in self._resized.values():
+            if mask != self.threads.mask:
+                thread = self.threads.registers["%tid.x"].numbers[_first_of(self.threads.mask & ~mask)]
+                message = f"thread {thread} of the warpgroup does not come to this '{op.opcode}'"
+                self.walker.report("part of a warpgroup", op.line, None, message)
+
     def _barrier(self, group: Group, op: Op, mask: int) -> bool | None:
         words = op.opcode.split(".")
         if "warp" in words:
@@ -329,6 +350,11 @@ class Memory:
         if which.terms:
             self._call(group, op, mask)
             return False
+        if count is not None and count % WARP and not self.walker.assumed and not isinstance(
+            op.line.item.operands[-1], Immediate
+        ):  # fmt: skip
+            message = f"'{op.opcode}' waits for {count} threads, which are no whole warps"
+            self.walker.report("barrier count", op.line, None, message)
         if mask != group.mask:
             group = self._apart(group, mask)
         numbers = which.numbers
@@ -359,13 +385,13 @@ class Memory:
         if self.walker.assumed:
             return
         for half in _HALVES:
-            here = self.threads.mask & half
-            if mask & half and self.walker.alive & half != here:
-                gone = here & ~self.walker.alive
-                numbers = self.threads.registers["%tid.x"].numbers
-                thread = numbers[(gone & -gone).bit_length() - 1]
-                message = f"thread {thread} has ended before this '{op.opcode}', and others of its warp come to it"
+            missing = self.threads.mask & half & ~mask
+            if mask & half and missing:
+                thread = self.threads.registers["%tid.x"].numbers[_first_of(missing)]
+                how = "goes another way" if missing & self.walker.alive else "has ended"
+                message = f"thread {thread} {how} before this '{op.opcode}', and others of its warp come to it"
                 self.walker.report("divergent barrier", op.line, None, message)
+                return
 
     def release(self) -> Group | None:
         """Threads that can go on behind a barrier, now that nobody else can run; None if there are none."""
@@ -398,6 +424,8 @@ class Memory:
     # --- clusters -----------------------------------------------------------------------------------------------------
 
     def _cluster_barrier(self, group: Group, op: Op, mask: int) -> bool:
+        if ".aligned" in op.opcode:
+            self._look_at_divergence(op, mask)
         if ".arrive" in op.opcode:
             now = self.shadow.tick()
             for half in (0, 1):

@@ -21,7 +21,7 @@ _SIZE = 128
 class Threads(NamedTuple):
     """kind: "cta", "grid" or "cluster"; mask: the threads there are, as bits; size: threads of a CTA; whole: whether
     all of its threads are among them; declared: whether directives say so; registers: the special registers; spaces:
-    the memory in which they may meet."""
+    the memory in which they may meet; group: whether they are of one warpgroup."""
 
     kind: str
     mask: int
@@ -30,6 +30,7 @@ class Threads(NamedTuple):
     declared: bool
     registers: dict[str, Value]
     spaces: tuple[str, ...] = ("shared", "global")
+    group: bool = False
 
     @property
     def apart(self) -> bool:
@@ -43,8 +44,8 @@ def places_of(facts: FunctionFacts) -> Iterator[Threads]:
     globally = _written_globally(facts)
     spaces = ("shared", "global") if globally else ("shared",)
     if _of_warps(facts):
-        yield _of_cta(facts, size)._replace(spaces=spaces)
-    elif globally:
+        yield from _of_ctas(facts, size, spaces)
+    elif globally or (size is not None and "bra" in facts.families):
         yield _of_cta(facts, size)._replace(spaces=("global",))
     if any(".cluster" in line.item.opcode for line in facts.of("mapa", "barrier", "cp", "st", "red", "atom")):
         yield _apart("cluster", size)._replace(spaces=spaces)
@@ -135,6 +136,18 @@ def _of_cta(facts: FunctionFacts, size: int | None) -> Threads:
     return Threads(
         "cta", (1 << here) - 1, size or count, size is not None and size <= THREADS, size is not None, special
     )
+
+
+def _of_ctas(facts: FunctionFacts, size: int | None, spaces: tuple[str, ...]) -> Iterator[Threads]:
+    """The first two warps of a CTA; if its size is declared, also the first one with others."""
+    yield _of_cta(facts, size)._replace(spaces=spaces, group=(size or 0) >= THREADS)
+    last = (size or 0) // WARP - 1
+    for other in sorted({min(2, last), last}) if last > 1 else ():
+        threads = _of_cta(facts, size)
+        numbers = tuple([t if t < WARP else t + (other - 1) * WARP for t in range(THREADS)])
+        threads.registers["%tid.x"] = Value((), numbers)
+        threads.registers["%warpid"] = Value((), tuple([t // WARP * other for t in range(THREADS)]))
+        yield threads._replace(spaces=spaces, group=other < 4)
 
 
 def _apart(kind: str, size: int | None) -> Threads:

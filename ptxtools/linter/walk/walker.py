@@ -100,12 +100,13 @@ class Program:
             elif type(item) is Label:
                 self.labels[item.name] = at
         self.visited = bytearray(len(facts.lines))
+        self.writes: dict[RegisterKey, list[int]] = {}
         self._find_plain()
         self.stored = {id(step.line.item): step.stored for step in facts.accesses if step.stored is not None}
 
     def _find_plain(self) -> None:
         """Find what only computes values that no address, barrier or branch depends on."""
-        writes: dict[RegisterKey, list[int]] = {}
+        writes = self.writes
         waiting: list[RegisterKey] = []
         for at, line in enumerate(self.lines):
             item, plan = line.item, line.plan
@@ -228,6 +229,7 @@ class Walker:
         while not self._ended and self.left > 0:
             group = self._next()
             if group is None:
+                self.memory.end()
                 break
             self._advance(group)
         return self.found
@@ -267,7 +269,7 @@ class Walker:
     def _step(self, group: Group) -> bool:
         """Run one instruction; whether the groups have changed."""
         op = self.program.at(group.pc)
-        if group.missing:
+        if group.missing or (op.guard is not None and op.guard not in group.registers):
             self._look_at_reads(group, op)
         mask = group.mask
         if op.guard is not None:
@@ -344,6 +346,8 @@ class Walker:
         guarded = (op.guard,) if op.guard is not None else ()
         for key in guarded + op.reads:
             missing = group.missing.get(key, 0) & group.mask
+            if key == op.guard and key not in group.registers and key in self.program.writes:
+                missing = group.mask
             if missing and key != op.guard and op.guard is not None:
                 holds = truth(self.value(group, op.guard))
                 missing &= (~holds if op.negated else holds) if isinstance(holds, int) else 0
@@ -352,7 +356,8 @@ class Walker:
                 number = self.threads.registers["%tid.x"].numbers[thread]
                 message = f"'{key[1]}' is read by thread {number}, in which nothing has written it"
                 self.report("unwritten register", op.line, None, message, name=key[1])
-                group.missing.pop(key)
+                group.missing.pop(key, None)
+                group.registers.setdefault(key, _ANY)
                 return
 
     # --- control flow -------------------------------------------------------------------------------------------------
@@ -407,6 +412,9 @@ class Walker:
         group.pc += 1
         if not mask:
             return False
+        if ".uni" in op.opcode and not self.assumed:
+            message = f"'{op.opcode}' is taken by some of the threads that come to it"
+            self.report("branch of some", op.line, None, message)
         self.left -= len(group.registers) >> 2
         self.running.append(group.split(target, mask))
         return True
