@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _STEPS, _EACH, _MOST = 1500, 4, 40_000
 #: Walks of one set of threads.
 _WALKS = 2
+#: Findings of one kind in a function that are shown.
+_TOLD = 3
 
 
 #: How sure a finding is.
@@ -31,7 +33,10 @@ _POSSIBLE = "possible: it depends on values that are not known here which way th
 
 def tell(context: LintContext, facts: FunctionFacts, code: str, kind: str, section: str) -> None:
     """Warn of what the walks of a function find of one kind, but for places that the rule has warned of."""
+    told: set[int] = set()
     for one in facts.walked.get(kind, ()):
+        if len(told) == _TOLD or (one.other is not None and id(one.other.item) in told):
+            continue  # one mistake has many consequences
         parts = parts_of(one.line.item)
         span = parts.opcode if one.operand is None else part_span(one.line.item, one.operand)
         if one.name:
@@ -40,6 +45,7 @@ def tell(context: LintContext, facts: FunctionFacts, code: str, kind: str, secti
         if any(known.code == code and start <= known.span[0] < end for known in context.diagnostics):
             continue
         line = context.source.line_of(one.other.item.span[0]) if one.other is not None else 0
+        told.add(id((one.other or one.line).item))
         how = _CERTAIN if one.certain else _POSSIBLE
         context.warn(code, one.message.format(line=line), span, help=(how,), section=section)
 

@@ -135,17 +135,21 @@ def unknown(differs: bool, *why: object) -> Value:
     return Value(((name, 1),), 0)
 
 
-def origin(value: Value, depth: int = 6) -> Value | None:
-    """The shared address that a matrix descriptor was made from; None if that is not known."""
+def origin(value: Value, depth: int = 6) -> tuple[Value, int] | None:
+    """The shared address that a matrix descriptor was made from, and the constant bits beside it; None if unknown."""
     if value.terms and value.terms[0][0][0] == "&":
-        return value if len(value.terms) == 1 else None
+        return (value, 0) if len(value.terms) == 1 else None
     if len(value.terms) != 1 or not depth or value.terms[0][1] != 1:
         return None
-    why = _reasons.get(value.terms[0][0][1:])
-    for source in why[1:] if why is not None and str(why[0]).startswith(_SHIFTING) else ():
-        found = origin(source, depth - 1) if isinstance(source, Value) and source.terms else None
+    why = _reasons.get(value.terms[0][0][1:], ("",))
+    if not str(why[0]).startswith(_SHIFTING):
+        return None
+    sources = [source for source in why[1:] if isinstance(source, Value)]
+    for source in sources:
+        found = origin(source, depth - 1) if source.terms else None
         if found is not None:
-            return found
+            bits = 0 if str(why[0]).startswith("shr") else sum(other.constant or 0 for other in sources)
+            return found[0], found[1] | bits
     return None
 
 

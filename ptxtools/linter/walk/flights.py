@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING
 
 from ptxtools.ir.nodes import Immediate
 
-from ..values import WARP, Value, plus
-from .computing import Op, origin
-from .shadow import Touch
+from ..values import WARP, Value, plus, shortest
+from .computing import Op, differs, origin
+from .shadow import Place, Touch
 
 if TYPE_CHECKING:
     from .memory import Memory
     from .walker import Group
 
-#: Bytes that a product reads of each factor at least, from where its descriptor says.
-_FACTOR = 64
+#: Bytes that a product reads of each factor at least, from where its descriptor says: eight rows, or part of one row
+#: where the rows are swizzled (bits 61 to 63).
+_ROWS, _ROW, _SWIZZLE = 128, 32, 61
 #: Bytes that each tensor copy moves at least.
 _TENSOR = 16
 
@@ -23,11 +24,12 @@ _TENSOR = 16
 class Bar:
     """An mbarrier. count: arrivals that complete a phase, None if unknown; arrivals: those so far."""
 
-    __slots__ = ("arrivals", "copies", "count")
+    __slots__ = ("arrivals", "copies", "count", "product")
 
     def __init__(self, count: int | None) -> None:
         self.count, self.arrivals = count, 0
         self.copies: set[int] = set()
+        self.product: Op | None = None
 
 
 class Flights:
@@ -38,6 +40,11 @@ class Flights:
         self.shadow, self.threads = memory.shadow, memory.threads
         self._groups: dict[str, list[set[int]]] = {}
         self._bars: dict[Value, Bar] = {}
+        #: tcgen05 instructions that no fence::before_thread_sync follows; one that a barrier then came behind, or
+        #: that a wait for an mbarrier completed, until fence::after_thread_sync.
+        self._fences = any(line.item.opcode.startswith("tcgen05.fence") for line in memory.walker.program.lines)
+        self._unfenced: list[Op] = []
+        self._crossed: tuple[Op, str] | None = None
 
     def _open(self, kind: str) -> list[set[int]]:
         return self._groups.setdefault(kind, [set()])
@@ -96,6 +103,7 @@ class Flights:
             # The thread that issues a cp.async reads and stores: others have to wait for it behind a barrier.
             flight = flies and kind == "bulk"
             if space == "global" and not writes:
+                self.memory.grids.note(op.line, operand, place.address, mask, "reads")
                 continue
             self.memory.touch(
                 group, op, operand, place, size, mask, "stores" if writes else "reads", False, None, flight
@@ -147,6 +155,9 @@ class Flights:
             return
         if bar.copies:
             self.shadow.settle(bar.copies, -1)
+            if bar.product is not None:
+                self._crossed = bar.product, "after"
+                bar.product = None
             bar.copies = set()
         if self.threads.apart:
             self.memory.blind = True
@@ -200,9 +211,50 @@ class Flights:
             name = getattr(operand, "name", None)
             key = next((key for key in op.reads if key[1] == name), None) if spec.name.endswith("_desc") else None
             start = origin(self.walker.value(group, key)) if key is not None else None
-            where = self.memory.placed(start, "shared", op.line) if start is not None else None
-            if where is not None:
-                self.memory.touch(group, op, place, where, _FACTOR, mask, "reads", False, None, True)
+            where = self.memory.placed(start[0], "shared", op.line) if start is not None else None
+            if where is not None and start is not None:
+                size = _ROW if start[1] >> _SWIZZLE else _ROWS
+                self.memory.touch(group, op, place, where, size, mask, "reads", False, None, True)
+
+    def crossed(self) -> None:
+        """A barrier of the CTA comes behind what tensor cores and tensor memory have been told."""
+        if self._unfenced:
+            self._crossed = self._unfenced[0], "before"
+            self._unfenced.clear()
+
+    def _tensor_order(self, group: Group, op: Op, mask: int) -> None:
+        """Whether fences stand between tcgen05 instructions of different threads."""
+        crossed, self._crossed = self._crossed, None
+        own = op.opcode.startswith(("tcgen05.ld", "tcgen05.st"))  # a warp accesses lanes of its own
+        alone = own and crossed is not None and crossed[1] == "before"
+        if crossed is not None and self._fences and not (self.threads.apart or group.doubtful or alone):
+            other, kind = crossed
+            message = (
+                f"between the '{other.opcode.partition('.cta')[0]}' in line {{line}} and this, threads are "
+                f"synchronised without tcgen05.fence::{kind}_thread_sync"
+            )
+            self.walker.report("tensor fence", op.line, None, message, other.line)
+        if own:
+            self._unfenced.append(op)
+
+    def _columns(self, op: Op) -> int:
+        """Columns that a load or store of tensor memory reaches at least: in one shape, one for each register."""
+        count = next((word[1:] for word in op.opcode.split(".") if word[0] == "x" and word[1:].isdigit()), "1")
+        return int(count) if ".32x32b" in op.opcode else 1
+
+    def _tensor_touch(self, group: Group, op: Op, mask: int, size: int, flight: bool) -> None:
+        """Columns of tensor memory. Warps load and store lanes of their own; a product writes all lanes."""
+        operand = next((place for place, _, _ in op.addresses if place == 0 or not flight), None)
+        if operand is None or self.threads.apart:
+            return
+        _, base, offset = next(one for one in op.addresses if one[0] == operand)
+        value = plus(self.walker.value(group, base), Value((), offset))
+        if not value.terms or differs(value):
+            return
+        columns = Value(value.terms, shortest(iter([number & 0xFFFF for number in value.numbers])))
+        kind = "stores" if flight or op.opcode.startswith("tcgen05.st") else "reads"
+        where = Place("tensor", columns)
+        self.memory.touch(group, op, operand, where, size, mask, kind, not flight, None, flight)
 
     def tensor(self, group: Group, op: Op, mask: int) -> None:
         if op.opcode.startswith("tcgen05.alloc"):
@@ -210,10 +262,21 @@ class Flights:
             if place is not None:
                 self.memory.touch(group, op, 0, place, 4, mask, "stores", False, Value((("=alloc", 1),), 0))
         elif op.opcode.startswith("tcgen05.mma"):
+            self._tensor_order(group, op, mask)
             self._open("tcgen05")[-1].add(id(op.line.item))
             self._factors(group, op, mask)
+            self._tensor_touch(group, op, mask, 1, True)
+        elif op.opcode.startswith(("tcgen05.ld", "tcgen05.st", "tcgen05.cp")):
+            self._tensor_order(group, op, mask)
+            if not op.opcode.startswith("tcgen05.cp"):
+                self._tensor_touch(group, op, mask, self._columns(op), False)
+        elif op.opcode.startswith("tcgen05.fence::before"):
+            self._unfenced.clear()
+        elif op.opcode.startswith("tcgen05.fence::after") and self._crossed is not None:
+            self._crossed = self._crossed if self._crossed[1] == "before" else None
         elif op.opcode.startswith("tcgen05.commit"):
             bar = self._completes(group, op)
             if bar is not None:
                 bar.copies |= set().union(*self._open("tcgen05"))
+                bar.product = op
             self._groups["tcgen05"] = [set()]

@@ -13,7 +13,8 @@ from ..memory import access_bytes
 from ..values import THREADS, WARP, ZERO, Value, plus, shortest
 from .computing import Op, differs, unknown
 from .flights import Flights
-from .shadow import FLIGHT, OWNER, Meeting, Shadow, Touch, far
+from .grids import Grids
+from .shadow import FLIGHT, OWNER, Meeting, Place, Shadow, Touch, far
 
 if TYPE_CHECKING:
     from .walker import Group, Walker
@@ -32,18 +33,11 @@ _Handler = Callable[["Group", Op, int], "bool | None"]
 #: Families of the instructions that do something with memory, or with the order of accesses.
 HANDLED = frozenset({"ld", "ldu", "st", "atom", "red", "bar", "barrier", "fence", "membar", "call", "mbarrier",
                      "cp", "wgmma", "tcgen05", "multimem", "ldmatrix", "stmatrix", "mapa", "elect",
-                     "setmaxnreg"})  # fmt: skip
+                     "setmaxnreg", "griddepcontrol"})  # fmt: skip
 
 
 def _first_of(mask: int) -> int:
     return (mask & -mask).bit_length() - 1
-
-
-class Place(NamedTuple):
-    """Where an access goes."""
-
-    space: str
-    address: Value
 
 
 class Manner(NamedTuple):
@@ -86,16 +80,20 @@ class Memory:
         if "shared" in self.spaces:
             self._looked_at |= {"shared::cta", "shared::cluster"}
         self.flights = Flights(self)
+        self.grids = Grids(walker)
+        self._deferred: list[tuple[int, Meeting]] = []
         self.handlers: dict[str, _Handler] = {
             "ld": self._access, "ldu": self._access, "st": self._access, "atom": self._access, "red": self._access,
             "bar": self._barrier, "barrier": self._barrier, "fence": self._fence, "membar": self._fence,
             "call": self._call, "multimem": self._call, "mbarrier": self.flights.mbarrier, "cp": self.flights.copy,
             "wgmma": self.flights.product, "tcgen05": self.flights.tensor, "ldmatrix": self.flights.rows,
             "stmatrix": self._unseen, "setmaxnreg": self._registers,
+            "griddepcontrol": self._dependency,
         }  # fmt: skip
         self.written: dict[object, set[int]] = {}
         self.all_seen = self.threads.whole and not self.threads.apart
         self._published = [0, 0]
+        self._awaited: list[int] = []
         self._fenced = [0, 0]
         self._strong_read = [False, False]
         self._arrived: dict[object, list[tuple[int, int]]] = {}
@@ -215,7 +213,13 @@ class Memory:
         if place.space == "shared" and self.threads.kind == "cluster":
             self.note_remote(touch)
         meeting = shadow.touch(touch)
-        if meeting is not None and not (self.blind and meeting.first // WARP != meeting.second // WARP):
+        if place.space == "global":
+            self.grids.note(op.line, operand, place.address, mask, kind)
+        if meeting is None or (self.blind and meeting.first // WARP != meeting.second // WARP):
+            return
+        if self._awaited and meeting.first // WARP != meeting.second // WARP:
+            self._deferred.append((self._awaited[0], meeting))
+        else:
             self._report(meeting)
 
     def _report(self, meeting: Meeting) -> None:
@@ -235,7 +239,8 @@ class Memory:
             end = "nothing orders the two"
         else:
             kind, end = _KINDS[self._relation(before, after)], "no barrier orders the two"
-        what = f"what {other} {before.kind} in line {{line}}" if before.line is not after.line else f"as {other} does"
+        verb = "copies" if before.moment == FLIGHT and before.kind == "stores" else before.kind
+        what = f"what {other} {verb} in line {{line}}" if before.line is not after.line else f"as {other} does"
         self.walker.report(kind, after.line, after.operand, f"{mine} {after.kind} {what}: {end}", before.line)
 
     def _relation(self, before: Touch, after: Touch) -> str:
@@ -289,7 +294,7 @@ class Memory:
     def _acquire(self, half: int) -> None:
         published = self._published[1 - half]
         if not published:
-            self.blind = True  # the other half may publish later in the walk what is read here
+            self._awaited = [1 - half]  # it may publish later in the walk what is read here
         shadow = self.shadow
         shadow.known[1 - half][half] = max(shadow.known[1 - half][half], published)
         shadow.lanes[half] = shadow.tick()
@@ -313,6 +318,10 @@ class Memory:
     def _unseen(self, group: Group, op: Op, mask: int) -> None:
         self.all_seen = False
 
+    def _dependency(self, group: Group, op: Op, mask: int) -> None:
+        if op.opcode == "griddepcontrol.wait":
+            self.grids.wait(mask)
+
     def _registers(self, group: Group, op: Op, mask: int) -> None:
         """setmaxnreg: all warps of a warpgroup execute the same one."""
         _, before = self._resized.get(id(op.line.item), (op, 0))
@@ -320,6 +329,11 @@ class Memory:
 
     def end(self) -> None:
         """All threads have ended."""
+        for half, meeting in self._deferred:
+            if not self._published[half]:
+                self._report(meeting)
+        if not self.threads.apart:
+            self.grids.end()
         if self.walker.assumed or self.threads.apart or not self.threads.group:
             return
         for op, mask in self._resized.values():
@@ -412,6 +426,8 @@ class Memory:
                     continue
             else:
                 self.shadow.order(mask)
+                self.grids.meet(mask)
+                self.flights.crossed()
                 for half, moment in self._arrived.pop(place[1], ()):
                     if mask & _HALVES[1 - half] and not self.threads.apart:
                         known = self.shadow.known[half]

@@ -19,6 +19,13 @@ FLIGHT = 1 << 60
 _HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
 
 
+class Place(NamedTuple):
+    """Where an access goes."""
+
+    space: str
+    address: Value
+
+
 class Touch(NamedTuple):
     """An access. space: "shared" or "global"; mask: the threads that do it; moment: when, FLIGHT for asynchronous work
     that nobody has waited for; kind: "reads", "stores", "updates" (atomically); strong: whether it may meet others;

@@ -41,7 +41,9 @@ class Threads(NamedTuple):
 def places_of(facts: FunctionFacts) -> Iterator[Threads]:
     """The threads that are worth a walk of a kernel."""
     size = declared_size(facts.function)
-    globally = _written_globally(facts)
+    if size is None and "setmaxnreg" in facts.families:
+        size = 4 * WARP  # it is for warpgroups
+    globally = _written_globally(facts) or "griddepcontrol" in facts.families
     spaces = ("shared", "global") if globally else ("shared",)
     if _of_warps(facts):
         yield from _of_ctas(facts, size, spaces)
@@ -55,7 +57,7 @@ def places_of(facts: FunctionFacts) -> Iterator[Threads]:
 
 def _of_warps(facts: FunctionFacts) -> bool:
     """Whether threads of a CTA may meet in shared memory, or miss a barrier."""
-    if facts.families & {"cp", "wgmma", "tcgen05", "mbarrier", "stmatrix"}:
+    if facts.families & {"cp", "wgmma", "tcgen05", "mbarrier", "stmatrix", "setmaxnreg"}:
         return True
     accesses = facts.of("st", "atom", "red", "ld")
     shared = [line.plan.family for line in accesses if ".shared" in line.item.opcode]
