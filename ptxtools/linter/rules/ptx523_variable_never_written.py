@@ -1,6 +1,7 @@
 """PTX523 | memory is read that nothing writes | 5.1.6, 5.1.7
 
-What: a .local or .shared variable that instructions only load from, by its name.
+What: a .local or .shared variable that instructions only load from, by its name; or a column of tensor memory that a
+tcgen05.ld reads, or a product adds to, and nothing has written.
 Why: its bytes have no value.
 Example:
     .local .align 4 .b32 v[4];
@@ -17,8 +18,9 @@ from ptxtools.ir.nodes import Address, Name, Operand, Variable
 from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
-from ..facts import Line, operand_names
-from ..registry import modules_with
+from ..facts import FunctionFacts, Line, operand_names
+from ..registry import bodies_with, modules_with
+from ..walk import tell
 
 CODE = "PTX523"
 
@@ -54,3 +56,8 @@ def _names(operand: Operand, wanted: set[str]) -> list[str]:
     if type(operand) is Name:
         return [operand.name] if operand.name in wanted else []
     return [name for name, _ in operand_names(operand) if name in wanted]
+
+
+@bodies_with("tcgen05")
+def check_columns(context: LintContext, facts: FunctionFacts) -> None:
+    tell(context, facts, CODE, "unwritten column", "9.7.16.1.1")

@@ -1,6 +1,7 @@
 """PTX540 | access outside of a variable | 6.4.1
 
-What: a load or store at a constant offset outside of the variable it names.
+What: a load or store at a constant offset outside of the variable it names; or of a column of tensor memory that
+tcgen05.alloc has not given.
 Why: it reads or overwrites other data, or faults.
 Example:
     .shared .align 4 .b32 table[4];
@@ -16,8 +17,9 @@ from ptxtools.ir.positions import part_span
 
 from ..accesses import Access, variable_bytes
 from ..context import LintContext
-from ..facts import Line
-from ..registry import variable_accesses
+from ..facts import FunctionFacts, Line
+from ..registry import bodies_with, variable_accesses
+from ..walk import tell
 
 CODE = "PTX540"
 
@@ -33,3 +35,8 @@ def check(context: LintContext, line: Line, access: Access) -> None:
             f"'{op.text}' accesses bytes {first} to {first + size - 1} of '{symbol.name}', which has {total} bytes"
         )
         context.warn(CODE, message, part_span(line.item, access.operand), section="6.4.1")
+
+
+@bodies_with("tcgen05")
+def check_columns(context: LintContext, facts: FunctionFacts) -> None:
+    tell(context, facts, CODE, "tensor columns", "9.7.16.1.1")

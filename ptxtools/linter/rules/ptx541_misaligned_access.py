@@ -1,6 +1,7 @@
 """PTX541 | misaligned access | 6.4.1
 
-What: a load or store at a constant offset that is not a multiple of its size.
+What: a load or store at a constant offset that is not a multiple of its size: of a variable (certain), or of a pointer
+that the kernel is given (possible: it is not if that pointer is misaligned, too).
 Why: misaligned accesses fault at run time.
 Example:
     .shared .align 8 .b8 table[32];
@@ -15,9 +16,10 @@ from __future__ import annotations
 from ptxtools.ir.positions import part_span
 
 from ..accesses import Access
+from ..arguments import misalignment
 from ..context import LintContext
-from ..facts import Line
-from ..registry import variable_accesses
+from ..facts import FunctionFacts, Line
+from ..registry import bodies_with, variable_accesses
 
 CODE = "PTX541"
 
@@ -28,3 +30,18 @@ def check(context: LintContext, line: Line, access: Access) -> None:
         where = f"'{access.symbol.name}{access.offset:+d}'"
         message = f"{where} is not aligned to the {access.size} bytes that '{access.op.text}' accesses"
         context.warn(CODE, message, part_span(line.item, access.operand), section="6.4.1")
+
+
+@bodies_with("ld", "st", "atom", "red")
+def check_arguments(context: LintContext, facts: FunctionFacts) -> None:
+    for step in facts.accesses:
+        access = step.access
+        if access is None or access.space not in ("", "global"):
+            continue
+        rest = misalignment(facts.function, access.address, access.size)
+        if rest:
+            message = (
+                f"the address is {rest} bytes behind a multiple of {access.size}, if the pointer that the kernel is "
+                "given is aligned"
+            )
+            context.warn(CODE, message, part_span(step.line.item, access.operand), section="6.4.1")

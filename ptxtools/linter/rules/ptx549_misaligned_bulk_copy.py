@@ -1,6 +1,7 @@
 """PTX549 | shared memory that is not aligned for a bulk copy | 9.7.9.25.4, 9.7.9.25.5
 
-What: a bulk copy at a shared variable plus an offset that is not a multiple of 16, or of 128 for a tensor copy.
+What: a bulk copy at a shared variable plus an offset that is not a multiple of 16, or of 128 for a tensor copy;
+or at a pointer that the kernel is given, plus such an offset (possible).
 Why: the copy faults, or is undefined.
 Example:
     .shared .align 128 .b8 s[1024]; .shared .align 8 .b64 bar;
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 from ptxtools.ir.positions import part_span
 
+from ..arguments import misalignment
 from ..context import LintContext
 from ..facts import FunctionFacts
 from ..memory import variable_of
@@ -39,6 +41,10 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
             need = _TENSOR if ".tensor." in opcode else _BULK
             for place, address in enumerate(step.addresses[:2]):
                 symbol = variable_of(step.line, address) if address is not None else None
+                rest = misalignment(facts.function, address, _BULK) if address is not None and need == _BULK else 0
+                if rest:
+                    message = f"the address is {rest} bytes behind a multiple of 16, if what is given is aligned"
+                    context.warn(CODE, message, part_span(step.line.item, place), section="9.7.9.25.4")
                 if address is None or symbol is None or symbol.space != "shared":
                     continue
                 known = min(need, symbol.align or 1)

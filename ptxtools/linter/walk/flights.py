@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from ptxtools.ir.nodes import Immediate
 
-from ..values import WARP, Value, plus, shortest
-from .computing import Op, differs, origin
+from ..values import THREADS, WARP, Terms, Value, plus
+from .computing import Op, differs, origin, unknown
 from .shadow import Place, Touch
 
 if TYPE_CHECKING:
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 #: Bytes that a product reads of each factor at least, from where its descriptor says: eight rows, or part of one row
 #: where the rows are swizzled (bits 61 to 63).
 _ROWS, _ROW, _SWIZZLE = 128, 32, 61
+#: Groups of eight rows that the first factor has at least.
+_EIGHTS = 8
+#: Bit of an address of tensor memory from which on it says the quarter of the lanes.
+_QUARTER = 21
 #: Bytes that each tensor copy moves at least.
 _TENSOR = 16
 
@@ -44,6 +48,9 @@ class Flights:
         #: that a wait for an mbarrier completed, until fence::after_thread_sync.
         self._fences = any(line.item.opcode.startswith("tcgen05.fence") for line in memory.walker.program.lines)
         self._unfenced: list[Op] = []
+        #: Columns of each allocation, and those that each half of the threads has written; whether others may be.
+        self._allocated: dict[Terms, tuple[int, list[set[int]]]] = {}
+        self._unseen = False
         self._crossed: tuple[Op, str] | None = None
 
     def _open(self, kind: str) -> list[set[int]]:
@@ -214,6 +221,8 @@ class Flights:
             where = self.memory.placed(start[0], "shared", op.line) if start is not None else None
             if where is not None and start is not None:
                 size = _ROW if start[1] >> _SWIZZLE else _ROWS
+                if size == _ROWS and spec.name.startswith("a") and start[1] >> 32 & 0x3FFF == _ROWS >> 4:
+                    size *= _EIGHTS  # one group of eight rows is behind the other
                 self.memory.touch(group, op, place, where, size, mask, "reads", False, None, True)
 
     def crossed(self) -> None:
@@ -242,25 +251,79 @@ class Flights:
         count = next((word[1:] for word in op.opcode.split(".") if word[0] == "x" and word[1:].isdigit()), "1")
         return int(count) if ".32x32b" in op.opcode else 1
 
+    def _tensor_place(self, group: Group, op: Op, flight: bool) -> tuple[int, Value] | None:
+        """Which operand is an address of tensor memory, and the address."""
+        for operand, base, offset in op.addresses:
+            if operand == 0 or not flight:
+                value = plus(self.walker.value(group, base), Value((), offset))
+                known = bool(value.terms) and not differs(value) and not self.threads.apart
+                return (operand, value) if known else None
+        return None
+
     def _tensor_touch(self, group: Group, op: Op, mask: int, size: int, flight: bool) -> None:
-        """Columns of tensor memory. Warps load and store lanes of their own; a product writes all lanes."""
-        operand = next((place for place, _, _ in op.addresses if place == 0 or not flight), None)
-        if operand is None or self.threads.apart:
+        """Lanes and columns of tensor memory: warps reach a quarter of the lanes each, a product writes all of them."""
+        found = self._tensor_place(group, op, flight)
+        if found is None:
             return
-        _, base, offset = next(one for one in op.addresses if one[0] == operand)
-        value = plus(self.walker.value(group, base), Value((), offset))
-        if not value.terms or differs(value):
-            return
-        columns = Value(value.terms, shortest(iter([number & 0xFFFF for number in value.numbers])))
+        operand, value = found
+        self._look_at_columns(group, op, operand, value, mask, size, flight)
         kind = "stores" if flight or op.opcode.startswith("tcgen05.st") else "reads"
-        where = Place("tensor", columns)
-        self.memory.touch(group, op, operand, where, size, mask, kind, not flight, None, flight)
+        if not flight:  # one lane stands for its warp
+            mask = sum(part & -part for part in (mask & 0xFFFFFFFF, mask & 0xFFFFFFFF << WARP))
+        data = Value((), range(THREADS)) if kind == "stores" and not flight else None
+        for quarter in range(4) if flight else (0,):
+            where = Place("tensor", plus(value, Value((), quarter << _QUARTER)))
+            self.memory.touch(group, op, operand, where, size, mask, kind, False, data, flight)
+
+    def _look_at_columns(
+        self, group: Group, op: Op, operand: int, value: Value, mask: int, size: int, flight: bool
+    ) -> None:
+        """Whether columns are allocated, and have been written."""
+        columns = self._allocated.get(value.terms)
+        if columns is None or self.walker.assumed:
+            return
+        count, written = columns
+        first = {number & 0xFFFF for thread, number in enumerate(value.numbers) if mask >> thread & 1}
+        for column in sorted(first):
+            if column + size > count:
+                message = f"column {column + size - 1} of tensor memory is accessed here, and {count} are allocated"
+                self.walker.report("tensor columns", op.line, operand, message)
+                return
+        for half in (0, 1):
+            here = mask >> half * WARP & 0xFFFFFFFF
+            if not here:
+                continue
+            for column in sorted(first):
+                adds = flight and self._adds(group, op)
+                if op.opcode.startswith("tcgen05.ld") or adds:
+                    missing = set(range(column, column + size)) - written[half]
+                    if missing and not self._unseen:
+                        message = f"column {min(missing)} of tensor memory is read, and nothing has written it"
+                        self.walker.report("unwritten column", op.line, operand, message)
+                        self._unseen = True
+                elif not flight:
+                    written[half] |= set(range(column, column + size))
+            if flight:
+                for each in written:
+                    each |= set(range(min(first), count))
+
+    def _adds(self, group: Group, op: Op) -> bool:
+        """Whether a product certainly adds to what is there."""
+        names = [spec.name for spec in op.line.plan.specs]
+        place = next((place for place, name in enumerate(names) if "enable" in name), None)
+        operand = op.line.item.operands[place] if place is not None and place < len(op.line.item.operands) else None
+        key = next((key for key in op.reads if key[1] == getattr(operand, "name", None)), None)
+        return key is not None and self.walker.value(group, key).constant == 1
 
     def tensor(self, group: Group, op: Op, mask: int) -> None:
         if op.opcode.startswith("tcgen05.alloc"):
             place = self.memory.place_of(group, op, 0, "shared")
             if place is not None:
                 self.memory.touch(group, op, 0, place, 4, mask, "stores", False, Value((("=alloc", 1),), 0))
+                count = self.memory.size_at(group, op, 1)
+                if count:
+                    self._allocated[unknown(False, "slot", place.address).terms] = count, [set(), set()]
+                    self.memory.slots.add(place.address)
         elif op.opcode.startswith("tcgen05.mma"):
             self._tensor_order(group, op, mask)
             self._open("tcgen05")[-1].add(id(op.line.item))
@@ -268,7 +331,9 @@ class Flights:
             self._tensor_touch(group, op, mask, 1, True)
         elif op.opcode.startswith(("tcgen05.ld", "tcgen05.st", "tcgen05.cp")):
             self._tensor_order(group, op, mask)
-            if not op.opcode.startswith("tcgen05.cp"):
+            if op.opcode.startswith("tcgen05.cp"):
+                self._unseen = True
+            else:
                 self._tensor_touch(group, op, mask, self._columns(op), False)
         elif op.opcode.startswith("tcgen05.fence::before"):
             self._unfenced.clear()

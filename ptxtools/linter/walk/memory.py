@@ -81,6 +81,7 @@ class Memory:
             self._looked_at |= {"shared::cta", "shared::cluster"}
         self.flights = Flights(self)
         self.grids = Grids(walker)
+        self.slots: set[Value] = set()  # where tcgen05.alloc has stored an address
         self._deferred: list[tuple[int, Meeting]] = []
         self.handlers: dict[str, _Handler] = {
             "ld": self._access, "ldu": self._access, "st": self._access, "atom": self._access, "red": self._access,
@@ -150,6 +151,10 @@ class Memory:
             return unknown(False, "param", address, offset)
         if opcode.space == "const" and steady:
             return unknown(False, "const", op.opcode, address, offset)
+        if steady and self.slots:
+            slot = plus(address, Value((), offset)) if offset else address
+            if slot in self.slots:
+                return unknown(False, "slot", slot)
         alike = steady and not self.threads.apart and (opcode.space or "").startswith("shared")
         return unknown(not alike, id(op.line.item), walker.moment)
 
@@ -487,6 +492,6 @@ class Memory:
                 self._gone[half] = True
                 for touch, who, owner in self._remote:
                     unknown_yet = touch.moment >= self.shadow.known[who][owner]
-                    if owner == half and unknown_yet and not self.blind and not self._gone[who]:
+                    if owner == half and unknown_yet and not self.blind:
                         message = f"CTA {owner} of the cluster may end before CTA {who} accesses its memory here"
                         self.walker.report("peer ends", touch.line, touch.operand, message)

@@ -132,7 +132,7 @@ class Shadow:
                 found = self._first(writes, touch)
             reads.append(touch)
             return found
-        if not touch.strong and not touch.flight:
+        if not (touch.strong or touch.flight or touch.doubtful):
             found = self._meeting(touch, touch)
         found = found or self._first(writes, touch) or self._first(reads, touch)
         writes.append(touch)

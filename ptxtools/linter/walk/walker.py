@@ -23,6 +23,8 @@ from .threads import Threads
 _ANY = unknown(True, "any")
 #: Rounds of a loop that are walked: those that follow only repeat what the first ones do.
 _ROUNDS = 2
+#: Barriers that a way is looked at for, whether it misses them.
+_BARRIERS = 16
 
 _HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
 
@@ -100,6 +102,9 @@ class Program:
             elif type(item) is Label:
                 self.labels[item.name] = at
         self.visited = bytearray(len(facts.lines))
+        self.barriers = [at for at, line in enumerate(facts.lines) if line.plan.family in ("bar", "barrier")][
+            :_BARRIERS
+        ]
         self.writes: dict[RegisterKey, list[int]] = {}
         self._find_plain()
         self.stored = {id(step.line.item): step.stored for step in facts.accesses if step.stored is not None}
@@ -161,12 +166,14 @@ class Program:
         return op
 
     def new_way(self, seen: set[tuple[int, bool]]) -> bool:
-        """Whether a way that no walk has taken leads to instructions that none has come to."""
+        """Whether a way that no walk has taken leads to instructions that none has come to, or past a barrier."""
         for at, runs in seen:
             if (at, not runs) not in seen:
                 op = self.at(at)
                 to = at + 1 if runs else self.target(op) or at
-                if op.family == "bra" and to < len(self.lines) and not self.visited[to]:
+                if op.family != "bra" or to >= len(self.lines):
+                    continue
+                if not self.visited[to] or any(at < barrier < to for barrier in self.barriers):
                     return True
         return False
 

@@ -1,0 +1,145 @@
+"""Walks of two warps through kernels: what they find on branches, in loops and between CTAs, and what they do not."""
+
+from ptxtools.linter import lint
+from ptxtools.linter.facts import ModuleFacts
+from ptxtools.linter.walk import walk_of
+from ptxtools.syntax import parse
+from tests.rows import rows
+from tests.work import calls
+
+HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n"
+REGISTERS = """.reg .pred %p<9>; .reg .b32 %r<32>; .reg .b64 %d<9>; .shared .align 1024 .b8 s[1024];
+ld.param.b64 %d1, [a]; ld.param.b32 %r9, [n]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, s;
+shl.b32 %r4, %r1, 2; add.u32 %r4, %r4, %r3; xor.b32 %r5, %r4, 128; shr.u32 %r6, %r1, 5; and.b32 %r7, %r1, 31;
+"""
+WALKED = {"PTX508", "PTX509", "PTX515", "PTX516", "PTX517", "PTX522", "PTX524", "PTX525", "PTX527", "PTX530", "PTX539",
+          "PTX541", "PTX567", "PTX592", "PTX596"}  # fmt: skip
+
+
+def text(body: str, directives: str = ".reqntid 64") -> str:
+    return f"{HEAD}.entry k(.param .b64 a, .param .b32 n) {directives} {{\n{REGISTERS}{body}\nret;\n}}\n"
+
+
+def found(body: str, directives: str = ".reqntid 64") -> list[str]:
+    result = parse(text(body, directives), "k.ptx")
+    assert not result.diagnostics
+    return [d.code for d in lint(result.module) if d.code in WALKED]
+
+
+STORE, LOAD = "st.shared.b32 [%r4], %r1;", "ld.shared.b32 %r8, [%r5];"
+
+
+@rows(("body", "codes"), [
+    (STORE + LOAD, ["PTX515"]),
+    (STORE + "bar.sync 0;" + LOAD, []),
+    (STORE + "setp.lt.u32 %p1, %r9, 4; @%p1 bra L; bar.sync 0; L:" + LOAD, ["PTX515"]),  # on the other way
+    (STORE + "setp.lt.u32 %p1, %r9, 4; @%p1 bra L; bar.sync 0; bra M; L: bar.sync 0; M:" + LOAD, []),
+    (STORE + "setp.ge.u32 %p1, %r1, 32; @%p1 bra L;" + LOAD + "bar.sync 0; bra M; L: bar.sync 0; M:", ["PTX515"]),
+    (STORE + "setp.ge.u32 %p1, %r1, 32; @%p1 bra L; bar.sync 0;" + LOAD + "bra M; L: bar.sync 0; M:", []),
+    (STORE + "bar.sync 1, 64;" + LOAD, []),
+    (STORE + "add.u32 %r10, %r6, 1; bar.sync %r10, 32;" + LOAD, ["PTX515"]),  # each warp at a barrier of its own
+    (STORE + "bar.warp.sync -1; xor.b32 %r5, %r4, 64;" + LOAD, []),
+    (STORE + "xor.b32 %r5, %r4, 64;" + LOAD, ["PTX515"]),  # lanes of a warp do not run in step
+    ("setp.lt.u32 %p1, %r1, 32; @%p1 " + STORE + "@!%p1 ld.shared.b32 %r8, [%r3];", ["PTX515"]),
+    ("setp.lt.u32 %p1, %r1, 32; @%p1 " + STORE + "@!%p1 ld.shared.b32 %r8, [%r4];", ["PTX527"]),
+    ("st.shared.b32 [s], 1;", []),  # all store the same
+    ("st.shared.b32 [s], %r6;", ["PTX516"]),
+    ("st.shared.b32 [s], %r9;", []),
+    ("setp.eq.u32 %p1, %r7, 0; @%p1 st.shared.b32 [s], %r6;", ["PTX516"]),
+    ("setp.eq.u32 %p1, %r1, 0; @%p1 st.shared.b32 [s], 0; red.shared.add.u32 [s], 1;", ["PTX517"]),
+    ("setp.eq.u32 %p1, %r1, 0; @%p1 st.shared.b32 [s], 0; bar.sync 0; red.shared.add.u32 [s], 1;", []),
+    (STORE + "fence.acq_rel.cta;" + LOAD, ["PTX515"]),  # nobody acquires
+    # data decides who stores: only one may
+    ("bar.sync 0; ld.global.b32 %r8, [%d1]; setp.eq.u32 %p1, %r8, %r1; @%p1 st.shared.b32 [s], %r1;", []),
+])  # fmt: skip
+def test_races_of_a_cta(body, codes):
+    assert found(body) == codes
+
+
+LOOP = "mov.b32 %r10, 0; L: {} add.u32 %r10, %r10, 1; setp.lt.u32 %p1, %r10, {}; @%p1 bra L;"
+
+
+@rows(("body", "limit", "codes"), [
+    (STORE + "bar.sync 0;" + LOAD, "8", ["PTX525"]),
+    (STORE + "bar.sync 0;" + LOAD, "%r9", ["PTX525"]),
+    (STORE + "bar.sync 0;" + LOAD + "bar.sync 0;", "8", []),
+    (STORE + "bar.sync 0;" + LOAD + "bar.sync 0;", "%r9", []),
+    (STORE + "bar.sync 0;" + LOAD + "xor.b32 %r4, %r4, 512; xor.b32 %r5, %r5, 512;", "8", []),  # two buffers in turn
+    (STORE + "bar.sync 0;" + LOAD, "1", []),
+])  # fmt: skip
+def test_races_of_rounds(body, limit, codes):
+    assert found(LOOP.format(body, limit)) == codes
+
+
+MINE = "mad.lo.u32 %r10, %r2, 64, %r1; mul.wide.u32 %d2, %r10, 4; add.u64 %d2, %d1, %d2;"
+
+
+@rows(("body", "codes"), [
+    (MINE + "st.global.b32 [%d2], %r1;", []),
+    (MINE + "st.global.b32 [%d2], %r1; ld.global.b32 %r8, [%d2+256];", ["PTX508"]),
+    (MINE + "st.global.b32 [%d2], %r1; bar.sync 0; ld.global.b32 %r8, [%d2+256];", ["PTX508"]),
+    ("setp.eq.u32 %p1, %r1, 0; @%p1 st.global.b32 [%d1], %r2;", ["PTX508"]),
+    ("setp.eq.u32 %p1, %r1, 0; setp.eq.and.u32 %p1, %r2, 0, %p1; @%p1 st.global.b32 [%d1], %r2;", []),
+    ("setp.eq.u32 %p1, %r1, 0; @%p1 red.global.add.u32 [%d1], %r2;", []),
+    ("setp.eq.u32 %p1, %r1, 0; @%p1 st.global.b32 [%d1], 1;", []),  # no number of a CTA: there may be one only
+    # the last CTA to come stores the result
+    (MINE + """st.global.b32 [%d2+64], %r1; fence.acq_rel.gpu; setp.ne.u32 %p1, %r1, 0; @%p1 bra END;
+     atom.global.add.u32 %r8, [%d1], 1; setp.ne.u32 %p2, %r8, %r9; @%p2 bra END; fence.acq_rel.gpu;
+     ld.global.b32 %r11, [%d1+1024]; st.global.b32 [%d1+4], %r2; END:""", []),
+])  # fmt: skip
+def test_races_of_ctas(body, codes):
+    assert found(body) == codes
+
+
+BARRIER = "barrier.cluster.arrive; barrier.cluster.wait;"
+PEER = "mov.u32 %r10, %cluster_ctarank; xor.b32 %r11, %r10, 1; mapa.shared::cluster.u32 %r12, %r4, %r11;"
+
+
+@rows(("body", "codes"), [
+    (PEER + STORE + BARRIER + "ld.shared::cluster.b32 %r8, [%r12];" + BARRIER, []),
+    (PEER + STORE + BARRIER + "ld.shared::cluster.b32 %r8, [%r12];", ["PTX592"]),
+    (PEER + STORE + "ld.shared::cluster.b32 %r8, [%r12];" + BARRIER, ["PTX509"]),
+    (PEER + STORE + "bar.sync 0; ld.shared::cluster.b32 %r8, [%r12];" + BARRIER, ["PTX509"]),
+    (PEER + BARRIER + "st.shared::cluster.b32 [%r12], %r1;" + BARRIER + LOAD, []),
+    (PEER + BARRIER + "st.shared::cluster.b32 [%r12], %r1; bar.sync 0; ld.shared.b32 %r8, [%r4];" + BARRIER, ["PTX509"]),
+])  # fmt: skip
+def test_clusters(body, codes):
+    assert found(body, ".reqntid 32") == codes
+
+
+@rows(("body", "codes"), [
+    ("@%p1 bra L; mov.b32 %r10, 1; L: add.u32 %r11, %r10, 1;", []),  # %p1 is not known
+    ("setp.eq.u32 %p1, %r1, 5; @%p1 bra L; mov.b32 %r10, 1; L: add.u32 %r11, %r10, 1;", ["PTX522"]),
+    ("setp.eq.u32 %p1, %r1, 5; @%p1 bra L; mov.b32 %r10, 1; L: @!%p1 add.u32 %r11, %r10, 1;", []),
+    ("setp.eq.u32 %p1, %r1, 70; @%p1 bra L; mov.b32 %r10, 1; L: add.u32 %r11, %r10, 1;", []),  # no such thread
+    ("setp.ge.u32 %p1, %r1, 40; @%p1 exit; bar.sync 0;", ["PTX530"]),
+    ("setp.ge.u32 %p1, %r1, 32; @%p1 exit; bar.sync 0;", []),
+    ("setp.lt.u32 %p1, %r7, 3; @%p1 bra L; bar.sync 0; bra M; L: bar.sync 0; M:", ["PTX530", "PTX530"]),
+    ("mov.b32 %r10, 0; L: add.u32 %r10, %r10, 1; setp.lt.u32 %p1, %r10, %r7; @%p1 bra.uni L;", ["PTX539"]),
+    ("mov.b32 %r10, 0; L: add.u32 %r10, %r10, 1; setp.lt.u32 %p1, %r10, 7; @%p1 bra.uni L;", []),
+    ("st.global.v2.b32 [%d1+8], {%r1, %r1};", []),
+    ("st.global.v2.b32 [%d1+4], {%r1, %r1};", ["PTX541"]),
+    ("mul.wide.u32 %d2, %r1, 16; add.u64 %d2, %d1, %d2; ld.global.v2.b64 {%d3, %d4}, [%d2+8];", ["PTX541"]),
+    ("mul.wide.u32 %d2, %r1, 8; add.u64 %d2, %d1, %d2; ld.global.v2.b64 {%d3, %d4}, [%d2+8];", []),
+    ("griddepcontrol.wait; ld.global.b32 %r10, [%d1]; st.global.b32 [%d1], %r10;", []),
+    ("ld.global.b32 %r10, [%d1]; griddepcontrol.wait; st.global.b32 [%d1], %r10;", ["PTX596"]),
+])  # fmt: skip
+def test_threads_that_part(body, codes):
+    assert [code for code in found(body) if code not in ("PTX516", "PTX515")] == codes
+
+
+def test_what_is_sure_says_so():
+    def helps(body: str) -> list[str]:
+        return [d.help[0].partition(":")[0] for d in lint(parse(text(body), "k.ptx").module) if d.code == "PTX515"]
+
+    assert helps(STORE + LOAD) == ["certain"]
+    assert helps("setp.lt.u32 %p1, %r9, 4; @%p1 bra L;" + STORE + LOAD + "L:") == ["possible"]
+
+
+def test_work_is_bounded():
+    """A loop that never ends, and branches that part threads again and again."""
+    parts = "".join(
+        f"setp.lt.u32 %p1, %r1, {i % 64}; @%p1 bra L{i}; add.u32 %r4, %r4, 4; L{i}: {STORE}\n" for i in range(300)
+    )
+    (facts,) = ModuleFacts(parse(text(f"AGAIN: {parts} bra AGAIN;"), "k.ptx").module).functions
+    assert calls(lambda: walk_of(facts)) < 3_000_000
