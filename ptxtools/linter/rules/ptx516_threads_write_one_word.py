@@ -21,6 +21,6 @@ from ..walk import tell
 CODE = "PTX516"
 
 
-@bodies_with("st")
+@bodies_with("st", "tcgen05")
 def check(context: LintContext, facts: FunctionFacts) -> None:
     tell(context, facts, CODE, "race of one store", "8.5")
