@@ -128,6 +128,22 @@ def test_threads_that_part(body, codes):
     assert [code for code in found(body) if code not in ("PTX516", "PTX515")] == codes
 
 
+MALLOC = """{{ .param .b64 size; .param .b64 given; st.param.b64 [size], 64; call (given), malloc, (size);
+ld.param.b64 %d2, [given]; }} {} {{ .param .b64 old; st.param.b64 [old], %d2; call free, (old); }}
+"""
+
+
+@rows(("body", "codes"), [
+    ("st.b32 [%d2], %r1;", []),  # each thread has a block of its own
+    ("st.b32 [%d2], %r1; ld.b32 %r8, [%d2+4];", []),
+])  # fmt: skip
+def test_what_calls_give_is_not_known(body, codes):
+    outer = ".extern .func (.param .b64 r) malloc (.param .b64 n);\n.extern .func free (.param .b64 p);\n"
+    result = parse(text(MALLOC.format(body)).replace(HEAD, HEAD + outer), "k.ptx")
+    assert not result.diagnostics
+    assert [d.code for d in lint(result.module) if d.code in WALKED] == codes
+
+
 def test_what_is_sure_says_so():
     def helps(body: str) -> list[str]:
         return [d.help[0].partition(":")[0] for d in lint(parse(text(body), "k.ptx").module) if d.code == "PTX515"]

@@ -145,10 +145,11 @@ class Memory:
         _, base, offset = op.addresses[0]
         address = walker.value(group, base)
         steady = not differs(address) and isinstance(address.each, int)
-        if (opcode.space or "").startswith("param") and steady:
-            if walker.kernel and address.terms and isinstance(address.each, int):
-                return Value(((f"{address.terms[0][0][1:]}+{offset + address.each}", 1),), 0)
-            return unknown(False, "param", address, offset)
+        if (opcode.space or "").startswith("param"):
+            name = address.terms[0][0][1:] if len(address.terms) == 1 else ""
+            if steady and name in walker.program.parameters and isinstance(address.each, int):
+                return Value(((f"{name}+{offset + address.each}", 1),), 0)
+            return unknown(True, id(op.line.item), walker.moment)  # what a call gives
         if opcode.space == "const" and steady:
             return unknown(False, "const", op.opcode, address, offset)
         if steady and self.slots:

@@ -90,7 +90,7 @@ class Program:
 
     def __init__(self, facts: FunctionFacts) -> None:
         self.lines = facts.lines
-        self.kernel = facts.function.kind == "entry"
+        self.parameters = {parameter.name for parameter in facts.function.params}
         self.labels: dict[str, int] = {}
         self.plain: list[RegisterKey | None] = [None] * len(facts.lines)
         self._numbers: dict[int, int] = {}
@@ -200,7 +200,6 @@ class Walker:
 
     def __init__(self, program: Program, threads: Threads, seen: set[tuple[int, bool]], steps: int) -> None:
         self.program, self.threads, self.seen = program, threads, seen
-        self.kernel = program.kernel
         self.left = steps
         self.assumed: dict[str, bool] = {}
         self.found: list[Found] = []
