@@ -223,7 +223,10 @@ class Reader:
         address = self.address(line.item.operands[1], line)
         if address is None or len(address.terms) != 1 or not isinstance(address.each, int):
             return None
-        return Value(((f"{address.terms[0][0][1:]}+{address.each}", 1),), 0)
+        name = address.terms[0][0][1:]
+        if not any(parameter.name == name for parameter in self._facts.function.params):
+            return None  # what a call gives
+        return Value(((f"{name}+{address.each}", 1),), 0)
 
 
 def _of_register(facts: FunctionFacts, key: RegisterKey) -> Value:

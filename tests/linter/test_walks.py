@@ -101,7 +101,7 @@ PEER = "mov.u32 %r10, %cluster_ctarank; xor.b32 %r11, %r10, 1; mapa.shared::clus
     (PEER + STORE + "ld.shared::cluster.b32 %r8, [%r12];" + BARRIER, ["PTX509"]),
     (PEER + STORE + "bar.sync 0; ld.shared::cluster.b32 %r8, [%r12];" + BARRIER, ["PTX509"]),
     (PEER + BARRIER + "st.shared::cluster.b32 [%r12], %r1;" + BARRIER + LOAD, []),
-    (PEER + BARRIER + "st.shared::cluster.b32 [%r12], %r1; bar.sync 0; ld.shared.b32 %r8, [%r4];" + BARRIER, ["PTX509"]),
+    (PEER + BARRIER + "st.shared::cluster.b32 [%r12], %r1; ld.shared.b32 %r8, [%r4];" + BARRIER, ["PTX509"]),
 ])  # fmt: skip
 def test_clusters(body, codes):
     assert found(body, ".reqntid 32") == codes

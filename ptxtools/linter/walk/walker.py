@@ -131,6 +131,7 @@ class Program:
                     if key is not None and not inside:
                         writes.setdefault(key, []).append(at)
         needed = self.needed = set(waiting)
+        waiting = list(needed)
         while waiting:
             for at in writes.get(waiting.pop(), ()):
                 line = self.lines[at]
@@ -431,6 +432,7 @@ class Walker:
             self.stop()
             return True
         self.moment += 1
+        self.left -= (group.pc - target) >> 1
         self.assumed[f"rounds {group.pc}"] = True
         for key in self.program.written(target, group.pc):
             if key in group.registers:
