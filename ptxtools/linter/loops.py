@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ptxtools.ir.cfg import ControlFlow, control_flow
 from ptxtools.ir.dominators import dominators
-from ptxtools.ir.nodes import Label, Name
+from ptxtools.ir.nodes import Name
 from ptxtools.ir.symbols import RegisterKey
 
 from .facts import FunctionFacts, Line
@@ -45,26 +45,6 @@ def loops_of(facts: FunctionFacts) -> list[Loop]:
         innermost = not any(other in body for other in bodies if other != head)
         found.append(Loop(lines, innermost, frozenset(_written(lines))))
     return found
-
-
-def simple_loops(facts: FunctionFacts) -> Iterator[tuple[int, Loop]]:
-    """The loops that are one run, from its first instruction to a branch back to it, each with the run's number."""
-    heads: dict[str, int] = {}
-    labels: list[str] = []
-    for item in facts.items:
-        if isinstance(item, Label):
-            labels.append(item.name)
-        elif isinstance(item, Line) and labels:
-            heads.update(dict.fromkeys(labels, id(item.item)))
-            labels = []
-    for number, run in enumerate(facts.runs):
-        for place in range(len(run) - 1, -1, -1):
-            item = run[place].item
-            to = item.operands[0] if run[place].plan.family == "bra" and item.operands else None
-            if isinstance(to, Name) and heads.get(to.name) == id(run[0].item):
-                lines = run[: place + 1]
-                yield number, Loop(lines, True, frozenset(_written(lines)))
-                break
 
 
 def _bodies(flow: ControlFlow) -> dict[int, set[int]]:

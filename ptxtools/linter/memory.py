@@ -145,33 +145,10 @@ def _both(active: tuple[bool, ...] | None, reader: Reader, line: Line) -> tuple[
     return None if holds is None else tuple(a and h for a, h in zip(active, holds, strict=True))
 
 
-def meeting_threads(a: Step, b: Step, apart: int = 1) -> tuple[int, int] | None:
-    """Two threads of which one certainly accesses with `a` what the other accesses with `b`; apart: WARP, if they have
-    to be of different warps."""
-    first, second = a.access, b.access
-    if first is None or second is None or a.active is None or b.active is None or first.space != second.space:
-        return None
-    if first.address.terms != second.address.terms:
-        return None
-    mine, other = first.address.numbers, second.address.numbers
-    where: dict[int, list[int]] = {}
-    for thread, number in enumerate(mine):
-        if a.active[thread]:
-            for byte in range(first.size):
-                where.setdefault(number + byte, []).append(thread)
-    for thread, number in enumerate(other):
-        if b.active[thread]:
-            for byte in range(second.size):
-                for meets in where.get(number + byte, ()):
-                    if meets != thread and meets // apart != thread // apart:
-                        return meets, thread
-    return None
-
-
 def variable_of(line: Line, address: Value) -> Variable | None:
     """The variable that an address certainly lies in or near."""
     symbol = line.names.lookup(address.variable) if address.variable else None
     return symbol if isinstance(symbol, Variable) and address.terms[0][1] == 1 else None
 
 
-__all__ = ["WARP", "Reach", "Step", "access_bytes", "meeting_threads", "steps_of", "variable_of"]
+__all__ = ["WARP", "Reach", "Step", "access_bytes", "steps_of", "variable_of"]

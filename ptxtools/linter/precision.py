@@ -7,9 +7,9 @@ MODULES = """\
 1,076 different modules that compilers made: 579 by numba-cuda 0.30 (22 kernels, five types, sm_75 to sm_120, one of
 six without optimisation), 331 by Triton 3.9 and Gluon (13 kernels and those of the test data, four types, one to eight
 warps, sm_75 to sm_120), 166 by nvcc 13.0 (kernels of the test data, ten algorithms of CUB, cooperative groups,
-cuda::barrier and cuda::pipeline, clusters, bulk copies, and 30 small kernels, for up to six targets; four modules without
-optimisation). A finding counts as false if the kernel does what it should on hardware that is as the manual says, and
-could not be better in the way that the rule says. Rules that are not named found nothing.
+cuda::barrier and cuda::pipeline, clusters, bulk copies, and 30 small kernels, for up to six targets; four modules
+without optimisation). A finding counts as false if the kernel does what it should on hardware that is as the manual
+says, and could not be better in the way that the rule says. Rules that are not named found nothing.
 
 Four of nvcc's modules are programs with bugs on purpose, and one kernel of numba-cuda's adds to a word that another CTA
 stores: what is found there is true."""
