@@ -45,7 +45,9 @@ def places_of(facts: FunctionFacts) -> Iterator[Threads]:
         size = 4 * WARP  # it is for warpgroups
     globally = _written_globally(facts) or "griddepcontrol" in facts.families
     spaces = ("shared", "global") if globally else ("shared",)
-    if _of_warps(facts):
+    if size is None and not _is_flat(facts):
+        pass  # how many threads a row has is not known: a warp may be several rows
+    elif _of_warps(facts):
         yield from _of_ctas(facts, size, spaces)
     elif globally or (size is not None and "bra" in facts.families):
         yield _of_cta(facts, size)._replace(spaces=("global",))
@@ -53,6 +55,11 @@ def places_of(facts: FunctionFacts) -> Iterator[Threads]:
         yield _apart("cluster", size)._replace(spaces=spaces)
     if globally and _of_a_grid(facts):
         yield _apart("grid", size)._replace(spaces=("global",))
+
+
+def _is_flat(facts: FunctionFacts) -> bool:
+    """Whether a kernel asks for one dimension of its CTA only."""
+    return "%tid.y" not in facts.targets and "%tid.z" not in facts.targets
 
 
 def _of_warps(facts: FunctionFacts) -> bool:
@@ -125,11 +132,10 @@ def _most(function: Function) -> int:
 def _of_cta(facts: FunctionFacts, size: int | None) -> Threads:
     count = size
     if count is None:
-        flat = not any(name in facts.targets for name in ("%tid.y", "%tid.z"))
         several = any(
             not line.item.opcode.startswith(("bar.warp", "barrier.warp")) for line in facts.of("bar", "barrier")
         )
-        count = min(_most(facts.function), THREADS if flat and several else WARP)
+        count = min(_most(facts.function), THREADS if several else WARP)
     here = min(count, THREADS)
     special = _special(size)
     special["%tid.x"] = Value((), range(THREADS))
