@@ -43,6 +43,7 @@ STORE, LOAD = "st.shared.b32 [%r4], %r1;", "ld.shared.b32 %r8, [%r5];"
     ("setp.lt.u32 %p1, %r1, 32; @%p1 " + STORE + "@!%p1 ld.shared.b32 %r8, [%r3];", ["PTX515"]),
     ("setp.lt.u32 %p1, %r1, 32; @%p1 " + STORE + "@!%p1 ld.shared.b32 %r8, [%r4];", ["PTX527"]),
     ("st.shared.b32 [s], 1;", []),  # all store the same
+    ("st.shared.b32 [s], 1; ld.shared.b32 %r8, [s];", []),
     ("st.shared.b32 [s], %r6;", ["PTX516"]),
     ("st.shared.b32 [s], %r9;", []),
     ("setp.eq.u32 %p1, %r7, 0; @%p1 st.shared.b32 [s], %r6;", ["PTX516"]),

@@ -213,6 +213,11 @@ class Shadow:
 
 def _same(before: Touch, after: Touch, threads: int, thread: int) -> bool:
     """Whether both may store the same, so that it does not matter which one is later."""
+    data = before.data
+    if before.kind == "stores" and after.kind == "reads" and before.mask >> thread & 1 and data is not None:
+        # The thread has stored there itself what all of them store.
+        alike = isinstance(data.each, int) and not any(name[0] == "#" for name, _ in data.terms)
+        return alike and isinstance(before.address.each, int)
     if before.kind != "stores" or after.kind != "stores" or before.flight or after.flight:
         return False
     if before.data is None or after.data is None or before.data.terms != after.data.terms:
