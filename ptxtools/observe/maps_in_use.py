@@ -51,7 +51,8 @@ class MapsInUse:
         for claim, used in self._used.items():
             if used == stretch:
                 program, there = at.launch.program, claim.view.op.where
-                message = f"the tensor map at {stretch * MAP_BYTES:#x} changes, but {claim.text}, which uses it, has not completed"
+                where = f"the tensor map at {stretch * MAP_BYTES:#x}"
+                message = f"{where} changes, but {claim.text}, which uses it, has not completed"
                 self._session.report(
                     at, lane, _NAME, message, (at.op.where, there, "map"), kind="map-in-use",
                     others=(self._session.site(program, there, claim.view.cta.place),), space="global",
