@@ -46,13 +46,13 @@ _FRAME = """.version 9.0
 
 @dataclass(slots=True)
 class Pair:
-    """name, checker: "deadlock" too; kind: of the report, "": any; keys: of the launch; lines: (sign, text)."""
+    """name, checker: "deadlock" too; keys: of the launch; lines: (sign, text); kind: of the report, "": any."""
 
     name: str
     checker: str
-    kind: str
     keys: dict[str, str]
     lines: list[tuple[str, str]] = field(default_factory=list)
+    kind: str = ""
 
     def text(self, sign: str) -> str:
         """The whole module: with the bug ("-"), or without ("+")."""
@@ -87,7 +87,7 @@ def read(path: Path) -> list[Pair]:
         elif line.startswith("== "):
             name, checker, *keys = re.split(r"[:,]?\s+", line[3:].strip())
             checker, _, kind = checker.partition("/")
-            pairs.append(Pair(name, checker, kind, dict(key.split("=") for key in keys)))
+            pairs.append(Pair(name, checker, dict(key.split("=") for key in keys), kind=kind))
             lines = pairs[-1].lines
         elif line.strip() and not line.startswith("#"):
             assert line[0] in " +-^", f"{path.name}: {line}"
