@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ptxtools.machine.observers import Maker
     from ptxtools.machine.providers import Engine
     from ptxtools.model.executions import Outcomes
-    from ptxtools.nvvm.lower import Lowering
+    from ptxtools.nvvm.lowering import Lowering
     from ptxtools.sim.device import RunResult
     from ptxtools.sim.loadable import Loadable
     from ptxtools.sim.tree import TreeModule
@@ -119,7 +119,7 @@ def _as_ptx(data: str | bytes, name: str, how: Lowering | None = None,
     where `how` names none. Raises `PtxError`."""
     if not is_nvvm(data):
         return data, name
-    from ptxtools.nvvm.lower import Lowering, lower, name_of_ptx
+    from ptxtools.nvvm.lowering import Lowering, lower, name_of_ptx
 
     how = how or Lowering()
     text = lower(data, name, how if how.target else replace(how, target=target))

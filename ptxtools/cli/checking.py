@@ -117,14 +117,15 @@ def lint_data(data: bytes, name: str, settings: Settings, processes: int | None 
 
 def _findings(data: bytes, name: str, settings: Settings, processes: int | None) -> list[Diagnostic]:
     from ptxtools.api import is_nvvm, parsed
-    from ptxtools.inputs import detect
-    from ptxtools.linter import findings_of
 
     if is_nvvm(data):
         from ptxtools.nvvm.lint import findings_in
 
         return findings_in(data, name, dialect=settings.dialect, targets=settings.targets, select=settings.select,
                            ignore=settings.ignore)  # fmt: skip
+    from ptxtools.inputs import detect
+    from ptxtools.linter import findings_of
+
     findings: list[Diagnostic] = []
     try:
         for module, syntax in parsed(data, name):

@@ -1,6 +1,6 @@
 """The warning rules PTX5xx to PTX7xx, and the engine that chooses among findings.
 
-The engine is loaded when it is first asked for: settings, and findings that are known, need none of it."""
+The engine is loaded when it is first asked for: settings, NVVM IR, and findings that are known, need none of it."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ptxtools.diagnostics import Diagnostic, PtxError, Source
 
-from .bitcode import BitcodeError, facts_of
-
 LLVM7, MODERN = "7", "modern"
 DIALECTS = (LLVM7, MODERN)
 MIXED = "NVVM103"
@@ -22,6 +20,8 @@ def demand_dialect(data: bytes, text: str | None, name: str, dialect: str) -> No
     check_dialect(dialect)
     span, source = (0, 0), Source(text or "", name)
     if text is None:
+        from .bitcode import BitcodeError, facts_of
+
         try:
             facts = facts_of(data)
         except BitcodeError:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import Diagnostic, PtxError, Source
 from ptxtools.diagnostics.decode import decode
 from ptxtools.linter.suppress import chosen, suppressed
+
+from .content import is_bitcode
+
+if TYPE_CHECKING:
+    from .bitcode.source import Disassembly
 
 #: What comments of LLVM assembly begin with.
 _COMMENT = ";"
@@ -26,14 +32,14 @@ def lint(data: str | bytes, name: str = "<memory>", *, dialect: str | None = Non
 def findings_in(data: str | bytes, name: str, *, dialect: str | None = None, targets: Sequence[str] = (),
                 select: Sequence[str] = (), ignore: Sequence[str] = ()) -> list[Diagnostic]:  # fmt: skip
     """As `lint`; a finding that does not apply to all of several targets names its target."""
-    from .bitcode.source import Disassembly, disassembly
-    from .lower import is_bitcode
-
     source: Source
+    read: Disassembly | None = None
     try:
         if isinstance(data, bytes) and is_bitcode(data):
-            source = disassembly(data, name)
-            dialect = dialect or source.dialect
+            from .bitcode.source import disassembly
+
+            source = read = disassembly(data, name)
+            dialect = dialect or read.dialect
         else:
             source = Source(data if isinstance(data, str) else decode(data, name), name)
     except PtxError as error:
@@ -56,8 +62,8 @@ def findings_in(data: str | bytes, name: str, *, dialect: str | None = None, tar
             group = group[:1]
         found += group
     found = chosen(found, select, ignore)
-    if isinstance(source, Disassembly):
+    if read is not None:
         for one in found:
-            one.origin = source.origin(one.span[0])
+            one.origin = read.origin(one.span[0])
         return found
     return sorted(suppressed(found, found[0].source, _COMMENT) if found else [], key=lambda one: (one.span, one.code))

@@ -184,6 +184,18 @@ sys.stdout.write(str([m for m in sys.modules if 'nvvm' in m]))
     assert done.stdout.endswith("[]")
 
 
+def test_the_check_of_text_loads_no_reader_of_bitcode_and_no_lowering(folder):
+    code = """import sys
+from ptxtools.cli import lint
+lint.command.main(["k.ll", "-q"], standalone_mode=False)
+others = ("llvmlite", "numpy", "ptxtools.nvvm.bitcode", "ptxtools.nvvm.lowering", "ptxtools.check", "ptxtools.syntax")
+assert "ptxtools.nvvm.rules.screen" in sys.modules
+sys.stdout.write(str([m for m in sys.modules if m.startswith(others)]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("[]")
+
+
 # --- what a module says, and what is asked for ------------------------------------------------------------------------
 
 PLAIN = "define void @k() {\n  ret void\n}\n"

@@ -39,31 +39,35 @@ class NodeLines:
         self._varied = parts[1::2]
         self.refers = frozenset([one for one in self._varied if one[0] == "!"])
         self._known: dict[str, Alike | None] = {}
-        at = 0
+        varied, known, at = self._varied, self._known, 0
+        #: The first characters of what was left out, in one text.
+        kinds = "".join([one[0] if one != '""' else "e" for one in varied])
         places = accumulate(map(len, region.split("\n")), lambda end, size: end + size + 1, initial=begin - 1)
         last = begin - 1
         next(places)
         for line, end in zip(_HOLE.join(parts[::2]).split("\n"), places, strict=True):
-            count = line.count(_HOLE)
-            if line[:1] == _HOLE:
-                self._add(line, at, count, (last + 1, end))
+            alike = known.get(line)
+            if alike is None:
+                count = line.count(_HOLE)
+                if line[:1] == _HOLE and line not in known:
+                    alike = known[line] = _first(line, kinds[at : at + count])
+            else:
+                count = len(alike.holes)
+            if alike is not None and kinds.startswith(alike.holes, at):
+                alike.names.append(varied[at])
+                alike.extents.append((last + 1, end))
             at += count
             last = end
 
-    def _add(self, line: str, at: int, count: int, extent: Extent) -> None:
-        holes = "".join([one[0] if one != '""' else "e" for one in self._varied[at : at + count]])
-        if line in self._known:
-            alike = self._known[line]
-        else:
-            found = _NODE.fullmatch(line)
-            good = found and holes[0] == "!" and (found[1] or not holes.strip("!"))
-            alike = self._known[line] = Alike(found[1] or "", holes) if found and good else None
-        if alike is not None and alike.holes == holes:
-            alike.names.append(self._varied[at])
-            alike.extents.append(extent)
-
     def groups(self) -> list[Alike]:
         return [one for one in self._known.values() if one is not None and len(one.names) > 1]
+
+
+def _first(line: str, holes: str) -> Alike | None:
+    """The first line of its kind; None if it is no node that others may be like."""
+    found = _NODE.fullmatch(line)
+    good = found and holes[0] == "!" and (found[1] or not holes.strip("!"))
+    return Alike(found[1] or "", holes) if found and good else None
 
 
 def joined(extents: Iterable[Extent]) -> list[Extent]:

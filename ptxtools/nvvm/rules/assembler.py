@@ -142,6 +142,8 @@ def _check_text(context: Context, word: Word, registers: list[str]) -> None:
 
 def check_module_assembler(context: Context) -> None:
     """`module asm` (3.24): the statements of all, which are one text."""
+    if not context.module.inline:
+        return
     from ptxtools.syntax import parse
 
     offsets: list[int] = []
@@ -150,8 +152,6 @@ def check_module_assembler(context: Context) -> None:
         text, places = placed(token)
         lines.append(text + "\n")
         offsets += [*(at + place for place in places), at + len(token) - 1]
-    if not lines:
-        return
     for finding in parse(_HEAD + "".join(lines), "<asm>").diagnostics:
         begin, end = (place - len(_HEAD) for place in finding.span)
         if finding.severity is Severity.ERROR and 0 <= begin < len(offsets):

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Mapping
-from itertools import accumulate, chain, compress, repeat
-from operator import attrgetter, is_, le
+from itertools import accumulate, chain, compress, count, repeat
+from operator import attrgetter, is_, le, sub
 
 from ..assembly.nodes import Function
 from ..assembly.tokens import unquoted
@@ -266,18 +266,20 @@ class _Body:
         begins = dict(zip(self.results, compress(ends, defining), strict=True))
         if len(self.blocks) == 1 and TARGET not in roles and SOURCE not in roles:
             return all(map(le, map(begins.get, operands, repeat(0)), places))
-        numbers = list(accumulate(kinds.translate(_ENDS), initial=0))
-        by_name = list(chain.from_iterable(map(repeat, numbers, map(len, rows))))
+        terminators = kinds.translate(_ENDS)
+        numbers = list(accumulate(terminators, initial=0))
+        until = list(compress(ends, terminators))  # the names up to the end of each block
+        by_name = list(chain.from_iterable(map(repeat, count(), map(sub, until, chain((0,), until)))))
         before = self.predecessors(roles, by_name)
         homes = dict(zip(self.results, compress(numbers, defining), strict=False))
         if before is None or not self.phis_fit(kinds, rows, ends, numbers, before, homes):
             return False
-        uses = list(zip(map(homes.get, operands, repeat(0)), compress(by_name, which), strict=True))
         in_order = list(map(le, map(begins.get, operands, repeat(0)), places))
-        if not all(in_order) and any(
-            home == block for (home, block), fine in zip(uses, in_order, strict=True) if not fine
-        ):
-            return False
+        uses = zip(map(homes.get, operands, repeat(0)), compress(by_name, which), strict=True)
+        if not all(in_order):
+            uses = list(uses)
+            if any(home == block for (home, block), fine in zip(uses, in_order, strict=True) if not fine):
+                return False
         pairs = [(home, block) for home, block in set(uses) if 0 < home != block]
         return _dominate(before, pairs) if pairs else True
 

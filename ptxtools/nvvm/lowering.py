@@ -16,6 +16,7 @@ from ptxtools.diagnostics import Diagnostic, PtxError, Source
 from . import toolkit
 from .bitcode import BitcodeError, facts_of
 from .child import Refusal, Request, lowered
+from .content import is_bitcode
 from .dialects import MODERN, demand_dialect
 from .failures import INVALID, as_error
 from .lines import with_lines
@@ -154,11 +155,6 @@ def _content(data: str | bytes, name: str) -> tuple[bytes, str | None]:
 
 def _not_text(message: str, before: str, name: str) -> PtxError:
     return PtxError([Diagnostic(INVALID, message, (len(before), len(before)), Source(before, name))])
-
-
-def is_bitcode(data: bytes) -> bool:
-    """Whether these are LLVM's bitcode, with its wrapper or without."""
-    return data[:4] in (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
 
 
 def _path(request: Request) -> str:
