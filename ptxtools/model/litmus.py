@@ -54,12 +54,17 @@ def read_litmus(source: Source) -> Test:
     line = _BRACE_LINE.search(source.text, head.end())
     if line is not None and _THREADS_LINE.search(source.text, at, line.start()) is None:
         at = line.end() - 1  # a brace before it is part of the text in front of the initial values
-    if at >= len(source.text) or source.text[at] != "{":
+    threads = _THREADS_LINE.search(source.text, head.end())
+    bare = threads is not None and line is None and threads.start() < at  # without initial values
+    if threads is not None and bare:
+        at = threads.start()
+    elif at >= len(source.text) or source.text[at] != "{":
         refuse(source, "expected '{' and initial values after the name", (max(at - 1, 0), at))
     test = Test(head.group(1).strip() or "unnamed", source)
     reader = Reader(source, words_of(source, at))
-    reader.take()
-    _read_initial(reader, test)
+    if not bare:
+        reader.take()
+        _read_initial(reader, test)
     placed = _read_threads(reader, test)
     _read_rows(reader, test)
     _read_end(reader, test, placed)

@@ -81,11 +81,7 @@ def _passes(load: Op, other: Op) -> bool:
     if is_local(other):
         return True
     order = strength(other.opcode)
-    if (
-        OPERATIONS[other.kind].access not in ("read", "write")
-        or OPERATIONS[other.kind].warp
-        or order in ("release", "acq_rel")
-    ):
+    if other.kind not in ("ld", "st", "atom", "red") or order in ("release", "acq_rel"):
         return False
     if order and order == strength(load.opcode) and order in ("volatile", "mmio"):
         return False

@@ -5,7 +5,7 @@ order in which they were executed. A thread has a view: of each location the wri
 that write is its own, was observed by it, or precedes it in causality order (8.9.5). A read takes any write from there
 on; a write goes anywhere behind it. Views travel as the model's synchronisation does: a write carries messages, the
 views of the release patterns that it belongs to; who reads it in an acquire pattern of fitting scopes joins them to its
-own.
+own. A read stays undecided until its register is used (`pending.py`).
 
 What other operations do to memory (copies, matrices, mbarriers, barriers of a CTA) is strong: a thread that executes
 one sees afterwards all that was written before. That is less than the model allows, never more.
@@ -22,11 +22,13 @@ import numpy as np
 from ptxtools import semantics
 from ptxtools.program.details import Action
 from ptxtools.program.operations import OPERATIONS, strength
-from ptxtools.program.program import Op
+from ptxtools.program.program import Op, Ref, Terminator
 
 from .machine import Machine, element_bytes
 from .memory import narrow, parts
+from .pending import MOST_PENDING, Pending, slots_of
 from .registry import Array, Threads
+from .reordered import is_local
 
 if TYPE_CHECKING:
     from .buffers import Buffer
@@ -44,10 +46,12 @@ _GRANULE = 8
 
 @dataclass(slots=True, eq=False)
 class View:
-    """What a thread must not look behind: of each location a write, and all writes up to a number."""
+    """What a thread must not look behind: of each location a write, and all writes up to a number. reads: those
+    undecided that precede it in causality order."""
 
     writes: dict[Location, Write]
     floor: int = -1
+    reads: frozenset[Pending] = frozenset()
 
 
 @dataclass(slots=True, eq=False)
@@ -63,7 +67,8 @@ class Message:
 class Write:
     """scope: "" for a weak one; number: how many were executed before; behind: the write that an atomic operation read,
     and directly follows; later: for one that is forgotten, the next, which stands for it; followed: whether another
-    write follows it in coherence order (8.9.6)."""
+    write follows it in coherence order (8.9.6); after: undecided reads that precede it in causality order; pending: the
+    read of an atomic operation, if it is undecided."""
 
     value: Array
     agent: Agent | None = None
@@ -73,12 +78,20 @@ class Write:
     behind: Write | None = None
     later: Write | None = None
     followed: bool = False
+    after: frozenset[Pending] = frozenset()
+    pending: Pending | None = None
 
 
 def _known(write: Write | None) -> Write | None:
     while write is not None and write.later is not None:
         write = write.later
     return write
+
+
+def _settle(write: Write) -> None:
+    """A thread has observed this write: what it does now is behind the read of that atomic operation, too (8.9.5)."""
+    if write.pending is not None:
+        write.pending.done = True
 
 
 @dataclass(slots=True, eq=False)
@@ -93,7 +106,8 @@ class Agent:
     """A thread. floor: it must not look behind writes of lower numbers; all: the floor is to be raised before its next
     access; fences: views at its release fences, by scope; released: views at its release operations, by location and
     scope; read: messages that an acquire operation of this location, or a fence, acquires; phase: of the cluster's
-    barrier, the one in which it arrived last; awaited: the one that it has waited for, and still has to join."""
+    barrier, the one in which it arrived last; awaited: the one that it has waited for, and still has to join; pending:
+    its undecided reads; reads: these and those of others that precede what it does next."""
 
     cta: int
     cluster: int
@@ -105,10 +119,16 @@ class Agent:
     read: dict[int, tuple[Location, Message]] = field(default_factory=dict)
     phase: Phase | None = None
     awaited: Phase | None = None
+    pending: list[Pending] = field(default_factory=list)
+    reads: set[Pending] = field(default_factory=set)
 
     def seen(self) -> View:
         """The view as it is now, for those who synchronise with it."""
-        return View(dict(self.view), self.floor)
+        return View(dict(self.view), self.floor, self.undecided())
+
+    def undecided(self) -> frozenset[Pending]:
+        self.reads = {read for read in self.reads if not read.done}
+        return frozenset(self.reads)
 
     def includes(self, scope: str, other: Agent) -> bool:
         """Whether a scope of this thread includes another one (8.5); all threads of a launch are on one device."""
@@ -142,6 +162,7 @@ class WeakMemory:
         self.owners: dict[tuple[bool, int], set[Location]] = {}
         self.agents: dict[tuple[int, int], Agent] = {}
         self.phases: dict[int, Phase] = {}  # of each cluster
+        self.late: set[int] = set()  # threads that may have undecided reads
         self.orders: dict[tuple[int, str], Message] = {}  # the last fence.sc of each thread and scope
 
     def agent(self, thread: int) -> Agent:
@@ -195,12 +216,81 @@ class WeakMemory:
             if last is not history[-1]:
                 self.m.memory.store(place, size, last.value)
 
+    # --- undecided reads ---
+
+    def before(self, op: Op | Terminator, threads: Threads) -> None:
+        """Decide the reads whose registers an operation or the end of a block uses."""
+        used = None if isinstance(op, Op) and not self._is_ordered(op) else slots_of(op, self.m.here)
+        for thread in self.late.intersection(threads.tolist()):
+            agent = self.agent(thread)
+            for read in list(agent.pending):
+                if used is None or (read.frame + read.ref.slot, read.ref.type) in used:
+                    self._decide(read)
+            if not agent.pending:
+                self.late.discard(thread)
+
+    def _is_ordered(self, op: Op) -> bool:
+        return is_local(op) or op.kind == "fence" or (op.kind in _SERVED and self.serves(op))
+
+    def _postpone(
+        self, thread: int, ref: Ref | None, type_name: str, location: Location, returned: Write, low: Write,
+        scope: str, own: Write | None = None,
+    ) -> None:  # fmt: skip
+        """Leave a read undecided that has returned a write for the time being. low: the first that it may return."""
+        agent = self.agent(thread)
+        if ref is None or self.random.random() < 0.3:
+            return
+        history = self.histories[location]
+        read = Pending(agent, thread, ref, type_name, self.m.here, location, history, low, returned, scope, own)
+        if own is not None:
+            own.pending = read
+        agent.pending.append(read)
+        self.late.add(thread)
+        agent.reads.add(read)
+        if len(agent.pending) > MOST_PENDING:
+            self._decide(agent.pending[0])
+
+    def _decide(self, read: Pending) -> None:
+        """Let a read return another write that it may return by now, or leave it at that."""
+        agent, history = read.agent, read.history
+        agent.pending.remove(read)
+        if read.done or self.histories.get(read.location) is not history:
+            read.done = True
+            return
+        read.done = True
+        low = _known(read.low if read.own is None else read.own)
+        at = next((at for at, write in enumerate(history) if write is low), len(history))
+        found = [write for write in history[at:] if write is not read.returned and self._may_return(read, write)]
+        if not found or self.random.random() < 0.25:
+            return
+        write = self.random.choice(found)
+        if _mutual(agent, read.scope, write.agent, write.scope):
+            read.observed = write
+            _settle(write)
+            self._join(agent, View({read.location: write}))
+        m, place = self.m, np.array([read.thread])
+        here, m.here = m.here, read.frame
+        m.write(read.ref, narrow(m, write.value, read.type_name), read.type_name, place)
+        m.here = here
+
+    def _may_return(self, read: Pending, write: Write) -> bool:
+        """Whether the read precedes no write that it returns (8.10.6), and what precedes its thread's later operations
+        stays as it was: it synchronises with nothing, and nobody else has gone by what it observed."""
+        if read in write.after or write is read.own:
+            return False
+        agent = read.agent
+        if not _mutual(agent, read.scope, write.agent, write.scope):
+            return True
+        releases = any(message.agent.includes(message.scope, agent) for message in write.messages)
+        return read.own is None and not read.known and not releases
+
     # --- executors ---
 
     def load(self, m: Machine, op: Op, threads: Threads) -> None:
         count, size = len(op.dst), element_bytes(op.dst_types[0])
         order, scope = _ordered(op)
         values = [np.zeros(len(threads), _WORDS[size]) for _ in range(count)]
+        late: list[tuple[int, Ref | None, str, Location, Write, Write]] = []
         for part in parts(m, op, threads, size * count, write=False):
             for place, offset in zip(part.places, part.offsets, strict=True):
                 agent = self.agent(int(threads[place]))
@@ -210,9 +300,14 @@ class WeakMemory:
                         values[number][place] = part.buffer.load(np.array([at]), size)[0]
                         continue
                     location, history = self._history(part.buffer, at, size)
-                    values[number][place] = self._read(agent, location, history, order, scope).value[0]
+                    low = history[self._low(agent, location, history)]
+                    found = self._read(agent, location, history, order, scope)
+                    values[number][place] = found.value[0]
+                    late.append((int(threads[place]), op.dst[number], op.dst_types[number], location, found, low))
         for number in range(count):
             m.write(op.dst[number], narrow(m, values[number], op.dst_types[number]), op.dst_types[number], threads)
+        for one in late:
+            self._postpone(*one, scope)
 
     def store(self, m: Machine, op: Op, threads: Threads) -> None:
         size = element_bytes(op.src_types[1])
@@ -246,6 +341,7 @@ class WeakMemory:
         rule = semantics.atomic_rule(op.opcode)
         assert rule is not None
         olds = [np.zeros(len(threads), _WORDS[size]) for _ in range(vector)]
+        late: list[tuple[int, Ref | None, str, Location, Write, Write]] = []
         for part in parts(m, op, threads, size * vector, write=True):
             for place, offset in zip(part.places, part.offsets, strict=True):
                 agent = self.agent(int(threads[place]))
@@ -257,10 +353,14 @@ class WeakMemory:
                     if op.kind == "atom":
                         self._observe(agent, location, history, read, order, scope)
                     new = rule(m.algebra, type_name, read.value, *[value[place : place + 1] for value in own])
-                    self._write(agent, location, history, new, order, scope, part.buffer, read, messages)
+                    own_write = self._write(agent, location, history, new, order, scope, part.buffer, read, messages)
                     olds[number][place] = read.value[0]
+                    if op.opcode.has("exch") and op.kind == "atom" and vector == 1:
+                        late.append((int(threads[place]), op.dst[0], op.dst_types[0], location, read, own_write))
         for ref, t, old in zip(op.dst, op.dst_types, olds, strict=False):
             m.write(ref, old, t, threads)
+        for thread, result, result_type, location, read, own_write in late:
+            self._postpone(thread, result, result_type, location, read, own_write, scope, own_write)
 
     def fence(self, op: Op, threads: Threads) -> None:
         assert op.opcode is not None
@@ -298,12 +398,13 @@ class WeakMemory:
     def _observe(
         self, agent: Agent, location: Location, history: list[Write], found: Write, order: str, scope: str
     ) -> None:
-        """Observation order (8.9.2), and synchronisation with what the write carries (8.9.4)."""
-        if not _mutual(agent, scope, found.agent, found.scope):
-            return
-        self._join(agent, View({location: found}))
-        for message in found.messages:
-            agent.read[id(message)] = (location, message)
+        """Observation order (8.9.2), and synchronisation with what the write carries (8.9.4); an acquire operation
+        acquires, too, what strong reads of this location in front of it have observed (8.8)."""
+        if _mutual(agent, scope, found.agent, found.scope):
+            self._join(agent, View({location: found}))
+            _settle(found)
+            for message in found.messages:
+                agent.read[id(message)] = (location, message)
         if order in ("acquire", "acq_rel"):
             for where, message in list(agent.read.values()):
                 if where == location and _mutual(agent, scope, message.agent, message.scope):
@@ -322,7 +423,7 @@ class WeakMemory:
     def _write(
         self, agent: Agent, location: Location, history: list[Write], value: Array, order: str, scope: str,
         buffer: Buffer, behind: Write | None = None, messages: tuple[Message, ...] = (),
-    ) -> None:  # fmt: skip
+    ) -> Write:  # fmt: skip
         low = self._low(agent, location, history)
         if behind is not None:
             at = history.index(behind) + 1
@@ -333,7 +434,7 @@ class WeakMemory:
         self.number += 1
         if scope:
             messages += tuple(self._published(agent, location, order, scope))
-        write = Write(np.array(value), agent, scope, self.number, messages, behind)
+        write = Write(np.array(value), agent, scope, self.number, messages, behind, after=agent.undecided())
         for place, other in enumerate(history):
             if place < at:
                 other.followed |= place <= low or _mutual(agent, scope, other.agent, other.scope)
@@ -348,6 +449,7 @@ class WeakMemory:
             dropped = history.pop(place)
             dropped.later = following = history[place]
             following.number = min(following.number, dropped.number)
+        return write
 
     def _published(self, agent: Agent, location: Location, order: str, scope: str) -> list[Message]:
         """The release patterns that end with this strong write (8.8)."""
@@ -361,6 +463,9 @@ class WeakMemory:
 
     def _raise_floor(self, agent: Agent) -> None:
         if agent.all:
+            for other in self.agents.values():
+                for read in list(other.pending):
+                    self._decide(read)
             agent.floor, agent.all = self.number, False
         if agent.awaited is not None:
             phase, agent.awaited = agent.awaited, None
@@ -371,6 +476,8 @@ class WeakMemory:
     def _low(self, agent: Agent, location: Location, history: list[Write]) -> int:
         """The first write of a location that a thread may still read; what it writes goes behind it."""
         self._raise_floor(agent)
+        for read in [read for read in agent.pending if read.overlaps(location)]:
+            self._decide(read)
         seen = _known(agent.view.get(location))
         low = 0
         for at, write in enumerate(history):
@@ -380,7 +487,12 @@ class WeakMemory:
 
     def _join(self, agent: Agent, view: View) -> None:
         agent.floor = max(agent.floor, view.floor)
-        for location, write in view.writes.items():
+        observed = [(read.location, read.observed) for read in view.reads if read.observed is not None]
+        for read in view.reads:
+            if not read.done:
+                read.known |= read.agent is not agent
+                agent.reads.add(read)
+        for location, write in [*view.writes.items(), *observed]:
             history, mine = self.histories.get(location, ()), agent.view.get(location)
             places = {id(other): at for at, other in enumerate(history)}
             if places.get(id(_known(write)), -1) > places.get(id(_known(mine)), -1):
@@ -407,6 +519,8 @@ class WeakMemory:
         return location, history
 
 
+#: Kinds of accesses that can be weak.
+_SERVED = ("ld", "st", "atom", "red")
 _WORDS: dict[int, Any] = {1: np.uint16, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 

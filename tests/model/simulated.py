@@ -37,13 +37,21 @@ class TranslationError(Exception):
 
 class Kernel:
     """A litmus test as a kernel: one lane of one warp for each thread, one CTA for each of the test's, in clusters of
-    the same size. A grid has any number of copies of the test, each with memory of its own."""
+    the same size. A grid has any number of copies of the test, each with memory of its own.
+
+    A launch has one GPU. Those of a test with several and no clusters are clusters here, and scope .gpu is .cluster:
+    scopes include the same threads as in the test (8.5)."""
 
     def __init__(self, test):
-        self.test = test
+        self.test, self.scopes = test, {}
+        if len({thread.gpu for thread in test.threads}) > 1 and all(thread.cluster < 0 for thread in test.threads):
+            self.scopes = {"gpu": "cluster"}
+            if any(getattr(i, "scope", "") == "cluster" for thread in test.threads for i in thread.instructions):
+                raise TranslationError("GPUs and clusters")
         clusters = {}
         for thread in test.threads:  # without a cluster, a CTA is one of its own
-            name = (thread.gpu, thread.cluster, thread.cta if thread.cluster < 0 else -1)
+            alone = thread.cluster < 0 and not self.scopes
+            name = (thread.gpu, thread.cluster, thread.cta if alone else -1)
             clusters.setdefault(name, []).append((thread.gpu, thread.cta))
         ctas = [list(dict.fromkeys(cluster)) for cluster in clusters.values()]
         if len({len(cluster) for cluster in ctas}) > 1:
@@ -119,7 +127,7 @@ class Kernel:
         if isinstance(i, Label):
             return [f"L{thread.number}_{i.name}:"] if i.name else []
         if isinstance(i, Fence) and not i.limited:
-            return [f"fence.{i.order}.{i.scope};"]
+            return [f"fence.{i.order}.{self.scopes.get(i.scope, i.scope)};"]
         if isinstance(i, Barrier) and i.place == "cta" and i.count is None and i.mode == "sync" and len(i.numbers) == 1:
             return [f"barrier.sync {self._value(thread, i.numbers[0])};"]
         if isinstance(i, Barrier) and i.place == "cluster":
@@ -139,7 +147,7 @@ class Kernel:
 
     def _access(self, thread, i):
         place = f"[%mem+{STRIDE * self.memory.index(i.base) + i.offset}]"
-        order = i.order if i.order == "weak" else f"{i.order}.{i.scope}"
+        order = i.order if i.order == "weak" else f"{i.order}.{self.scopes.get(i.scope, i.scope)}"
         values = [self._value(thread, value) for value in i.values]
         results = [self._register(thread, name) for name in i.results]
         if i.kind in ("ld", "st"):

@@ -229,3 +229,12 @@ def test_constants_sets_and_comments():
     assert not run(read(text + "exists (x in {5, N})")).allowed
     with pytest.raises(PtxError, match="after 'in'"):
         read(text + "exists (x in 5)")
+
+
+def test_initial_values_may_be_missing():
+    """Then all are 0; braces of vectors are none."""
+    rows_ = " P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n st.weak x, 1 | ld.weak.v2.u32 {r0, r1}, x ;\n"
+    with_, without = (run(read(f"PTX t\n{braces}{rows_}exists (P1:r0 == 1)\n")) for braces in ("{ }\n", ""))
+    assert without.allowed and without.states == with_.states
+    with pytest.raises(PtxError, match="initial values after the name"):
+        read("PTX t\nexists (x == 1)\n")

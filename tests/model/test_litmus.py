@@ -82,7 +82,7 @@ REFUSED = [
     # text, line, column, part of the message
     ("", 1, 1, "begins with 'PTX'"),
     ("X86 t\n{}", 1, 1, "begins with 'PTX'"),
-    ("PTX t\n P0@cta 0,gpu 0;", 2, 16, "expected '{'"),
+    ("PTX t\n nothing here", 2, 13, "expected '{'"),
     ("PTX t\n{ x=0", 2, 5, "expected ';'"),
     ("PTX t\n{ x=; }", 2, 5, "expected a number or a location"),
     ("PTX t\n{ x=0; }\n P0@cta 0,gpu 0 | P1 ;", 3, 19, "some have none"),

@@ -62,8 +62,11 @@ PATTERNS = {
 
 
 def compare(text):
-    """Whether the model finds a race in what one run showed, and what racecheck reports; None where that is open."""
+    """Whether the model finds a race in what one run showed, and what racecheck reports; None where that is open, as
+    where the model has not gone through all executions."""
     outcomes = run(read(text))
+    if outcomes.incomplete:
+        return None
     (state,), result = Kernel(read(text)).run(1, outcomes.names, 1, engine="reference", checks="racecheck")
     racing, executions = outcomes.racing.get(state, 0), outcomes.states[state]
     return (bool(racing), result.reports) if racing in (0, executions) else None

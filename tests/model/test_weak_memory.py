@@ -19,7 +19,8 @@ def outcomes(kernel, names, copies, seed=11):
 
 
 @rows("name", ["MP", "SB", "LB", "R+fence.acq_rel", "CoRR+weak-reads", "2+2W", "Atom+max-cta", "CoWR2+weak",
-               "Atom+store-weak", "MP+barrier.cluster-relaxed"], share=3)  # fmt: skip
+               "Atom+store-weak", "MP+barrier.cluster-relaxed", "LB+add", "LB+narrow-rel-acq", "MP+gpus-gpu",
+               "LB+fence.acq_rel-weak", "MP+barrier.cluster-relaxed-load", "Atom+exch-cta"], share=3)  # fmt: skip
 def test_every_outcome_is_reached(name):
     """Stale reads, late loads, writes that others order differently, increments that are lost."""
     test = loaded(FOLDER / f"{name}.litmus")
@@ -51,6 +52,16 @@ def test_scopes_of_the_cluster(name):
     assert set(outcomes(kernel, allowed.names, 8)) <= set(allowed.states)
     kernel.cluster = 1
     assert not set(outcomes(kernel, allowed.names, 8)) <= set(allowed.states)
+
+
+@rows("name", ["Acquire+after-atom", "Atom+exch-observed"])
+def test_an_acquire_and_an_undecided_read(name):
+    """An acquire operation synchronises by what an earlier read of its location observed, whatever it returns itself;
+    what observes an atomic operation is behind its read, which may still be undecided."""
+    test = loaded(FOLDER / f"{name}.litmus")
+    kernel, allowed = Kernel(test), run(test)
+    assert not allowed.allowed
+    assert set(outcomes(kernel, allowed.names, 60)) <= set(allowed.states)
 
 
 @rows("text", texts(21, 5, 2, 4) + texts(22, 3, 3, 3), ids=[f"random-{at}" for at in range(8)])

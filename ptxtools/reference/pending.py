@@ -1,0 +1,62 @@
+"""Reads that are not decided yet, for `--memory weak`.
+
+A read takes effect at the latest where its register is used. Until then it may still return another write: one that has
+been executed since, although later operations of its own thread, fences and barriers among them, have taken effect.
+Chapter 8 leaves that open as long as the read does not precede the write in causality order (8.10.6), and nothing
+synchronises by it (8.9.4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ptxtools.program.program import Op, Ref, Terminator
+
+if TYPE_CHECKING:
+    from .weak import Agent, Location, Write
+
+#: Undecided reads of one thread; the oldest is decided when there are more.
+MOST_PENDING = 8
+#: Ends of blocks behind which registers keep their slots.
+_STAYING = ("jump", "branch", "barrier", "event", "warpsync", "switch")
+
+
+@dataclass(slots=True, eq=False)
+class Pending:
+    """A read of a thread. ref, type_name, frame: where its result is; history, low: the writes of its location, and the
+    first of them that it may return; own: the write of the atomic operation that it belongs to; known: whether it
+    precedes what another thread does; done: it is decided; observed: what it has then observed (8.9.2)."""
+
+    agent: Agent
+    thread: int
+    ref: Ref
+    type_name: str
+    frame: int
+    location: Location
+    history: list[Write]
+    low: Write
+    returned: Write
+    scope: str
+    own: Write | None = None
+    known: bool = False
+    done: bool = False
+    observed: Write | None = None
+
+    def overlaps(self, location: Location) -> bool:
+        """Whether another location shares bytes with that of the read (8.2.1)."""
+        shared, offset, size = self.location
+        return shared == location[0] and offset < location[1] + location[2] and location[1] < offset + size
+
+
+def slots_of(op: Op | Terminator, frame: int) -> set[tuple[int, str]] | None:
+    """The registers that an operation or the end of a block reads or writes; None: perhaps all."""
+    if isinstance(op, Op):
+        refs: tuple[Ref | None, ...] = (*op.src, *op.dst, op.guard)
+    elif op.kind not in _STAYING:
+        return None
+    else:
+        refs = (op.guard, op.index)
+        if op.op is not None:
+            refs += (*op.op.src, *op.op.dst, op.op.guard)
+    return {(frame + ref.slot, ref.type) for ref in refs if ref is not None}
