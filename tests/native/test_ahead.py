@@ -103,9 +103,11 @@ def test_nans_are_as_one_by_one(seed: int) -> None:
         "ld.global.u32 %r6, [%d1]; @!%p1 add.u32 %r4, %r4, %r6; add.s64 %d1, %d1, 4;",
     ],
 )  # fmt: skip
-def test_a_round_may_read_what_the_one_before_has_decided(reads: str, threads: int) -> None:
+def test_what_a_round_decides_may_be_read(reads: str, threads: int) -> None:
     body = f"""mov.u32 %r1, 0; mov.u32 %r4, 0; mov.u32 %r5, 7; setp.eq.u32 %p1, %t, 3; setp.lt.u32 %p3, %t, 9;
         mul.wide.u32 %d1, %t, 4; add.u64 %d1, %d1, %in;
-        AGAIN: {reads} add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 20; @%p1 bra AGAIN;
+        AGAIN: {reads} @%p1 bra AGAIN;
         st.global.u32 [%out], %r4; ret;"""
-    _agree(body, np.arange(64, dtype=np.uint32), block=(threads, 1, 1))
+    count = "add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 20"
+    for text in (body.replace("@%p1 bra", f"{count}; @%p1 bra"), body.replace("AGAIN: ", f"AGAIN: {count}; ")):
+        _agree(text, np.arange(64, dtype=np.uint32), block=(threads, 1, 1))

@@ -73,6 +73,8 @@ def counter_of(detail: Run) -> Counter | None:
         alone.remove(adds)
     if test in alone and guard in kept and words_of(*kept[guard]) & _words(read.values()):
         alone.remove(test)  # the next round reads what it finds
+    if test not in alone:  # it needs the counter in each round
+        alone.clear()
     return Counter(before, after, growth, limit, condition, words[2] == "s32", tuple(alone))
 
 
