@@ -35,13 +35,13 @@ def _text(node: ast.expr | None) -> str | None:
 
 
 def _texts(node: ast.expr | None, function: ast.AST, made_by_calls: int = 2) -> Iterator[str]:
-    """Strings that an argument may be: written there, either side of a condition, given to a variable before, or what a
-    function of the package returns; made_by_calls: how many functions deep."""
+    """Strings that an argument may be: written there, either side of a condition, given to a variable before or to a
+    constant of a module, or what a function of the package returns; made_by_calls: how many functions deep."""
     if isinstance(node, ast.IfExp):
         yield from _texts(node.body, function, made_by_calls)
         yield from _texts(node.orelse, function, made_by_calls)
     elif isinstance(node, ast.Name):
-        for found in ast.walk(function):
+        for found in (*ast.walk(function), *_constants()):
             if isinstance(found, ast.Assign) and any(
                 isinstance(t, ast.Name) and t.id == node.id for t in found.targets
             ):
@@ -88,6 +88,15 @@ def _name(call: ast.Call) -> str:
     return (
         function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
     )
+
+
+@cache
+def _constants() -> list[ast.Assign]:
+    """What modules give to names in capitals."""
+    return [
+        node for _, tree in _trees() for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id.isupper()
+    ]  # fmt: skip
 
 
 @cache

@@ -13,6 +13,7 @@ UNREACHED = {
     "the launch of a child grid was refused: …": "the launch call has refused it before",
     "sparsity selector …: at most … is allowed for .…": "a constant, which is checked when a module is loaded",
     "running": "the head of a summary that a signal asks for (tests/cli/run/test_ticking.py, in a process of its own)",
+    "stopped": "the head of the report that Ctrl-C asks for (tests/machine/test_interrupts.py)",
     "for … bulk operations to …, among them …": "they always complete, so no report is made while they are waited for",
 }
 

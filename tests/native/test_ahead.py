@@ -92,3 +92,22 @@ def test_nans_are_as_one_by_one(seed: int) -> None:
         add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, {rounds}; @%p1 bra AGAIN;
         st.global.f32 [%out], %f1; st.global.u32 [%out+128], %r6; ret;"""
     _agree(body, source, block=(rng.choice([32, 32, 20]), 1, 1))
+
+
+@pytest.mark.parametrize("threads", [32, 20])
+@pytest.mark.parametrize(
+    "reads",
+    [
+        "@%p1 add.u32 %r4, %r4, %r5;", "selp.u32 %r6, 3, 5, %p1; add.u32 %r4, %r4, %r6;",
+        "and.pred %p2, %p1, %p3; not.pred %p3, %p1; @%p2 add.u32 %r4, %r4, 9;",
+        "ld.global.u32 %r6, [%d1]; @!%p1 add.u32 %r4, %r4, %r6; add.s64 %d1, %d1, 4;",
+    ],
+)  # fmt: skip
+def test_what_a_round_decides_may_be_read(reads: str, threads: int) -> None:
+    body = f"""mov.u32 %r1, 0; mov.u32 %r4, 0; mov.u32 %r5, 7; setp.eq.u32 %p1, %t, 3; setp.lt.u32 %p3, %t, 9;
+        mul.wide.u32 %d1, %t, 4; add.u64 %d1, %d1, %in;
+        AGAIN: {reads} @%p1 bra AGAIN;
+        st.global.u32 [%out], %r4; ret;"""
+    count = "add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 20"
+    for text in (body.replace("@%p1 bra", f"{count}; @%p1 bra"), body.replace("AGAIN: ", f"AGAIN: {count}; ")):
+        _agree(text, np.arange(64, dtype=np.uint32), block=(threads, 1, 1))

@@ -10,7 +10,7 @@ import pytest
 from ptxtools import isa, native
 from ptxtools.diagnostics import Trap
 from ptxtools.machine.launch import Launch
-from ptxtools.native.code import keys, structures
+from ptxtools.native.code import keys, layouts, structures
 from ptxtools.native.loop import events
 from ptxtools.program import Program
 from ptxtools.program.details import Callee, SpecialRegister
@@ -174,7 +174,7 @@ def test_structures_keep_their_offsets_apart():
         ends = 0
         for offset, type_ in sorted(structure.fields.values()):
             assert offset >= ends, structure.name
-            ends = offset + structures.size_of(type_)
+            ends = offset + layouts.size_of(type_)
         assert ends <= structure.size
 
 

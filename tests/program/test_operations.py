@@ -15,7 +15,7 @@ import pytest
 from ptxtools.machine import events
 from ptxtools.machine.observers import EVENTS
 from ptxtools.native.code import encode, generate
-from ptxtools.native.handlers import KINDS
+from ptxtools.native.handlers import FUNCTIONS, KINDS
 from ptxtools.native.handlers.run import MEANINGS
 from ptxtools.program import operations
 from ptxtools.program.details import Action, Callee, Constant, Detail, NamedOperands, SpecialRegister, ThreadCopy
@@ -42,7 +42,7 @@ def unserved(rows: dict[str, Operation]) -> set[str]:
     for kind, row in rows.items():
         there = {
             BLOCK: kind in KINDS and kind in registry.EXECUTORS,
-            NATIVE: kind in KINDS,
+            NATIVE: kind in KINDS or kind in FUNCTIONS,
             MARK: kind in MARKS,
             EVENT: row.runs == EVENT and events.find(LAUNCH, kind) is not None,
             BARRIER: row.actions <= barriers,
@@ -74,7 +74,7 @@ def test_a_missing_emitter_executor_or_service_is_found(monkeypatch: pytest.Monk
 def test_nothing_runs_a_kind_without_a_row() -> None:
     for kind in OPERATIONS:
         services.load(kind)
-    assert set(KINDS) <= {kind for kind, row in OPERATIONS.items() if row.runs in (BLOCK, NATIVE)}
+    assert {*KINDS, *FUNCTIONS} <= {kind for kind, row in OPERATIONS.items() if row.runs in (BLOCK, NATIVE)}
     assert set(registry.EXECUTORS) <= {kind for kind, row in OPERATIONS.items() if row.runs == BLOCK}
     assert {kind for kind in events.HANDLERS if not kind.startswith("test")} <= {
         kind for kind, row in OPERATIONS.items() if row.runs == EVENT
@@ -82,7 +82,7 @@ def test_nothing_runs_a_kind_without_a_row() -> None:
 
 
 def test_a_run_of_operations_has_each_kind_that_it_may_hold() -> None:
-    assert set(MEANINGS) == operations.LANEWISE
+    assert set(MEANINGS) == operations.PURE
 
 
 def test_each_terminator_has_what_runs_it() -> None:

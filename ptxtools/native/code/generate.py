@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ptxtools.native.handlers import KINDS, lanewise
+from ptxtools.native.handlers import FUNCTIONS, KINDS, lanewise
 from ptxtools.native.loop import barriers, calls, clusters, control, loop
 from ptxtools.program.program import LANES, Op
 
@@ -70,10 +70,8 @@ def handler_module(ops: dict[str, Op], features: Iterable[str]) -> str:
 def handler(emitter: Emitter, name: str, op: Op) -> str:
     """The function for one key."""
     emitter.declare("llvm.cttz.i32", "declare i32 @llvm.cttz.i32(i32, i1)")
-    if op.kind == "unison":
-        from ptxtools.native.handlers import unison
-
-        return unison.function(emitter, name, op)
+    if op.kind in FUNCTIONS:
+        return FUNCTIONS[op.kind](emitter, name, op)
     h = Handler(emitter, op)
     kind: Callable[[Handler], None] = KINDS[op.kind]
     kind(h)

@@ -1,7 +1,7 @@
 """Where everything lies in the memory that the native code and Python share.
 
-Structures, each a table of fields (name: IR type). Native code names fields as `ctx.slice`; Python reads and
-writes them through `Structure`.
+Structures, each a table of fields (name: IR type, `layouts.structure`). Native code names fields as `ctx.slice`; Python
+reads and writes them through `layouts.Structure`.
 
     ctx     one per worker: the launch, tables of the program, what remains of the time slices, why the loop returned
     cta     one per resident CTA: who it is, its barriers, its warps; then shared memory, warps, local memory
@@ -12,113 +12,16 @@ writes them through `Structure`.
 
 from __future__ import annotations
 
-import ctypes
-import struct
-from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, NewType, get_type_hints
 
 from ptxtools.machine import residents
 from ptxtools.program.program import ByteOffset, Slot
-from ptxtools.records import dataclass, field
+
+from .layouts import Structure, structure
 
 #: A host address; a number of 64 bits.
 Address = NewType("Address", int)
 Long = NewType("Long", int)
-
-_SIZES = {
-    "i8": 1, "i32": 4, "i64": 8, "ptr": 8, "[8 x i32]": 32, "[16 x i32]": 64, "[32 x i32]": 128,
-    "[16 x i64]": 128, "<32 x i32>": 128,
-}  # fmt: skip
-#: How Python reads a field, and how it writes several at once.
-_FORMATS = {
-    "i8": struct.Struct("<B"),
-    "i32": struct.Struct("<I"),
-    "i64": struct.Struct("<Q"),
-    "ptr": struct.Struct("<Q"),
-}
-_PACKED = {"i8": "b", "i32": "i", "i64": "q", "ptr": "Q"}
-
-
-@dataclass(frozen=True, slots=True)
-class Structure:
-    """Offsets and IR types of the fields of one structure; pairs: of neighbouring fields that can be read as one."""
-
-    name: str
-    fields: dict[str, tuple[ByteOffset, str]]
-    size: int
-    pairs: dict[str, tuple[ByteOffset, str]] = field(default_factory=dict)
-    #: What packs some of the fields, and their order.
-    packers: dict[tuple[str, ...], tuple[struct.Struct, list[str]]] = field(default_factory=dict)
-
-    def field(self, name: str) -> tuple[ByteOffset, str]:
-        """Offset and IR type of a field or pair."""
-        return self.pairs[name] if name in self.pairs else self.fields[name]
-
-    def offset(self, name: str) -> ByteOffset:
-        return self.fields[name][0]
-
-    def read(self, memory: Any, at: int, name: str) -> int:
-        """A field of the structure at an offset of some memory (a buffer), as an unsigned number."""
-        offset, type_ = self.fields[name]
-        return int(_FORMATS[type_].unpack_from(memory, at + offset)[0])
-
-    def at_address(self, address: int, name: str) -> int:
-        """A field of the structure at a host address."""
-        offset, type_ = self.fields[name]
-        return int.from_bytes(ctypes.string_at(address + offset, _SIZES[type_]), "little")
-
-    def write(self, memory: Any, at: int, name: str, value: int) -> None:
-        """Set a field likewise; a negative number in two's complement."""
-        offset, type_ = self.fields[name]
-        form = _FORMATS[type_]
-        form.pack_into(memory, at + offset, value & (1 << 8 * form.size) - 1)
-
-    def fill(self, memory: Any, at: int, values: Mapping[str, int]) -> None:
-        """Set these fields and zero all others; numbers are signed, addresses are not."""
-        names = tuple(values)
-        if names not in self.packers:
-            self.packers[names] = self._packer(names)
-        form, order = self.packers[names]
-        form.pack_into(memory, at, *[values[name] for name in order])
-
-    def _packer(self, names: Sequence[str]) -> tuple[struct.Struct, list[str]]:
-        order, text, at = sorted(names, key=self.offset), "<", 0
-        for name in order:
-            offset, type_ = self.fields[name]
-            text += f"{offset - at}x{_PACKED[type_]}"
-            at = offset + _SIZES[type_]
-        return struct.Struct(f"{text}{self.size - at}x"), order
-
-    def packed(self) -> struct.Struct:
-        """All fields in order, which have no gaps between them: numbers are signed, addresses are not."""
-        form = struct.Struct("<" + "".join(_PACKED[type_] for _, type_ in self.fields.values()))
-        return struct.Struct(f"{form.format}{self.size - form.size}x")
-
-
-def size_of(type_: str) -> int:
-    """Bytes of a field of this IR type."""
-    return _SIZES[type_]
-
-
-def _structure(name: str, size: int, text: str, pairs: str = "", start: int = 0) -> Structure:
-    """Fields in order, each at its natural alignment; `pairs`: i64 fields that read two i32 at once, the named one low.
-
-    A pair is called by its first field's name with "_pair" behind. start: offset of the first field.
-    """
-    fields: dict[str, tuple[ByteOffset, str]] = {}
-    at = start
-    for line in text.strip().splitlines():
-        type_, _, names = line.partition(": ")
-        for one in names.split():
-            step = _SIZES[type_.strip()]
-            align = min(step, 64)
-            at = -(-at // align) * align
-            fields[one] = (ByteOffset(at), type_.strip())
-            at += step
-    assert at <= size, f"{name} needs {at} bytes"
-    both = {f"{first}_pair": (fields[first][0], "i64") for first in pairs.split()}
-    return Structure(name, fields, size, both)
-
 
 #: slice: records that the running warp may still execute; status: why the threaded code returned (STATUS_*).
 #: quantum: records until the loop returns to Python; cta_left: until the next CTA gets a turn.
@@ -138,7 +41,7 @@ def _structure(name: str, size: int, text: str, pairs: str = "", start: int = 0)
 #: unison: the record whose handler runs a CTA whose warps are all whole, null where there is none.
 #: random: state of the shuffle, 0 for none; stride, start: cluster n to be started is
 #: (n * stride + start) % total, or n where stride is 0.
-CTX = _structure(
+CTX = structure(
     "ctx",
     640,
     """
@@ -192,7 +95,7 @@ CTX = _structure(
 #: rank in the cluster; window: address of its shared memory in the shared window; leader: the cluster's first CTA,
 #: which counts for all: left CTAs that run, cl_alive threads, cl_came threads at the cluster barrier.
 #: external: Python wants to know when the CTA ends.
-CTA = _structure(
+CTA = structure(
     "cta",
     512,
     """
@@ -221,7 +124,7 @@ CTA = _structure(
 #: waiting: lanes at each barrier; result: value of its reduction. counted: lanes that a barrier with a thread count has
 #: counted. cl_pending: lanes that came to the cluster barrier, which is not complete yet; cl_waiting: those that wait.
 #: wg_*: `ptxtools.machine.issued`.
-WARP = _structure(
+WARP = structure(
     "warp",
     1408,
     """
@@ -250,7 +153,7 @@ WARP = _structure(
 )
 
 #: s0..s9: operand slots, destinations first. extra: block number, or other small constant. `Structure` of 64 bytes.
-RECORD = _structure(
+RECORD = structure(
     "rec",
     64,
     """
@@ -263,14 +166,14 @@ RECORD = _structure(
 )
 
 #: One row of the function table: first block, sizes, and its constants (rows of CONSTANT).
-FUNCTION = _structure("fun", 64, "i32: first frame_bytes local_bytes constants\nptr: table")
+FUNCTION = structure("fun", 64, "i32: first frame_bytes local_bytes constants\nptr: table")
 
 #: kind: bits of the storage class, 1 for predicates.
-CONSTANT = _structure("con", 32, "i32: slot kind\ni64: low high")
+CONSTANT = structure("con", 32, "i32: slot kind\ni64: low high")
 
 #: The header of an event's cell. serve: the function that does the event's work without leaving the loop, null if there
 #: is none; it is called as (ctx, warp, frame, lanes, cell) and answers SERVED_*. A payload follows, `Payload`.
-EVENT = _structure("event", 8, "ptr: serve")
+EVENT = structure("event", 8, "ptr: serve")
 #: Bytes of a cell.
 CELL_BYTES = 192
 #: In a payload: an operand that there is not.
@@ -464,7 +367,7 @@ def _payload(name: str, sort: type[Payload]) -> Structure:
     """The structure of a payload, behind the header of its cell."""
     types = ((_PAYLOAD_TYPES[of], one) for one, of in get_type_hints(sort).items())
     text = "\n".join(f"{type_}: {one}" for type_, one in types)
-    return _structure(name, CELL_BYTES, text, start=EVENT.size)
+    return structure(name, CELL_BYTES, text, start=EVENT.size)
 
 
 #: By the type that Python writes; native code says `wgmma.columns` and so on.
@@ -482,13 +385,13 @@ PAYLOADS: dict[type[Payload], Structure] = {
 }
 
 #: Where the chunks of a matrix lie, by its descriptor without the address's multiple of 1024; end of the last chunk.
-TABLE = _structure("tab", 32, "i64: descriptor\nptr: places\ni64: end")
+TABLE = structure("tab", 32, "i64: descriptor\nptr: places\ni64: end")
 #: The B of a wgmma that a worker has arranged: of which CTA, warpgroup (its first warp) and product; descriptor; event;
 #: greatest exponent.
-KEPT = _structure("kept", 64, "i64: cta code\nptr: cell\ni32: first issued most")
+KEPT = structure("kept", 64, "i64: cta code\nptr: cell\ni32: first issued most")
 #: A product of tcgen05.mma that a worker can repeat: its event; CTA; words that change when it must not, and what they
 #: were; steps (`tiles.steps`); operands.
-ISSUED = _structure(
+ISSUED = structure(
     "issued", 192, "ptr: cell\ni64: cta\nptr: stamp peer\ni32: seen met\nptr: steps\ni64: count\n[16 x i64]: values"
 )
 #: Rows of a table of tables, in which a descriptor is looked for from its hash on.
@@ -496,18 +399,18 @@ TABLES = 64
 
 #: Where accesses of one sort may lie without an observer being asked: count rows of ROW, ascending and apart. flags:
 #: where those of its bytes are, of shared memory the distance from there; 0: all are set.
-BOUND = _structure("bound", 16, "ptr: rows\ni64: count")
-ROW = _structure("row", 24, "i64: first after flags")
+BOUND = structure("bound", 16, "ptr: rows\ni64: count")
+ROW = structure("row", 24, "i64: first after flags")
 #: Spaces of an access, as it is filtered.
 SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_GENERIC = range(4)
 #: The table of an observer. flagged: bytes have flags; owned: bytes have words that say who has touched them, each for
 #: so many as the logarithms say, of global and shared memory; marks: counts bytes marked as in flight, or null; bounds:
 #: the first of six BOUNDs, space by space one for reads and one for writes.
-FILTER = _structure("filter", 128, "i32: flagged owned global shared\nptr: marks unused\ni64: bounds")
+FILTER = structure("filter", 128, "i32: flagged owned global shared\nptr: marks unused\ni64: bounds")
 assert FILTER.offset("bounds") + 2 * SPACE_GENERIC * BOUND.size == FILTER.size
 #: Before the words that say who has touched a CTA's shared memory. came: threads that have come to the present
 #: barrier; epoch: how many the whole CTA has passed. Words: `machine.residents`; those of global memory have no epoch.
-OWNERS = _structure("owners", 4 * residents.OWNERS_HEAD, "i32: came epoch")
+OWNERS = structure("owners", 4 * residents.OWNERS_HEAD, "i32: came epoch")
 #: Before the marks of what copies write to a CTA's shared memory. group0 and so on: for each warp, a byte, the group
 #: that its copies belong to; commits, waited: of a warp, groups that it has closed, and those that it has waited for.
 #: clock: counts fences and epochs; began: what it was when the present epoch began. Of each warp's fences of all its
@@ -515,7 +418,7 @@ OWNERS = _structure("owners", 4 * residents.OWNERS_HEAD, "i32: came epoch")
 #: the last one of an earlier epoch was. pipe, bulk, copy: up to which number a warp knows work of the planes
 #: (`residents.PIPE`) to be complete; pipe_some …: what one lane knows. Words of when bytes were stored: clock + 1,
 #: above the warp (`STORED_SHIFT`).
-MARKED = _structure(
+MARKED = structure(
     "marked",
     residents.MARKS_HEAD,
     """
@@ -536,7 +439,7 @@ ATOMIC_SHARED, ATOMIC_GLOBAL = 1024, (1 << 31) - 66
 TABLES_ASKED = 5
 
 #: The state of a gate, and a word that it watches: `machine.gates` has the fields.
-GATE = _structure(
+GATE = structure(
     "gate",
     80,
     """
@@ -546,11 +449,11 @@ GATE = _structure(
     i32: last_where last_x last_y last_z last_warp
     """,
 )
-WATCH = _structure("watch", 24, "ptr: address\ni64: mask old")
+WATCH = structure("watch", 24, "ptr: address\ni64: mask old")
 
 #: The state of a log, and a row of it: `machine.logs` has the fields.
-LOG = _structure("log", 48, "ptr: rows\ni64: used room lost stride\ni32: cost")
-LOG_ROW = _structure(
+LOG = structure("log", 48, "ptr: rows\ni64: used room lost stride\ni32: cost")
+LOG_ROW = structure(
     "logged",
     64,
     """
@@ -564,7 +467,7 @@ LOG_ROW = _structure(
 #: to do; mode_*: numbers of txq.addr_mode; linear: filter; memory: it is linear memory; integers: fetches give them;
 #: start, end: device addresses; then strides in bytes; border_*: values (f64); load_*: functions that load a channel of
 #: eight lanes, null where there is none.
-TEXTURE = _structure(
+TEXTURE = structure(
     "tex",
     256,
     """
@@ -579,7 +482,7 @@ TEXTURE = _structure(
 )
 #: What a fetch tells the code for its lanes: texels and the border's colour in host memory, address modes as they
 #: count, whether coordinates are normalized.
-LOOK = _structure("look", 64, "ptr: data border\ni32: mode_x mode_y mode_z scaled")
+LOOK = structure("look", 64, "ptr: data border\ni32: mode_x mode_y mode_z scaled")
 
 _ALL = (
     CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, KEPT, ISSUED, FILTER, BOUND, ROW,

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ptxtools.program.details import Action, Run, SpecialRegister, Unison
-from ptxtools.program.operations import LANE_ACCESS, weight
+from ptxtools.program.operations import BLOCK, LANE_ACCESS, OPERATIONS, weight
 from ptxtools.program.program import Block, Op, Program
 
 from . import runs
@@ -31,10 +31,10 @@ SPECIALS = frozenset(
     {f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"} | {"%laneid", "%warpid"}
 )
 #: Operations that may be called as records: they neither wait nor make others wait.
-_CALLED = LANE_ACCESS | {
-    *("alu", "copy", "pack", "unpack", "sreg", "fence", "shfl", "vote", "match", "redux", "activemask", "elect", "mma"),
-    *("ldmatrix", "stmatrix", "movmatrix", "cp.async"),
-}
+_CALLED = frozenset(
+    kind for kind, row in OPERATIONS.items()
+    if row.runs == BLOCK and (row.pure or row.access or row.warp or row.seen == "fence")
+)  # fmt: skip
 
 
 class Part(NamedTuple):
@@ -154,7 +154,8 @@ def _can_be_called(op: Op) -> bool:
     if op.kind == "sreg":
         name = op.of(SpecialRegister).name
         return not name.startswith(("%clock", "%globaltimer"))
-    return op.kind in _CALLED and not (op.kind in ("ld", "st") and effects_of(op))
+    alone = op.kind in LANE_ACCESS and OPERATIONS[op.kind].access != "atomic"
+    return op.kind in _CALLED and not (alone and effects_of(op))
 
 
 class _Maker:

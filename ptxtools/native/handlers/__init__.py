@@ -1,12 +1,14 @@
-"""One function per kind of operation: it emits the body of a handler."""
+"""One function per kind of operation: it emits the body of a handler, or all of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from ptxtools.native.code.emitter import Emitter
 from ptxtools.native.code.handler import Handler
+from ptxtools.program.program import Op
 
-from . import atomics, copies, counts, matrix, mbarrier, measures, memory, plain, products, run, special, warp
+from . import atomics, copies, counts, matrix, mbarrier, measures, memory, plain, products, run, special, unison, warp
 
 KINDS: dict[str, Callable[[Handler], None]] = {
     "alu": plain.alu,
@@ -37,3 +39,6 @@ KINDS: dict[str, Callable[[Handler], None]] = {
     "mbarrier": mbarrier.mbarrier,
     "mbarrier.yield": mbarrier.give_way,
 }
+
+#: Texts of functions, by emitter, name and operation: not entered as handlers of records are.
+FUNCTIONS: dict[str, Callable[[Emitter, str, Op], str]] = {"unison": unison.function}

@@ -6,7 +6,7 @@ them, and without the counter. The rounds after them, the last one included, are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -71,11 +71,22 @@ def counter_of(detail: Run) -> Counter | None:
     ]
     if adds in alone and any(before in _used(other) for other in detail.steps if other is not adds):
         alone.remove(adds)
+    if test in alone and guard in kept and words_of(*kept[guard]) & _words(read.values()):
+        alone.remove(test)  # the next round reads what it finds
+    if test not in alone:  # it needs the counter in each round
+        alone.clear()
     return Counter(before, after, growth, limit, condition, words[2] == "s32", tuple(alone))
 
 
 def _used(step: Step) -> tuple[int, ...]:
     return (*(number for number, _, _ in step.sources), step.guard, *step.before)
+
+
+def _words(keys: Iterable[Key]) -> int:
+    words = 0
+    for key in keys:
+        words |= words_of(*key)
+    return words
 
 
 def _steady(number: int, read: dict[int, Key], kept: dict[int, Key]) -> bool:
@@ -84,9 +95,7 @@ def _steady(number: int, read: dict[int, Key], kept: dict[int, Key]) -> bool:
 
 def returning(read: Sequence[Key], targets: dict[int, Key]) -> dict[int, Key]:
     """Of the slots that a round writes, those that the next one may read."""
-    words = 0
-    for key in read:
-        words |= words_of(*key)
+    words = _words(read)
     return {number: key for number, key in targets.items() if words_of(*key) & words}
 
 

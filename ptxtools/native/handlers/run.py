@@ -385,7 +385,7 @@ def _outputs(h: Handler, step: Step, contents: Contents) -> Sequence[Value]:
     return outputs
 
 
-#: Outputs of a step by its kind, which is one that maps lanes to lanes (`operations.LANEWISE`).
+#: Outputs of a step by its kind, which does nothing beyond its destinations (`operations.PURE`).
 MEANINGS: dict[str, Callable[[Handler, Step, list[Value]], Sequence[Value]]] = {
     "alu": lambda h, step, inputs: compute(h, isa.resolve(step.text), step.detail, inputs),
     "copy": lambda h, step, inputs: inputs,

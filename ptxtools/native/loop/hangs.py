@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from ptxtools.machine.deadlock import PARTED, CtaLine, Waiting, asleep, in_loop, is_sleep, missing, pending, told
 from ptxtools.machine.polled import Look, looks
 from ptxtools.native.code.keys import RECORD_BYTES
-from ptxtools.native.code.structures import CTA, WARP, Structure
+from ptxtools.native.code.layouts import Structure
+from ptxtools.native.code.structures import CTA, WARP
 from ptxtools.program.program import LANES, SLOT_BYTES, Ref
 
 from .faults import BARRIERS, cta_field, cta_of, read, thread_of, warp_field, where_at, where_of
