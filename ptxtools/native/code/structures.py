@@ -47,8 +47,6 @@ class Structure:
     fields: dict[str, tuple[ByteOffset, str]]
     size: int
     pairs: dict[str, tuple[ByteOffset, str]] = field(default_factory=dict)
-    #: What packs some of the fields, and their order.
-    packers: dict[tuple[str, ...], tuple[struct.Struct, list[str]]] = field(default_factory=dict)
 
     def field(self, name: str) -> tuple[ByteOffset, str]:
         """Offset and IR type of a field or pair."""
@@ -73,26 +71,33 @@ class Structure:
         form = _FORMATS[type_]
         form.pack_into(memory, at + offset, value & (1 << 8 * form.size) - 1)
 
-    def fill(self, memory: Any, at: int, values: Mapping[str, int]) -> None:
-        """Set these fields and zero all others; numbers are signed, addresses are not."""
-        names = tuple(values)
-        if names not in self.packers:
-            self.packers[names] = self._packer(names)
-        form, order = self.packers[names]
-        form.pack_into(memory, at, *[values[name] for name in order])
-
-    def _packer(self, names: Sequence[str]) -> tuple[struct.Struct, list[str]]:
-        order, text, at = sorted(names, key=self.offset), "<", 0
-        for name in order:
-            offset, type_ = self.fields[name]
-            text += f"{offset - at}x{_PACKED[type_]}"
-            at = offset + _SIZES[type_]
-        return struct.Struct(f"{text}{self.size - at}x"), order
-
     def packed(self) -> struct.Struct:
         """All fields in order, which have no gaps between them: numbers are signed, addresses are not."""
         form = struct.Struct("<" + "".join(_PACKED[type_] for _, type_ in self.fields.values()))
         return struct.Struct(f"{form.format}{self.size - form.size}x")
+
+
+class Filling:
+    """Fills a structure again and again: some fields with values that are the same each time, some with others, the
+    rest with zeros. Numbers are signed, addresses are not."""
+
+    def __init__(self, structure: Structure, fixed: Mapping[str, int], others: Sequence[str]) -> None:
+        order = sorted((*fixed, *others), key=structure.offset)
+        text, at = "<", 0
+        for name in order:
+            offset, type_ = structure.fields[name]
+            text += f"{offset - at}x{_PACKED[type_]}"
+            at = offset + _SIZES[type_]
+        self._form = struct.Struct(f"{text}{structure.size - at}x")
+        self._row = [fixed.get(name, 0) for name in order]
+        self._places = [order.index(name) for name in others]
+
+    def fill(self, memory: Any, at: int, values: Sequence[int]) -> None:
+        """Fill it at an offset of some memory (a buffer). values: of the others, in their order."""
+        row = self._row.copy()
+        for place, value in zip(self._places, values, strict=True):
+            row[place] = value
+        self._form.pack_into(memory, at, *row)
 
 
 def size_of(type_: str) -> int:
