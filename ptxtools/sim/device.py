@@ -16,7 +16,7 @@ from ptxtools.isa.targets import chip_of
 from ptxtools.machine.options import DeviceOptions, LaunchOptions, RunOptions, options_of, parse_checks, takes
 from ptxtools.machine.providers import engines
 from ptxtools.program.variant import Variant
-from ptxtools.records import dataclass, field, replace
+from ptxtools.records import dataclass, replace
 
 from . import services
 from .arena import DEFAULT_BYTES, Allocation, Arena
@@ -26,6 +26,7 @@ from .kernel import Dim3, Kernel
 from .limits import LIMITS, OLDEST_DEFAULT, DeviceLimits, default_device, l2_bytes, limits_of, why_none
 from .loadable import Loadable
 from .residency import ctas_per_sm, resident_ctas
+from .result import RunResult
 from .runtime import Runtime
 from .shape import check_block, check_grid, check_shared, check_stack, cluster_shape, shared_hint
 from .traps import locate
@@ -33,7 +34,6 @@ from .traps import locate
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
-    from ptxtools.diagnostics.findings import Exploration, Finding, Verdict
     from ptxtools.isa.chips import Chip
     from ptxtools.machine.launch import AddressSpace
     from ptxtools.machine.observers import Listeners
@@ -50,35 +50,6 @@ DEFAULT_STACK = 8192
 
 #: Size of the words by which the CTAs of a cooperative grid wait for each other: their size, and one that counts.
 _WORKSPACE_BYTES = 8
-
-
-@dataclass(slots=True)
-class RunResult:
-    """A finished launch. seconds: wall time of the kernel; instructions: thread-instructions executed; printed: what
-    the kernel printed; reports: findings of checkers; verdict: that of racecheck, where it has found no race; explored:
-    what other schedules have shown, where they were asked for."""
-
-    seconds: float = 0.0
-    instructions: int = 0
-    printed: str = ""
-    reports: list[Finding] = field(default_factory=list)
-    verdict: Verdict | None = None
-    explored: Exploration | None = None
-
-    def _repr_html_(self) -> str:
-        """For notebooks: a table, then what was printed and found."""
-        from html import escape
-
-        rows = [("seconds", f"{self.seconds:.6f}"), ("thread-instructions", f"{self.instructions:,}")]
-        rows += [("racecheck", str(self.verdict))] if self.verdict is not None else []
-        found = "\n".join(map(str, self.reports))
-        table = "".join(f"<tr><th>{name}</th><td>{escape(text)}</td></tr>" for name, text in rows)
-        texts = (("printed", self.printed), ("found by checkers", found))
-        return f"<table>{table}</table>" + "".join(
-            f"<details open><summary>{name}</summary><pre>{escape(text)}</pre></details>"
-            for name, text in texts
-            if text
-        )
 
 
 @dataclass(slots=True, kw_only=True)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, NewType, get_type_hints
 
 from ptxtools.machine import residents
@@ -29,14 +28,14 @@ _SIZES = {
     "i8": 1, "i32": 4, "i64": 8, "ptr": 8, "[8 x i32]": 32, "[16 x i32]": 64, "[32 x i32]": 128,
     "[16 x i64]": 128, "<32 x i32>": 128,
 }  # fmt: skip
-#: How Python reads a field, and how it writes several at once.
+#: How Python reads a field, and how it writes several at once (`filling`).
 _FORMATS = {
     "i8": struct.Struct("<B"),
     "i32": struct.Struct("<I"),
     "i64": struct.Struct("<Q"),
     "ptr": struct.Struct("<Q"),
 }
-_PACKED = {"i8": "b", "i32": "i", "i64": "q", "ptr": "Q"}
+PACKED = {"i8": "b", "i32": "i", "i64": "q", "ptr": "Q"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,31 +72,8 @@ class Structure:
 
     def packed(self) -> struct.Struct:
         """All fields in order, which have no gaps between them: numbers are signed, addresses are not."""
-        form = struct.Struct("<" + "".join(_PACKED[type_] for _, type_ in self.fields.values()))
+        form = struct.Struct("<" + "".join(PACKED[type_] for _, type_ in self.fields.values()))
         return struct.Struct(f"{form.format}{self.size - form.size}x")
-
-
-class Filling:
-    """Fills a structure again and again: some fields with values that are the same each time, some with others, the
-    rest with zeros. Numbers are signed, addresses are not."""
-
-    def __init__(self, structure: Structure, fixed: Mapping[str, int], others: Sequence[str]) -> None:
-        order = sorted((*fixed, *others), key=structure.offset)
-        text, at = "<", 0
-        for name in order:
-            offset, type_ = structure.fields[name]
-            text += f"{offset - at}x{_PACKED[type_]}"
-            at = offset + _SIZES[type_]
-        self._form = struct.Struct(f"{text}{structure.size - at}x")
-        self._row = [fixed.get(name, 0) for name in order]
-        self._places = [order.index(name) for name in others]
-
-    def fill(self, memory: Any, at: int, values: Sequence[int]) -> None:
-        """Fill it at an offset of some memory (a buffer). values: of the others, in their order."""
-        row = self._row.copy()
-        for place, value in zip(self._places, values, strict=True):
-            row[place] = value
-        self._form.pack_into(memory, at, *row)
 
 
 def size_of(type_: str) -> int:
@@ -518,8 +494,8 @@ OWNERS = _structure("owners", 4 * residents.OWNERS_HEAD, "i32: came epoch")
 #: clock: counts fences and epochs; began: what it was when the present epoch began. Of each warp's fences of all its
 #: lanes for the asynchronous proxy: fenced: when the epoch of the last one began; last: when that one was; before: when
 #: the last one of an earlier epoch was. pipe, bulk, copy: up to which number a warp knows work of the planes
-#: (`residents.PIPE`) to be complete; pipe_some …: what one lane knows. Words of when bytes were stored: clock + 1, above
-#: the warp (`STORED_SHIFT`).
+#: (`residents.PIPE`) to be complete; pipe_some …: what one lane knows. Words of when bytes were stored: clock + 1,
+#: above the warp (`STORED_SHIFT`).
 MARKED = _structure(
     "marked",
     residents.MARKS_HEAD,

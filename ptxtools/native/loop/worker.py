@@ -16,7 +16,8 @@ from ptxtools.machine.launch import launch_constants, launch_special, local_byte
 from ptxtools.machine.residents import MARKS_HEAD, PLANES, Schedule, take_back
 from ptxtools.native.code import library, structures
 from ptxtools.native.code.encode import Encoded, constant_rows, constant_table, frame_area, set_constants
-from ptxtools.native.code.structures import CTA, CTX, OWNERS, WARP, Filling, Structure
+from ptxtools.native.code.filling import Filling
+from ptxtools.native.code.structures import CTA, CTX, OWNERS, WARP, Structure
 from ptxtools.program.program import COUNTER_BYTES, RANK_SHIFT, is_launch_special
 
 from . import events
