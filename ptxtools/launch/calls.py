@@ -55,7 +55,7 @@ def typed_values(described: type, given: Any) -> dict[str, Any]:
     values = {}
     for option in options_of(described):
         value = getattr(given, option.name)
-        values[option.name] = None if value is None and option.default is None else _typed(option, value)
+        values[option.name] = value if value is option.default else _typed(option, value)
     return values
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ptxtools.program.program import (
@@ -168,19 +169,26 @@ def no_counts(program: Program, more: int = 0) -> NDArray[np.uint64]:
 
 def constants(launch: Launch, function: FunctionCode) -> list[tuple[Slot, str, int]]:
     """(slot, type, value) of all constant slots of a frame of `function` in this launch."""
-    known = function.constants
-    if not function.launch_constants:
-        return known
-    return known + [(c.slot, c.storage, _launch_value(launch, c)) for c in function.launch_constants]
+    return function.constants + launch_constants(launch, function)
+
+
+def launch_constants(launch: Launch, function: FunctionCode) -> list[tuple[Slot, str, int]]:
+    """The same of those that each launch decides."""
+    return [(c.slot, c.storage, _launch_value(launch, c)) for c in function.launch_constants]
 
 
 def _launch_value(launch: Launch, constant: LaunchConstant) -> int:
     if constant.source == "param":
-        size = int(constant.name.lstrip("bsuf")) // 8
+        size, signed, most = _widening(constant.name, constant.storage)
         data = launch.params[constant.offset : constant.offset + size]
-        value = int.from_bytes(data, "little", signed=constant.name[0] == "s")
-        return int(value & ((1 << 8 * SLOT_BYTES[constant.storage] // LANES) - 1))
+        return int.from_bytes(data, "little", signed=signed) & most
     return launch_special(launch, constant.name)
+
+
+@cache
+def _widening(name: str, storage: str) -> tuple[int, bool, int]:
+    """Of a parameter's type: bytes, whether it is signed; and all bits of what it is widened to."""
+    return int(name.lstrip("bsuf")) // 8, name[0] == "s", (1 << 8 * SLOT_BYTES[storage] // LANES) - 1
 
 
 def launch_special(launch: Launch, name: str) -> int:

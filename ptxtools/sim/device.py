@@ -6,6 +6,7 @@ import os
 import time
 import weakref
 from contextlib import contextmanager
+from functools import cache
 from itertools import chain
 from math import prod
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from ptxtools.isa.targets import chip_of
 from ptxtools.machine.options import DeviceOptions, LaunchOptions, RunOptions, options_of, parse_checks, takes
 from ptxtools.machine.providers import engines
 from ptxtools.program.variant import Variant
-from ptxtools.records import dataclass, field, replace
+from ptxtools.records import dataclass, replace
 
 from . import services
 from .arena import DEFAULT_BYTES, Allocation, Arena
@@ -25,6 +26,7 @@ from .kernel import Dim3, Kernel
 from .limits import LIMITS, OLDEST_DEFAULT, DeviceLimits, default_device, l2_bytes, limits_of, why_none
 from .loadable import Loadable
 from .residency import ctas_per_sm, resident_ctas
+from .result import RunResult
 from .runtime import Runtime
 from .shape import check_block, check_grid, check_shared, check_stack, cluster_shape, shared_hint
 from .traps import locate
@@ -32,10 +34,10 @@ from .traps import locate
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
-    from ptxtools.diagnostics.findings import Exploration, Finding, Verdict
     from ptxtools.isa.chips import Chip
     from ptxtools.machine.launch import AddressSpace
     from ptxtools.machine.observers import Listeners
+    from ptxtools.machine.options import Option
     from ptxtools.program.program import Program
 
     from .context import LaunchContext
@@ -50,35 +52,6 @@ DEFAULT_STACK = 8192
 _WORKSPACE_BYTES = 8
 
 
-@dataclass(slots=True)
-class RunResult:
-    """A finished launch. seconds: wall time of the kernel; instructions: thread-instructions executed; printed: what
-    the kernel printed; reports: findings of checkers; verdict: that of racecheck, where it has found no race; explored:
-    what other schedules have shown, where they were asked for."""
-
-    seconds: float = 0.0
-    instructions: int = 0
-    printed: str = ""
-    reports: list[Finding] = field(default_factory=list)
-    verdict: Verdict | None = None
-    explored: Exploration | None = None
-
-    def _repr_html_(self) -> str:
-        """For notebooks: a table, then what was printed and found."""
-        from html import escape
-
-        rows = [("seconds", f"{self.seconds:.6f}"), ("thread-instructions", f"{self.instructions:,}")]
-        rows += [("racecheck", str(self.verdict))] if self.verdict is not None else []
-        found = "\n".join(map(str, self.reports))
-        table = "".join(f"<tr><th>{name}</th><td>{escape(text)}</td></tr>" for name, text in rows)
-        texts = (("printed", self.printed), ("found by checkers", found))
-        return f"<table>{table}</table>" + "".join(
-            f"<details open><summary>{name}</summary><pre>{escape(text)}</pre></details>"
-            for name, text in texts
-            if text
-        )
-
-
 @dataclass(slots=True, kw_only=True)
 class Request(RunOptions, LaunchOptions):
     """A requested launch. params: the parameter block."""
@@ -88,6 +61,24 @@ class Request(RunOptions, LaunchOptions):
     block: Dim3
     cluster: Dim3 | None = None
     params: bytes = b""
+
+
+@dataclass(slots=True)
+class Plan:
+    """What launches of one kernel in one shape have in common. resident: CTAs of the grid that the device holds at a
+    time; specials: special registers that hold for such launches; prints: whether the kernel may print."""
+
+    image: Image
+    program: Program
+    cluster: Dim3
+    resident: int
+    specials: dict[str, int]
+    numerics: str
+    prints: bool
+
+
+#: Plans that a device keeps.
+_PLANS = 256
 
 
 @dataclass(slots=True)
@@ -142,6 +133,7 @@ class Device:
         self._arena: Arena | None = None
         self._images: dict[int, tuple[Loadable, Image]] = {}  # by identity; the module stays alive with its image
         self._programs: dict[tuple[int, str, Hashable, bool], Program] = {}
+        self._plans: dict[Hashable, Plan] = {}
         self.launches = 0
         self._workspace: Allocation | None = None  # of cooperative grids
         self.target = ""
@@ -293,6 +285,44 @@ class Device:
 
     def grid(self, module: Loadable, request: Request, host: HostMap | None, context: LaunchContext) -> RunResult:
         """Run one grid, without its children. context: that of its launch."""
+        kernel, plan = request.kernel, self._plan(module, request)
+        image, program = plan.image, plan.program
+        specials = self._specials(plan, request)
+        slices = self._cta_memory(request)
+        if slices is not None:
+            specials |= slices.specials
+        memory = self._memory_for(image, host)
+
+        def run(trial: bool, again: bool = False) -> RunResult:
+            at_once = trial and self._asynchronous(program)
+            chosen = self.program(module, kernel, trial=at_once) if at_once or again else program
+            grid = Grid(image, chosen, request, context, trial, again)
+            listeners = self._listeners(grid, memory) if self._events else None
+            late = self.late and not at_once
+            return self._execute(module, chosen, request, plan, specials, memory, context, listeners, late)
+
+        try:
+            return self._observed(program, request, plan.cluster, host, context, run) if self._events else run(False)
+        finally:
+            if slices is not None:
+                self.arena.free(slices.address)
+
+    def _plan(self, module: Loadable, request: Request) -> Plan:
+        """What launches like this one have in common; kept where no observer is told of them. Raises `LaunchError`."""
+        key = (
+            id(module), request.kernel.name, request.grid, request.block, request.cluster, request.shared,
+            request.cooperative, self._stack(request), len(request.params),
+        )  # fmt: skip
+        plan = None if self._events else self._plans.get(key)
+        if plan is None:
+            plan = self._planned(module, request)
+            if not self._events:
+                if len(self._plans) >= _PLANS:
+                    self._plans.clear()
+                self._plans[key] = plan
+        return plan
+
+    def _planned(self, module: Loadable, request: Request) -> Plan:
         kernel, bounds = request.kernel, request.kernel.bounds
         image = self.load(module)
         check_stack(self._stack(request), self.limits)
@@ -303,26 +333,13 @@ class Device:
         program = self.program(module, kernel)
         check_shared(program.declared_shared, request.shared, self.limits)
         resident = self._residency(program, request, cluster)
-        specials = self._specials(program, request, bounds.cluster)
-        slices = self._cta_memory(request)
-        if slices is not None:
-            specials |= slices.specials
         self.runtime.prepare(program)
-        memory = self._memory_for(image, host)
-
-        def run(trial: bool, again: bool = False) -> RunResult:
-            at_once = trial and self._asynchronous(program)
-            chosen = self.program(module, kernel, trial=at_once) if at_once or again else program
-            grid = Grid(image, chosen, request, context, trial, again)
-            listeners = self._listeners(grid, memory) if self._events else None
-            late = self.late and not at_once
-            return self._execute(module, chosen, request, cluster, resident, specials, memory, context, listeners, late)
-
-        try:
-            return self._observed(program, request, cluster, host, context, run) if self._events else run(False)
-        finally:
-            if slices is not None:
-                self.arena.free(slices.address)
+        return Plan(
+            image=image, program=program, cluster=cluster, resident=resident,
+            specials=self._alike(program, request, bounds.cluster),
+            numerics=self._numerics_of_chip(program) if self.numerics == "chip" else self.numerics,
+            prints="vprintf" in self.runtime.calls(program),
+        )  # fmt: skip
 
     @staticmethod
     def _asynchronous(program: Program) -> bool:
@@ -347,11 +364,10 @@ class Device:
         """Bytes of a thread's stack."""
         return self.stack if request.stack is None else request.stack
 
-    def _workers(self, program: Program) -> int:
-        """Worker threads for a program: one for a kernel that prints, unless more are requested, so that CTAs print in
+    def _workers(self, plan: Plan) -> int:
+        """Worker threads for a launch: one for a kernel that prints, unless more are requested, so that CTAs print in
         their order."""
-        prints = "vprintf" in self.runtime.calls(program)
-        return 1 if prints and not self._threads_chosen else self.threads
+        return 1 if plan.prints and not self._threads_chosen else self.threads
 
     def _residency(self, program: Program, request: Request, cluster: Dim3) -> int:
         """CTAs of the grid that the device holds at a time. A cooperative grid must be resident as a whole."""
@@ -371,17 +387,23 @@ class Device:
             )
         return min(resident, ctas)
 
-    def _specials(self, program: Program, request: Request, required: Dim3 | None) -> dict[str, int]:
+    def _specials(self, plan: Plan, request: Request) -> dict[str, int]:
         """Special registers that hold for the whole launch (chapter 10)."""
         self.launches += 1
-        total = program.declared_shared + request.shared
         workspace = self._grid_workspace() if request.cooperative else 0
         return {
+            **plan.specials,
             "%envreg1": workspace >> 32,
             "%envreg2": workspace & 0xFFFF_FFFF,
+            "%gridid": self.launches,
+        }
+
+    def _alike(self, program: Program, request: Request, required: Dim3 | None) -> dict[str, int]:
+        """Those that are the same in all launches of one kernel in one shape."""
+        total = program.declared_shared + request.shared
+        return {
             "%nsmid": self.sms,
             "%nwarpid": self.limits.warps,
-            "%gridid": self.launches,
             "%is_explicit_cluster": int(bool(request.cluster or required)),
             "%dynamic_smem_size": request.shared,
             "%total_smem_size": -(-total // self.limits.shared_unit) * self.limits.shared_unit,
@@ -462,8 +484,7 @@ class Device:
         module: Loadable,
         program: Program,
         request: Request,
-        cluster: Dim3,
-        resident: int,
+        plan: Plan,
         specials: dict[str, int],
         memory: AddressSpace,
         context: LaunchContext,
@@ -474,12 +495,12 @@ class Device:
 
         started = time.monotonic()
         launch = Launch(
-            program=program, memory=memory, grid=request.grid, block=request.block, cluster=cluster,
-            dynamic_shared=request.shared, params=request.params, resident=resident, sms=self.sms,
-            threads=self._workers(program), seed=self.seed, late=late, weak=self.weak,
+            program=program, memory=memory, grid=request.grid, block=request.block, cluster=plan.cluster,
+            dynamic_shared=request.shared, params=request.params, resident=plan.resident, sms=self.sms,
+            threads=self._workers(plan), seed=self.seed, late=late, weak=self.weak,
             max_instructions=request.max_instructions,
             deadline=None if request.timeout is None else started + request.timeout,
-            numerics=self._numerics_of_chip(program) if self.numerics == "chip" else self.numerics,
+            numerics=plan.numerics,
             tier=self.options.tier, local_bytes=local_bytes(program, self._stack(request)), specials=specials,
             services=services.load, device=self, observers=listeners, context=context,
         )  # fmt: skip
@@ -524,11 +545,21 @@ class Device:
 
 def _check_options(given: object, *described: type) -> None:
     """Raise `LaunchError` for a value that an option cannot have."""
-    for option in chain.from_iterable(map(options_of, described)):
+    for option in chain.from_iterable(map(_limited, described)):
         value = getattr(given, option.name)
         problem = "" if value is option.default else option.problem(value)
         if problem:
             raise LaunchError(f"{option.name}: {problem}")
+
+
+@cache
+def _limited(described: type) -> tuple[Option, ...]:
+    """The options that cannot have every value of their type."""
+    return tuple(
+        option
+        for option in options_of(described)
+        if option.kind == "seconds" or option.choices or option.least is not None or option.most is not None
+    )
 
 
 def provides(device: str, wanted: str) -> bool:

@@ -7,14 +7,14 @@ inside block b at which lanes may have to resume: after its barrier, or at its i
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
-from typing import NewType, TypeAlias
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, NewType, TypeAlias
 
 from ptxtools.native.loop.cells import Cell
 from ptxtools.program.details import Action, Counted, HostMemory, MatrixProduct, Measured, SpecialRegister, ThreadCopy
 from ptxtools.program.operations import LANE_ACCESS, weight
 from ptxtools.program.program import CALL_BYTES, Block, ByteOffset, FunctionCode, Op, Program, Ref, Slot, Terminator
-from ptxtools.records import dataclass, replace
+from ptxtools.records import dataclass, field, replace
 
 from . import library, runs, structures, tiers, unison
 from .keys import OPERANDS_PER_RECORD, RECORD_BYTES, key_of, name_of, operands_of, record_count
@@ -48,7 +48,8 @@ def _inside(block: int) -> BlockNumber:
 class Encoded:
     """The tables of one program; they keep the memory that their addresses point to alive. where: index into
     `Program.lines` for each record; operations: the operation of each record; specials: names of special registers, in
-    the order of the launch's table; cells: of events, by the identity of the operation."""
+    the order of the launch's table; cells: of events, by the identity of the operation; shapes: what launches of the
+    same shape have in common; known: rows of the constants of functions, by their numbers."""
 
     program: Program
     code: ctypes.Array[ctypes.c_char]
@@ -65,6 +66,8 @@ class Encoded:
     whole: tiers.Regions  # the kernel in unison
     unison: int  # address of its record, 0: there is none
     filtered: bool = False  # the cells of observers' events have been filled
+    shapes: dict[Hashable, Any] = field(default_factory=dict)
+    known: dict[int, bytes] = field(default_factory=dict)
 
 
 def encode(
@@ -294,7 +297,7 @@ class _Encoder:
     def _functions(self) -> ctypes.Array[ctypes.c_char]:
         rows = ctypes.create_string_buffer(_FUNCTION.size * len(self.program.functions))
         for number, function in enumerate(self.program.functions):
-            table = constant_table(function.constants)
+            table = constant_table(constant_rows(function.constants))
             self.keep.append(table)
             _FUNCTION.pack_into(
                 rows, number * _FUNCTION.size, _start(function.first), function.frame_bytes,
@@ -319,13 +322,17 @@ def _for_any_row(op: Op) -> Op:
     return op
 
 
-def constant_table(constants: list[tuple[Slot, str, int]]) -> ctypes.Array[ctypes.c_char]:
+def constant_rows(constants: Iterable[tuple[Slot, str, int]]) -> bytes:
     """Rows of (slot, kind, value), as the native code fills a frame with them."""
-    table = ctypes.create_string_buffer(_CONSTANT.size * max(1, len(constants)))
-    for number, (slot, storage, value) in enumerate(constants):
-        low, high = _signed(value), _signed(value >> 64) if value >> 64 else 0
-        _CONSTANT.pack_into(table, number * _CONSTANT.size, slot, _KINDS[storage], low, high)
-    return table
+    return b"".join(
+        _CONSTANT.pack(slot, _KINDS[storage], _signed(value), _signed(value >> 64) if value >> 64 else 0)
+        for slot, storage, value in constants
+    )
+
+
+def constant_table(rows: bytes) -> ctypes.Array[ctypes.c_char]:
+    """The rows in memory of their own."""
+    return ctypes.create_string_buffer(rows, max(len(rows), _CONSTANT.size))
 
 
 def set_constants(rows: ctypes.Array[ctypes.c_char], number: int, table: object, count: int) -> None:

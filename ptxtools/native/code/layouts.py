@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ptxtools.program.program import ByteOffset
@@ -15,14 +14,14 @@ _SIZES = {
     "i8": 1, "i32": 4, "i64": 8, "ptr": 8, "[8 x i32]": 32, "[16 x i32]": 64, "[32 x i32]": 128,
     "[16 x i64]": 128, "<32 x i32>": 128,
 }  # fmt: skip
-#: How Python reads a field, and how it writes several at once.
+#: How Python reads a field, and how it writes several at once (`filling`).
 _FORMATS = {
     "i8": struct.Struct("<B"),
     "i32": struct.Struct("<I"),
     "i64": struct.Struct("<Q"),
     "ptr": struct.Struct("<Q"),
 }
-_PACKED = {"i8": "b", "i32": "i", "i64": "q", "ptr": "Q"}
+PACKED = {"i8": "b", "i32": "i", "i64": "q", "ptr": "Q"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +32,6 @@ class Structure:
     fields: dict[str, tuple[ByteOffset, str]]
     size: int
     pairs: dict[str, tuple[ByteOffset, str]] = field(default_factory=dict)
-    #: What packs some of the fields, and their order.
-    packers: dict[tuple[str, ...], tuple[struct.Struct, list[str]]] = field(default_factory=dict)
 
     def field(self, name: str) -> tuple[ByteOffset, str]:
         """Offset and IR type of a field or pair."""
@@ -59,25 +56,9 @@ class Structure:
         form = _FORMATS[type_]
         form.pack_into(memory, at + offset, value & (1 << 8 * form.size) - 1)
 
-    def fill(self, memory: Any, at: int, values: Mapping[str, int]) -> None:
-        """Set these fields and zero all others; numbers are signed, addresses are not."""
-        names = tuple(values)
-        if names not in self.packers:
-            self.packers[names] = self._packer(names)
-        form, order = self.packers[names]
-        form.pack_into(memory, at, *[values[name] for name in order])
-
-    def _packer(self, names: Sequence[str]) -> tuple[struct.Struct, list[str]]:
-        order, text, at = sorted(names, key=self.offset), "<", 0
-        for name in order:
-            offset, type_ = self.fields[name]
-            text += f"{offset - at}x{_PACKED[type_]}"
-            at = offset + _SIZES[type_]
-        return struct.Struct(f"{text}{self.size - at}x"), order
-
     def packed(self) -> struct.Struct:
         """All fields in order, which have no gaps between them: numbers are signed, addresses are not."""
-        form = struct.Struct("<" + "".join(_PACKED[type_] for _, type_ in self.fields.values()))
+        form = struct.Struct("<" + "".join(PACKED[type_] for _, type_ in self.fields.values()))
         return struct.Struct(f"{form.format}{self.size - form.size}x")
 
 

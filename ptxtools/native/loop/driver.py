@@ -11,7 +11,7 @@ from ptxtools.machine.launch import Launch, Outcome
 from ptxtools.native.code.encode import Encoded, encode
 
 from .polling import Hang, interrupted, looping
-from .worker import QUANTUM, Shape, Tables, Worker
+from .worker import QUANTUM, Shape, Tables, Worker, shape_of
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Trap
@@ -30,7 +30,7 @@ _MANY = 128
 def run(launch: Launch) -> Outcome:
     """Run a grid to its end. Raises `Trap`."""
     encoded = _encoded(launch)
-    shape = Shape(launch)
+    shape = shape_of(launch, encoded)
     if shape.ctas == 0 or shape.threads == 0:
         return Outcome()
     whole = _GridRun(launch, encoded, shape)

@@ -24,6 +24,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ptxtools.native.code.structures import CTA, WARP
@@ -119,12 +120,24 @@ class Watch:
         #: after how many more times that it could.
         self.began = self.next = time.monotonic()
         self.skips = 0
-        program, shape = worker.launch.program, worker.shape
-        self.has_local = bool(program.local_bytes or program.takes_stack or not program.max_frames)
-        self.biggest = max(function.frame_bytes for function in program.functions)
+
+    @cached_property
+    def has_local(self) -> bool:
+        """Whether local memory means something."""
+        program = self.worker.launch.program
+        return bool(program.local_bytes or program.takes_stack or not program.max_frames)
+
+    @cached_property
+    def biggest(self) -> int:
+        """Bytes of the biggest frame."""
+        return max(function.frame_bytes for function in self.worker.launch.program.functions)
+
+    @cached_property
+    def bytes(self) -> int:
+        """Bytes of a CTA that mean something, roughly."""
+        shape = self.worker.shape
         frames = min(shape.frames, _FRAMES * self.biggest)
-        #: Bytes of a CTA that mean something, roughly.
-        self.bytes = shape.warps_offset + shape.warps * (WARP.size + frames + self.has_local * shape.local_warp)
+        return shape.warps_offset + shape.warps * (WARP.size + frames + self.has_local * shape.local_warp)
 
     @property
     def timed(self) -> bool:

@@ -12,10 +12,11 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.machine.issued import WARPS
-from ptxtools.machine.launch import constants, launch_special, local_bytes, no_counts
+from ptxtools.machine.launch import launch_constants, launch_special, local_bytes, no_counts
 from ptxtools.machine.residents import MARKS_HEAD, PLANES, Schedule, take_back
 from ptxtools.native.code import library, structures
-from ptxtools.native.code.encode import Encoded, constant_table, frame_area, set_constants
+from ptxtools.native.code.encode import Encoded, constant_rows, constant_table, frame_area, set_constants
+from ptxtools.native.code.filling import Filling
 from ptxtools.native.code.layouts import Structure
 from ptxtools.native.code.structures import CTA, CTX, OWNERS, WARP
 from ptxtools.program.program import COUNTER_BYTES, RANK_SHIFT, is_launch_special
@@ -50,8 +51,33 @@ _spare: list[mmap.mmap] = []
 _spare_lock = threading.Lock()
 
 
+#: Fields of a worker's context that differ between launches of one shape, or between workers.
+_OWN = (
+    "functions", "params", "specials", "next", "ranges", "slots", "arena", "base", "size", "const_base", "const_size",
+    "param_bytes", "slot_count", "unison", "epoch",
+)  # fmt: skip
+#: Shapes of a program's launches that are remembered.
+_SHAPES = 64
+
+
+def shape_of(launch: Launch, encoded: Encoded) -> Shape:
+    """The sizes of a launch, as another one of the same shape has found them; with observers they differ."""
+    if launch.observers is not None:
+        return Shape(launch)
+    key = launch.grid, launch.block, launch.cluster, launch.dynamic_shared, launch.local_bytes, launch.sms
+    shape: Shape | None = encoded.shapes.get(key)
+    if shape is None:
+        if len(encoded.shapes) >= _SHAPES:
+            encoded.shapes.clear()
+        shape = encoded.shapes[key] = Shape(launch)
+    return shape
+
+
 class Shape:
     """Sizes of a CTA's memory, the same for all workers of a launch."""
+
+    #: Fills the contexts of its workers, once there is one.
+    filling: Filling | None = None
 
     def __init__(self, launch: Launch) -> None:
         x, y, z = launch.block
@@ -117,10 +143,13 @@ class Tables:
             self.functions = type(encoded.functions).from_buffer_copy(encoded.functions)
             for number, function in enumerate(launch.program.functions):
                 if function.launch_constants:
-                    known = constants(launch, function)
-                    table = constant_table(known)
+                    before = encoded.known.get(number)
+                    if before is None:
+                        before = encoded.known[number] = constant_rows(function.constants)
+                    table = constant_table(before + constant_rows(launch_constants(launch, function)))
                     self.keep.append(table)
-                    set_constants(self.functions, number, table, len(known))
+                    count = len(function.constants) + len(function.launch_constants)
+                    set_constants(self.functions, number, table, count)
 
 
 def _special(launch: Launch, name: str) -> int:
@@ -161,39 +190,42 @@ class Worker:
 
     def _fill(self, tables: Tables, slots: int) -> None:
         launch, encoded, shape, memory = self.launch, self.encoded, self.shape, self.launch.memory
-        gx, gy, gz = launch.grid
-        bx, by, bz = launch.block
-        cx, cy, cz = launch.cluster
-        values = {
-            "code": ctypes.addressof(encoded.code), "blocks": ctypes.addressof(encoded.blocks),
-            "functions": ctypes.addressof(tables.functions), "params": ctypes.addressof(tables.params),
-            "specials": ctypes.addressof(tables.specials), "next": ctypes.addressof(tables.next),
-            "ranges": ctypes.addressof(self.ranges), "slots": self.ctx + _PAGE,
-            "arena": memory.host - memory.base, "base": memory.base, "size": memory.size,
-            "const_base": memory.const[0], "const_size": memory.const[1] - memory.const[0],
-            "open_host": memory.open_host, "has_calls": encoded.calls or launch.program.takes_stack,
-            "param_bytes": len(launch.params),
-            "total": shape.clusters, "grid_x": gx, "grid_y": gy, "grid_z": gz,
-            "block_x": bx, "block_y": by, "block_z": bz, "cluster_x": cx, "cluster_y": cy, "cluster_z": cz,
-            "cluster_size": shape.cluster, "clusters_x": gx // cx, "clusters_y": gy // cy, "alarm": _NEVER,
-            "rank_step": launch.program.clustered << RANK_SHIFT, "threads": shape.threads, "warps": shape.warps,
-            "slot_bytes": shape.slot, "slot_count": slots, "slot_used": shape.cluster,
-            "warps_offset": shape.warps_offset,
-            "warp_bytes": shape.warp_bytes, "local_offset": shape.local_offset, "local_warp_bytes": shape.local_warp,
-            "shared_bytes": shape.shared, "clear_bytes": shape.clear, "owners": shape.owners,
-            "marks": shape.marks and shape.marks - MARKS_HEAD, "stores": shape.stores, "reads": shape.reads,
-            "reads_bytes": shape.reads_bytes, "flights": shape.flights,
-            "frame_limit": shape.frames,
-            "local_bytes": shape.local,
-            "sms": launch.sms, "first_block": 2 * launch.program.functions[0].first, "warp_slice": WARP_SLICE,
-            "unison": encoded.unison if launch.seed is None and shape.cluster == 1 else 0,
-            "given": WARP_SLICE, "cta_slice": CTA_SLICE, "epoch": time.time_ns() if launch.seed is None else 0,
-        }  # fmt: skip
-        CTX.fill(self.memory, 0, values)
+        if shape.filling is None:
+            shape.filling = Filling(CTX, self._alike(), _OWN)
+        unison = encoded.unison if launch.seed is None and shape.cluster == 1 else 0
+        values = (
+            ctypes.addressof(tables.functions), ctypes.addressof(tables.params), ctypes.addressof(tables.specials),
+            ctypes.addressof(tables.next), ctypes.addressof(self.ranges), self.ctx + _PAGE, memory.host - memory.base,
+            memory.base, memory.size, memory.const[0], memory.const[1] - memory.const[0], len(launch.params), slots,
+            unison, time.time_ns() if launch.seed is None else 0,
+        )  # fmt: skip
+        shape.filling.fill(self.memory, 0, values)
         if launch.seed is not None:
             self._shuffle(launch.seed)
         if launch.counts is not None:
             self._count(launch)
+
+    def _alike(self) -> dict[str, int]:
+        """The fields of the context that are alike in all launches of one shape."""
+        launch, encoded, shape = self.launch, self.encoded, self.shape
+        gx, gy, gz = launch.grid
+        bx, by, bz = launch.block
+        cx, cy, cz = launch.cluster
+        return {
+            "code": ctypes.addressof(encoded.code), "blocks": ctypes.addressof(encoded.blocks),
+            "open_host": launch.memory.open_host, "has_calls": encoded.calls or launch.program.takes_stack,
+            "total": shape.clusters, "grid_x": gx, "grid_y": gy, "grid_z": gz,
+            "block_x": bx, "block_y": by, "block_z": bz, "cluster_x": cx, "cluster_y": cy, "cluster_z": cz,
+            "cluster_size": shape.cluster, "clusters_x": gx // cx, "clusters_y": gy // cy, "alarm": _NEVER,
+            "rank_step": launch.program.clustered << RANK_SHIFT, "threads": shape.threads, "warps": shape.warps,
+            "slot_bytes": shape.slot, "slot_used": shape.cluster, "warps_offset": shape.warps_offset,
+            "warp_bytes": shape.warp_bytes, "local_offset": shape.local_offset, "local_warp_bytes": shape.local_warp,
+            "shared_bytes": shape.shared, "clear_bytes": shape.clear, "owners": shape.owners,
+            "marks": shape.marks and shape.marks - MARKS_HEAD, "stores": shape.stores, "reads": shape.reads,
+            "reads_bytes": shape.reads_bytes, "flights": shape.flights, "frame_limit": shape.frames,
+            "local_bytes": shape.local, "sms": launch.sms, "first_block": 2 * launch.program.functions[0].first,
+            "warp_slice": WARP_SLICE, "given": WARP_SLICE, "cta_slice": CTA_SLICE,
+        }  # fmt: skip
 
     def _count(self, launch: Launch) -> None:
         """Give native code rows to count in."""
