@@ -103,7 +103,7 @@ def lint_data(data: bytes, name: str, settings: Settings, processes: int | None 
     """The findings in the bytes of one file. processes: as for `_report`."""
     from ptxtools.inputs import detect
 
-    if detect(data) == "text":
+    if settings.cached and detect(data) == "text":
         from ptxtools.linter.remembered import Remembered
 
         remembered = Remembered(data, name, (settings.targets, settings.version, settings.select, settings.ignore))

@@ -70,6 +70,7 @@ _ONLY_PTX = ("reformat", "check_format", "requirements")
     "--explain", metavar="CODE", help="Print the page of a code, or list the codes of a family such as PTX3, and exit."
 )
 @click.option("--lsp", is_flag=True, help="Be a language server on standard input and output (needs pygls).")
+@click.option("--no-cache", is_flag=True, help="Neither use nor keep findings of files seen before.")
 @click.option("--config", metavar="FILE", help="Settings file; default: [tool.ptx-lint] in the nearest pyproject.toml.")
 @click.option(
     "-j",

@@ -31,6 +31,7 @@ class Settings(NamedTuple):
     exit_zero: bool = False
     stdin_name: str = STDIN_NAME
     dialect: str | None = None
+    cached: bool = True
 
 
 class SettingsFinder:
@@ -95,6 +96,7 @@ class SettingsFinder:
                 config.exit_zero if options["exit_zero"] is None else options["exit_zero"],
                 options["stdin_filename"] or STDIN_NAME,
                 options["nvvm_dialect"],
+                not options["no_cache"],
             )
         return found
 

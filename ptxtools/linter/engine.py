@@ -54,7 +54,10 @@ def findings_of(
     how many work at it; more than one only where a process may be forked.
     """
     found = lint_targets(module, targets, version, processes)
-    return _finished(module, syntax, found, select, ignore, declared=not targets and version is None)
+    declared = not targets and version is None
+    if select and declared:
+        found += _requested(module, select)
+    return _finished(module, syntax, found, select, ignore, declared=declared)
 
 
 def findings_in_turn(
@@ -147,6 +150,17 @@ def lint_targets(
 def warnings(module: Module, *, target: str | None = None, version: tuple[int, int] | None = None) -> list[Diagnostic]:
     """What the warning rules find, in no particular order."""
     return _warnings(LintContext(module, Context(module, target, version).declared))
+
+
+def _requested(module: Module, select: Sequence[str]) -> list[Diagnostic]:
+    """What rules find that only run if they are selected by name."""
+    wanted = checks().on_request(select)
+    if not wanted:
+        return []
+    context = LintContext(module, Context(module, None, None).declared)
+    for check_module in wanted:
+        check_module(context)
+    return context.diagnostics
 
 
 def _warnings(context: LintContext) -> list[Diagnostic]:

@@ -104,6 +104,12 @@ def modules_with(*families: str) -> Callable[[_Module], _Module]:
     return add
 
 
+def on_request(check: _Module) -> _Module:
+    """The rule sees the module once, if its code is selected by its full name."""
+    registered.setdefault("@on_request", []).append(check)
+    return check
+
+
 # --- the checks, loaded as they are asked for -------------------------------------------------------------------------
 
 
@@ -145,6 +151,11 @@ class Checks:
     def modules(self) -> list[ModuleCheck]:
         return self._of("@modules")
 
+    def on_request(self, select: Iterable[str]) -> list[ModuleCheck]:
+        """Checks of modules that only run for those who name their codes in full."""
+        wanted = {code.upper() for code in select}
+        return [check for check in self._of("@on_request") if _code_of(check) in wanted] if wanted else []
+
     @cached_property
     def _variable_accesses(self) -> list[AccessCheck]:
         return self._of("@variable_accesses")
@@ -154,6 +165,11 @@ class Checks:
             for access in accesses_of(line):
                 for check in self._variable_accesses if access.symbol.space != "reg" else ():
                     check(context, line, access)
+
+
+def _code_of(check: Callable[..., None]) -> str:
+    """The code of a rule, with which its file's name begins."""
+    return check.__module__.rpartition(".")[2].partition("_")[0].upper()
 
 
 @lru_cache(maxsize=1)

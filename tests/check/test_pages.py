@@ -36,7 +36,7 @@ def module_of(example, code):
 
 def found(example, code):
     result = parse(module_of(example, code), "example.ptx")
-    return {d.code for d in [*result.diagnostics, *lint(result.module)]}
+    return {d.code for d in [*result.diagnostics, *lint(result.module, select=("all", code))]}
 
 
 def codes_of(module):

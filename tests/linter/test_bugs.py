@@ -24,7 +24,7 @@ UNSEEN = {
     "atomic_outside": _SIZE, "bulk_copy_beyond_the_buffer": _SIZE, "shared_of_a_third_cta": _CLUSTER,
     "tensor_store_source_overwritten": "the map says how many bytes are copied", "tensor_store_read_back": _MAP,
     "box_beyond_the_target": _MAP, "map_that_is_none": _MAP, "plain_read_of_a_counter": _GRID,
-    "atomics_of_the_cta": _GRID, "buffer_not_written": _HOST, "buffer_half_written": _HOST,
+    "buffer_not_written": _HOST, "buffer_half_written": _HOST,
     "buffer_accumulated_without_zero": _HOST, "leak_of_one_thread": _PATHS, "heap_not_written": _PATHS,
     "map_stored_without_fence": "stores of single words into a map are not followed",
     "half_of_a_pair": "compilers pack undefined halves where the value does not matter",

@@ -309,3 +309,53 @@ def test_pointers_of_kernels(kind, body, codes):
     result = parse(text, "a.ptx")
     found = [d.code for d in [*result.diagnostics, *lint(result.module)]]
     assert [code for code in found if code in ("PTX544", "PTX201")] == codes
+
+
+TWICE = "mbarrier.init.shared.b64 [other], 1;\n"
+JOIN = "bra L; L:\n"
+
+
+@rows(("body", "codes"), [
+    (TWICE + "bar.sync 0;" + JOIN + TWICE, ["PTX575"]),
+    ("@%p2 " + TWICE + JOIN + "@%p2 " + TWICE, ["PTX575"]),
+    ("@%p1 bra M;\n" + TWICE + "bra L; M: " + TWICE + "L:", []),  # each thread comes to one of them
+    ("@%p2 " + TWICE + JOIN + "@!%p2 " + TWICE, []),
+    ("@%p2 " + TWICE + JOIN + "mbarrier.inval.shared.b64 [other];" + TWICE, []),
+    ("@%p2 " + TWICE + "setp.gt.u32 %p2, %r4, 40;" + JOIN + "@%p2 " + TWICE, []),  # the guard is another one
+])  # fmt: skip
+def test_mbarrier_initialised_on_all_paths(body, codes):
+    assert [code for code in found(body) if code in ("PTX575", "PTX201")] == codes
+
+
+MOVED = "mov.b32 %r5, s; add.u32 %r5, %r5, {};\n"
+
+
+@rows(("body", "codes"), [
+    (MOVED.format(512) + EXPECT.format(5, 32) + COPY.format(64, 5), ["PTX568"]),
+    (MOVED.format(512) + EXPECT.format(5, 128) + COPY.format(64, 5) + COPY.format(64, 5), []),
+    (MOVED.format(512) + EXPECT.format(5, 64) + MOVED.format(520) + COPY.format(32, 5), []),  # two mbarriers
+    (MOVED.format("%r4") + EXPECT.format(5, 32) + COPY.format(64, 5), []),  # which one is not known
+])  # fmt: skip
+def test_expected_bytes_by_address(body, codes):
+    assert [code for code in found(body) if code in ("PTX568", "PTX201")] == codes
+
+
+CTA = "mov.u32 %r2, %ctaid.x;\n"
+STORED = "mul.wide.u32 %d2, %r1, 4; add.u64 %d2, %d1, %d2; setp.eq.u32 %p1, %r1, 0; st.global.b32 [%d2+64], %r1;\n"
+COUNT = "@%p1 atom.global.add.u32 %r3, [%d1], 1;"
+
+
+@rows(("body", "codes"), [
+    (CTA + "atom.relaxed.cta.global.add.u32 %r3, [%d1], 1;", ["PTX518"]),
+    ("atom.relaxed.cta.global.add.u32 %r3, [%d1], 1;", []),  # for one CTA, as far as it tells
+    (CTA + "mul.wide.u32 %d2, %r2, 4; add.u64 %d2, %d1, %d2; red.relaxed.cta.global.add.u32 [%d2], 1;", []),
+    (STORED + "@%p1 membar.gl; bar.sync 0;" + COUNT, ["PTX558"]),
+    (STORED + "@%p1 fence.acq_rel.gpu; bar.sync 0;" + COUNT, ["PTX558"]),
+    (STORED + "membar.gl; bar.sync 0;" + COUNT, []),
+    (STORED + "bar.sync 0; @%p1 membar.gl;" + COUNT, []),
+    (STORED + "@%p1 membar.gl; bar.sync 0; @%p1 membar.gl;" + COUNT, []),
+    (STORED + "@%p1 membar.gl; bar.sync 0;" + COUNT.replace("atom.", "atom.acq_rel.gpu."), []),
+    (STORED.replace("st.global", "@%p1 st.global") + "@%p1 membar.gl; bar.sync 0;" + COUNT, []),  # its own store
+])  # fmt: skip
+def test_other_ctas(body, codes):
+    assert [code for code in kernel(body) if code in ("PTX518", "PTX558", "PTX201")] == codes

@@ -60,6 +60,15 @@ def test_whatever_decides_the_findings_is_asked_for(lint):
     assert not lint(BAD)[0]
 
 
+def test_no_cache_neither_uses_nor_keeps_findings(lint, tmp_path):
+    assert lint(BAD, "--no-cache")[0]
+    assert not (tmp_path / "cache" / "findings").exists()
+    first = lint(BAD)
+    assert first[0]
+    assert lint(BAD, "--no-cache") == first
+    assert lint(BAD) == (False, *first[1:])
+
+
 def test_changed_code_is_asked_for(lint, monkeypatch):
     assert lint(BAD)[0]
     monkeypatch.setattr(cache, "code_state", lambda maker: "changed")

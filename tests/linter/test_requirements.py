@@ -7,6 +7,7 @@ import pytest
 from ptxtools.check import check
 from ptxtools.check.availability import Demand, lowest_targets, requirement
 from ptxtools.isa.targets import FIRST_VERSION, VERSIONS, provides
+from ptxtools.linter import lint
 from ptxtools.linter.requirements import remaining_errors, requirements
 from ptxtools.syntax import parse
 from tests.rows import rows
@@ -255,3 +256,27 @@ def test_the_address_of_a_texture():
     found = needs_of(top=".global .texref t;", body="mov.u64 d, t;", target="sm_90", version="9.0")
     assert (found.lowest.ptx, found.lowest.targets) == ("3.1", ("sm_20",))
     assert any(c.ptx == "3.1" and c.text == "mov.u64 d, t;" for c in found.because)
+
+
+def higher(text, *select):
+    found = lint(parse(text, "k.ptx").module, select=select)
+    return [(d.line, d.message) for d in found if d.code == "PTX608"]
+
+
+def test_headers_higher_than_needed_are_reported_to_those_who_ask():
+    text = ".version 9.0\n.target sm_90\n.address_size 64\n.entry k() { bar.warp.sync -1; ret; }\n"
+    version = (1, "PTX 7.8 is enough for this module and sm_90")
+    target = (2, "this module uses nothing that sm_30 does not have")
+    assert higher(text) == higher(text, "PTX6") == higher(text, "PTX") == []
+    assert higher(text, "all", "PTX608") == higher(text, "ptx608") == [version, target]
+    assert higher(text.replace("9.0", "7.8"), "PTX608") == [target]
+    assert higher(text.replace("9.0", "6.0").replace("90", "30"), "PTX608") == []
+    assert higher(text.replace("\n.target", " // ptx-lint: disable=PTX608\n.target"), "PTX608") == [target]
+    # What later versions or targets lack is not recommended.
+    old = text.replace("bar.warp.sync -1", ".reg .pred %p; .reg .b32 %r; setp.eq.u32 %p, 1, 1; vote.ballot.b32 %r, %p")
+    assert higher(old.replace("9.0", "6.3").replace("90", "30"), "PTX608") == [
+        (1, "PTX 3.0 is enough for this module and sm_30"),
+        (2, "this module uses nothing that sm_20 does not have"),
+    ]
+    assert higher(text.replace("9.0", "5.0"), "PTX608") == []  # it is too low: that is an error of its own
+    assert lint(parse(text, "k.ptx").module, target="sm_80", select=["PTX608"]) == []

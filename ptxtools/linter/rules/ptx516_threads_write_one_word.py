@@ -3,12 +3,28 @@
 What: a store that at least two threads certainly run, with one address for both and different values.
 Why: which value stays is not defined.
 Example:
-    mov.u32 %r4, %laneid;
-    st.global.b32 [%rd1], %r4;
+    .version 8.0
+    .target sm_80
+    .address_size 64
+    .entry k(.param .b64 x) {
+        .reg .b32 %r<5>; .reg .b64 %d<2>; .reg .pred %p<4>;
+        ld.param.b64 %d1, [x];
+        mov.u32 %r4, %laneid;
+        st.global.b32 [%d1], %r4;
+        ret;
+    }
 Better:
-    mov.u32 %r4, %laneid;
-    setp.eq.u32 %p3, %r4, 0;
-    @%p3 st.global.b32 [%rd1], %r4;
+    .version 8.0
+    .target sm_80
+    .address_size 64
+    .entry k(.param .b64 x) {
+        .reg .b32 %r<5>; .reg .b64 %d<2>; .reg .pred %p<4>;
+        ld.param.b64 %d1, [x];
+        mov.u32 %r4, %laneid;
+        setp.eq.u32 %p3, %r4, 0;
+        @%p3 st.global.b32 [%d1], %r4;
+        ret;
+    }
 """
 
 from __future__ import annotations

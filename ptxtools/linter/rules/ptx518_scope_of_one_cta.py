@@ -1,8 +1,9 @@
 """PTX518 | scope of the CTA for what all CTAs reach | 8.5
 
-What: an acquire or release of the scope .cta at an address of global memory that is the same in all CTAs. Possible: the
-kernel may be meant for a single CTA.
-Why: it orders threads of one CTA only. Threads of others that come to the same flag or lock race with it.
+What: an acquire or release of the scope .cta at an address of global memory that is the same in all CTAs, or such an
+atomic operation in a kernel that asks for the number of its CTA. Possible: the kernel may be meant for a single CTA.
+Why: it orders threads of one CTA only, and is atomic for them only. Threads of others that come to the same flag, lock
+or counter race with it.
 Example:
     .version 8.0
     .target sm_80
@@ -44,10 +45,12 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
         access = step.access
         if access is None or access.space != "global" or not step.has("cta"):
             continue
-        if not (step.has("acquire") or step.has("release") or step.has("acq_rel")):
+        orders = step.has("acquire", "release", "acq_rel")
+        if not orders and not (step.atomic and "%ctaid.x" in facts.targets):
             continue
         if isinstance(access.address.each, int) and all(term[0] not in "%#" for term, _ in access.address.terms):
-            message = f"'{step.line.item.opcode}' orders nothing for other CTAs, which reach the same address"
+            lacks = "orders nothing" if orders else "is not atomic"
+            message = f"'{step.line.item.opcode}' {lacks} for other CTAs, which reach the same address"
             context.warn(
                 CODE, message, parts_of(step.line.item).opcode, help=("use .gpu",), section="8.5, 8.10.6 (Causality)"
             )

@@ -1,11 +1,13 @@
 """PTX558 | fence that synchronises nothing, or too few threads | 8.8
 
-What: a fence that is not .sc, in a kernel without strong access, barrier or call; or a fence whose scope is narrower
-than that of the relaxed store behind it, or of the relaxed load before it. Possible: the scope of the access may be
-wider than it needs to be.
+What: a fence that is not .sc, in a kernel without strong access, barrier or call; a fence whose scope is narrower
+than that of the relaxed store behind it, or of the relaxed load before it; or a fence under a guard between stores of
+all threads and a barrier, where the thread that passes the guard then tells others with a relaxed atomic operation.
+Possible: the scope of the access may be wider than it needs to be, and what the other threads store may not matter.
 Why: such a fence works only together with a strong write behind it, or a strong read before it (8.8); between weak
 accesses it orders nothing for other threads. And a pattern synchronises with threads that the scopes of both its
 operations include (8.9.4), so that the narrower one decides: the axiom Causality (8.10.6) then forbids no stale value.
+A fence orders what its own thread has done and has learnt of before it, not what others store before a later barrier.
 Example:
     st.global.b32 [%rd2], %r1;
     fence.acq_rel.cta;
@@ -19,6 +21,7 @@ Better:
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import takewhile
 
 from ptxtools.ir.positions import parts_of
 
@@ -39,13 +42,18 @@ _OTHERS = frozenset({
 _WRITES, _READS = ("st", "atom", "red"), ("ld", "atom")
 
 
-@bodies_with("fence")
+@bodies_with("fence", "membar")
 def check(context: LintContext, facts: FunctionFacts) -> None:
     if facts.function.kind == "entry" and not facts.families & _OTHERS and not any(map(_is_strong, facts.lines)):
         _report_without_purpose(context, facts)
         return
     for run in facts.runs:
         for at, line in enumerate(run):
+            if line.item.guard is not None and line.plan.family in ("fence", "membar") and _for_itself(run, at):
+                message = "this fence orders nothing that other threads store before the barrier"
+                help_ = ("let all threads fence, or fence behind the barrier",)
+                context.warn(CODE, message, parts_of(line.item).opcode, help=help_, section="8.8, 8.10.6 (Causality)")
+                continue
             scope = _fence_scope(line)
             if scope is not None:
                 released = ".acquire" not in line.item.opcode and _wider(run[at + 1 :], _WRITES, scope)
@@ -82,6 +90,31 @@ def _wider(lines: Iterable[Line], families: tuple[str, ...], scope: str) -> tupl
             decides = "relaxed" in words and named is not None and _SCOPES.index(named) > _SCOPES.index(scope)
             return (line, named or "") if decides else None
     return None
+
+
+def _for_itself(run: list[Line], at: int) -> bool:
+    """Whether some threads fence although all have stored, and then tell others what is behind the next barrier."""
+    guard = run[at].item.guard
+    if "proxy" in run[at].item.opcode or not any(map(_stores_for_all, _until_barrier(reversed(run[:at])))):
+        return False
+    between = _until_barrier(run[at + 1 :])
+    behind = run[at + 1 + len(between) :]
+    for line in behind[1:]:
+        if line.plan.family in ("fence", "membar", "call"):
+            return False
+        if line.plan.family in ("atom", "red") and line.item.guard == guard:
+            words = _words(line)
+            return not ("acq_rel" in words or "release" in words or "shared" in line.item.opcode)
+    return False
+
+
+def _until_barrier(lines: Iterable[Line]) -> list[Line]:
+    return list(takewhile(lambda line: line.plan.family not in ("bar", "barrier", "call"), lines))
+
+
+def _stores_for_all(line: Line) -> bool:
+    """Whether all threads store to global memory."""
+    return line.plan.family == "st" and line.item.guard is None and "global" in _words(line)
 
 
 def _report_scope(context: LintContext, line: Line, scope: str, beside: Line, wider: str) -> None:

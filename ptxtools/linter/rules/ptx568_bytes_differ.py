@@ -34,44 +34,48 @@ from ptxtools.ir.nodes import Address, Immediate, Instruction, Name
 from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
-from ..facts import FunctionFacts, Line
+from ..facts import FunctionFacts
+from ..memory import Step
 from ..registry import bodies_with
+from ..values import Value
 
-#: What a transaction names: the mbarrier's register and offset, and the guard of the instruction.
-_Key = tuple[str, int, str]
+#: Where an mbarrier is: its register and offset, or, if the register is written more than once, what it holds.
+_Place = tuple[object, int]
+#: What a transaction names: the mbarrier, and the guard of the instruction.
+_Key = tuple[_Place, str]
 
 CODE = "PTX568"
 
 
 @bodies_with("cp")
 def check(context: LintContext, facts: FunctionFacts) -> None:
-    stretches = list(facts.runs)
-    homes: dict[tuple[str, int], set[int]] = {}
+    stretches = [list(_transactions(facts, steps)) for steps in facts.steps]
+    homes: dict[_Place, set[int]] = {}
     for number, run in enumerate(stretches):
-        for key, _, _ in _transactions(facts, run):
-            homes.setdefault(key[:2], set()).add(number)
+        for (place, _), _, _ in run:
+            homes.setdefault(place, set()).add(number)
     alone = {key for key, numbers in homes.items() if len(numbers) == 1}
     for run in stretches:
-        _check(context, facts, run, alone)
+        _check(context, run, alone)
 
 
-def _check(context: LintContext, facts: FunctionFacts, run: list[Line], alone: set[tuple[str, int]]) -> None:
+def _check(context: LintContext, run: list[tuple[_Key, Step, int | None]], alone: set[_Place]) -> None:
     expected: dict[_Key, list[tuple[Instruction, int, int]]] = {}
     copied: dict[_Key, list[int | None]] = {}
-    for key, line, size in _transactions(facts, run):
-        if line.plan.family == "cp":
+    for key, step, size in run:
+        if step.family == "cp":
             copied.setdefault(key, []).append(size)
         elif size is None:
             return
         else:
-            expected.setdefault(key, []).append((line.item, len(line.item.operands) - 1, size))
+            expected.setdefault(key, []).append((step.line.item, len(step.line.item.operands) - 1, size))
     for key, expects in expected.items():
         sizes = copied.get(key, [])
         if (
-            key[:2] not in alone
+            key[0] not in alone
             or not sizes
             or None in sizes
-            or len({k for k in (*copied, *expected) if k[:2] == key[:2]}) > 1
+            or len({k for k in (*copied, *expected) if k[0] == key[0]}) > 1
         ):
             continue
         total, wanted = sum(size for size in sizes if size is not None), sum(size for _, _, size in expects)
@@ -81,22 +85,32 @@ def _check(context: LintContext, facts: FunctionFacts, run: list[Line], alone: s
             context.warn(CODE, message, part_span(item, place), section="9.7.13.15.5")
 
 
-def _transactions(facts: FunctionFacts, run: list[Line]) -> Iterator[tuple[_Key, Line, int | None]]:
-    """Expectations and copies at mbarriers whose register is written once; None: a size that is not known."""
-    for line in run:
-        opcode, operands = line.item.opcode, line.item.operands
-        if "expect_tx" in opcode and line.plan.family == "mbarrier":
-            address, size = operands[-2], operands[-1]
+def _transactions(facts: FunctionFacts, steps: list[Step]) -> Iterator[tuple[_Key, Step, int | None]]:
+    """Expectations and copies at mbarriers that are told apart; None: a size that is not known."""
+    for step in steps:
+        opcode, operands = step.line.item.opcode, step.line.item.operands
+        if "expect_tx" in opcode and step.family == "mbarrier":
+            where, size = len(operands) - 2, operands[-1]
         elif opcode.startswith("cp.async.bulk.") and "mbarrier::complete_tx" in opcode and len(operands) > 2:
             tensor = ".tensor." in opcode
-            address = operands[2 if tensor else 3] if len(operands) > (2 if tensor else 3) else operands[-1]
+            where = min(2 if tensor else 3, len(operands) - 1)
             size = operands[0] if tensor else operands[2]
         else:
             continue
-        if not isinstance(address, Address) or not isinstance(address.base, Name):
-            continue
-        if line.registers[address.base.name] in facts.rewritten:
-            continue
-        guard = line.item.guard
-        who = "" if guard is None else f"{'!' * guard.negated}{guard.name}"
-        yield (address.base.name, address.offset, who), line, size.value if isinstance(size, Immediate) else None
+        place = _place(facts, step, where)
+        if place is not None:
+            guard = step.line.item.guard
+            who = "" if guard is None else f"{'!' * guard.negated}{guard.name}"
+            yield (place, who), step, size.value if isinstance(size, Immediate) else None
+
+
+def _place(facts: FunctionFacts, step: Step, where: int) -> _Place | None:
+    address = step.line.item.operands[where]
+    if not isinstance(address, Address) or not isinstance(address.base, Name):
+        return None
+    if step.line.registers[address.base.name] not in facts.rewritten:
+        return address.base.name, address.offset
+    value: Value | None = step.addresses[where]
+    if value is None or not value.variable or len(value.terms) > 1 or not isinstance(value.each, int):
+        return None
+    return value.terms, value.each
