@@ -10,7 +10,7 @@ import numpy as np
 from . import race_reports
 from .clocks import WEAK, Clocks, Warp
 from .race_accesses import lanes_late, sort_of
-from .race_shadow import PAGE, WORD, Page
+from .race_shadow import NARROWER, OWN, PAGE, UNORDERED, WORD, Page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,7 +46,7 @@ class Pages:
         sort = sort_of(at, access)
         memory = owner
         self._deciders.seen(at, access, memory, (base + inside * page.grain) // WORD)
-        kept = narrower = None
+        hides: dict[int, Array] = {}
         if writes["written"][inside].any():
             late, strong = self._against(warp, page, writes, inside, lanes, values, scope)
             open_ = late & strong & ~((sort > 0) & (writes["sort"][inside] == sort))
@@ -54,33 +54,42 @@ class Pages:
                 words = (base + inside[open_] * page.grain) // WORD
                 self._deciders.unordered(at, memory, words, writes["where"][inside[open_]])
             if scope and access.action != "atomic":  # which sees the write before it
-                kept = late & strong
+                hides[UNORDERED] = late & strong
             if access.writes and scope:
-                narrower = ~late & (writes["scope"][inside] < scope)
-            racing, before = late & ~strong, writes
+                before = writes["scope"][inside]
+                hides[NARROWER] = ~late & (before < scope)
+                if access.action != "atomic":
+                    hides[OWN] = ~late & (before >= scope) & (writes["writer"][inside] == warp.agent)
+            racing, found_in = late & ~strong, writes
             for hidden in page.hidden:
                 if hidden is not None and not racing.any():
                     late, strong = self._against(warp, page, hidden, inside, lanes, values, scope)
-                    racing, before = late & ~strong, hidden
+                    racing, found_in = late & ~strong, hidden
             if racing.any():
                 one = int(racing.argmax())
-                found = {name: int(column[inside[one]]) for name, column in before.items()}
+                found = {name: int(column[inside[one]]) for name, column in found_in.items()}
                 names = ("writer", "lane", "where", "scope", "written")
                 other = race_reports.Other("atomic" if found["sort"] else "write", *(found[name] for name in names))
                 place = base + int(inside[one]) * page.grain
                 self._report(at, access, warp, owner, place, int(lanes[one]), other, scope)
         if not access.writes:
             self._note_read(at, page, warp, inside, lanes, scope, now)
-            if kept is not None and kept.any():
-                self._note_seen(page, warp, inside[kept], now)
+            seen = hides.get(UNORDERED)
+            if seen is not None and seen.any():
+                self._note_seen(page, warp, inside[seen], now)
             return
         if page.readers:
             self._against_reads(at, access, warp, owner, which, inside, lanes, scope)
         if self._lanes_race and not scope and len(inside) > 1:
             self._same_instruction(at, access, warp, owner, which, inside, lanes, values)
-        for why, some in enumerate((kept, narrower)):
-            if some is not None and some.any():
+        for why, some in hides.items():
+            if some.any():
                 page.hide(inside[some], why)
+        since: int | Array = now
+        if scope and access.action == "atomic":
+            chained = (writes["writer"][inside] == warp.agent) & (writes["scope"][inside] > 0)
+            since = np.where(chained, writes["since"][inside], now)
+        writes["since"][inside] = since
         writes["writer"][inside], writes["written"][inside], writes["lane"][inside] = warp.agent, now, lanes
         writes["where"][inside], writes["scope"][inside], writes["sort"][inside] = at.op.where, scope, sort
         writes["value"][inside] = -1 if values is None else values
@@ -106,8 +115,9 @@ class Pages:
         agents = np.array(page.readers)
         known = self._clocks.known(agents, warp.known)
         known[agents == warp.agent] = warp.time
-        saw = {name: reads[f"saw_{name}"][:count, inside] for name in ("writer", "written", "at")}
-        same = (saw["writer"] == writes["writer"][inside]) & (saw["written"] == writes["written"][inside])
+        saw = {name: reads[f"saw_{name}"][:count, inside] for name in ("writer", "since", "written", "at")}
+        written = writes["written"][inside]
+        same = (saw["writer"] == writes["writer"][inside]) & (saw["since"] <= written) & (written <= saw["written"])
         found: Array = (same & (saw["at"] > 0) & (saw["at"] <= known[:, None])).any(0)
         return found
 
@@ -126,6 +136,11 @@ class Pages:
     def _note_read(self, at: View, page: Page, warp: Warp, inside: Array, lanes: Array, scope: int, now: int) -> None:
         row, reads = page.row(warp.agent), page.reads
         narrower = (reads["scope"][row, inside] < scope) & (reads["time"][row, inside] > 0)
+        if scope:
+            still = narrower & (reads["narrow_scope"][row, inside] < reads["scope"][row, inside])
+            for name in ("time", "where", "scope") if still.any() else ():
+                kept = reads[f"narrowest_{name}"][row]
+                kept[inside] = np.where(still, reads[f"narrow_{name}"][row, inside], kept[inside])
         for name in ("time", "where", "scope"):  # a read of no wider scope stands for all before
             known = reads[f"narrow_{name}"][row, inside] if scope else 0
             reads[f"narrow_{name}"][row, inside] = np.where(narrower, reads[name][row, inside], known)
@@ -143,6 +158,7 @@ class Pages:
     def _note_seen(self, page: Page, warp: Warp, inside: Array, now: int) -> None:
         row = page.row(warp.agent)
         page.reads["saw_writer"][row, inside] = page.writes["writer"][inside]
+        page.reads["saw_since"][row, inside] = page.writes["since"][inside]
         page.reads["saw_written"][row, inside] = page.writes["written"][inside]
         page.reads["saw_at"][row, inside] = now
 
@@ -167,11 +183,12 @@ class Pages:
         for where in np.unique(reads["where"][:count, inside][late & strong]).tolist():
             self._deciders.decide(where, "a read")
         racing, kind = np.argwhere(late & ~strong), ""
-        if not len(racing):
-            late = reads["narrow_time"][:count, inside] > known[:, None]
-            late[mine] = False
-            strong = np.minimum(reads["narrow_scope"][:count, inside], scope) >= needed[:, None]
-            racing, kind = np.argwhere(late & ~strong), "narrow_"
+        for narrower in ("narrow_", "narrowest_"):
+            if not len(racing):
+                late = reads[f"{narrower}time"][:count, inside] > known[:, None]
+                late[mine] = False
+                strong = np.minimum(reads[f"{narrower}scope"][:count, inside], scope) >= needed[:, None]
+                racing, kind = np.argwhere(late & ~strong), narrower
         if len(racing):
             row, one = racing[0].tolist()
             readers = int(reads["lanes"][row, inside[one]])

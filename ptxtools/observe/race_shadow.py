@@ -22,32 +22,39 @@ WORD = 4
 _GROUPS, GROUP, _COLUMNS = 8, 16, 512
 #: Columns of the last write: its warp, that warp's time (0: never), lane (-1: the warp as a whole), line, scope of a
 #: strong access (0: weak), its sort (0: a store, else an atomic; a positive number: one whose order does not matter
-#: among its like), and what it stored (-1: not known).
+#: among its like), what it stored (-1: not known), and the time of the first write of the same warp that it has seen
+#: through atomics alone.
 _WRITES = {
     "writer": np.int32, "written": np.int64, "lane": np.int8, "where": np.int32, "scope": np.uint8, "sort": np.int16,
-    "value": np.int64,
+    "value": np.int64, "since": np.int64,
 }  # fmt: skip
 #: Columns of a warp's reads: the time of the last one, the first time of those that `lanes` stands for, line, scope; of
-#: the last one before it whose scope was narrower (time 0: none was); and the last write that one has seen with scopes
-#: that fit, by its warp and time, and when that was.
+#: the last one before it whose scope was narrower (time 0: none was), and of the last one before that whose scope was
+#: narrower still; and the last write that one has seen with scopes that fit, by its warp, the first and last time that
+#: it stands for, and when that was.
 _READS = {
     "time": np.int64, "since": np.int64, "lanes": np.uint32, "where": np.int32, "scope": np.uint8,
     "narrow_time": np.int64, "narrow_where": np.int32, "narrow_scope": np.uint8,
-    "saw_writer": np.int32, "saw_written": np.int64, "saw_at": np.int64,
+    "narrowest_time": np.int64, "narrowest_where": np.int32, "narrowest_scope": np.uint8,
+    "saw_writer": np.int32, "saw_since": np.int64, "saw_written": np.int64, "saw_at": np.int64,
 }  # fmt: skip
+
+
+#: Why the last write of a granule does not stand for one before it: that one is not ordered before it; has a narrower
+#: scope; had one, before another one of these; or is a strong write of the same warp, which the last one has not read.
+UNORDERED, NARROWER, NARROWEST, OWN = range(4)
 
 
 class Page:
     """The last write, and the last reads of each warp, of the granules of a page. hidden: the last of the writes that
-    the last one does not stand for, as it is not ordered behind them (0), or has a wider scope (1); None where there
-    are none."""
+    the last one does not stand for, for each reason; None where there are none."""
 
     def __init__(self) -> None:
         self.grain = WORD
         count = PAGE // WORD
         self.writes: dict[str, Array] = {name: np.zeros(count, kind) for name, kind in _WRITES.items()}
         self.writes["value"][:] = -1
-        self.hidden: list[dict[str, Array] | None] = [None, None]
+        self.hidden: list[dict[str, Array] | None] = [None] * 4
         self.readers: list[int] = []
         self.reads: dict[str, Array] = {name: np.zeros((0, count), kind) for name, kind in _READS.items()}
 
@@ -61,14 +68,21 @@ class Page:
 
     def hide(self, places: Array, why: int) -> None:
         """Keep the last writes of granules, which are about to be replaced; why: the number in `hidden`."""
-        places = places[self.writes["written"][places] > 0]
+        before = self.hidden[why]
+        if why == NARROWER and before is not None:
+            narrower = before["scope"][places] < self.writes["scope"][places]
+            self._keep(before, places[narrower], NARROWEST)
+        self._keep(self.writes, places, why)
+
+    def _keep(self, writes: dict[str, Array], places: Array, why: int) -> None:
+        places = places[writes["written"][places] > 0]
         if not len(places):
             return
         kept = self.hidden[why]
         if kept is None:
             kept = self.hidden[why] = {name: np.zeros_like(column) for name, column in self.writes.items()}
         for name, column in kept.items():
-            column[places] = self.writes[name][places]
+            column[places] = writes[name][places]
 
     def row(self, agent: int) -> int:
         """The row of a warp's reads."""

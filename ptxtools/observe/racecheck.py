@@ -229,13 +229,19 @@ class RaceCheck:
             self._look_ahead(at, access, warp, pieces, lanes)
             self._deciders.together(at, access, places)
         reads = access.action != "write" and (at.op.opcode is None or at.op.opcode.family != "red")  # red is no read
+        seen = None
         if scope and reads and shadow.messages:
+            before = warp.seen
             self._read_messages(at, access, warp, scope, shadow, places, lanes)
+            if access.writes:  # what an atomic sees orders what comes behind it, not the atomic itself
+                seen, warp.seen = warp.seen, before
         step = access.size
         for number, page, inside, bytes_ in pieces:
             who = lanes[bytes_ // step]
             values = granules(rows, bytes_, page.grain)
             self._pages.look(at, access, warp, owner, (number, page), inside, who, values, scope)
+        if seen is not None:
+            warp.seen = seen
         if at.op.where in self._pages.swaps:
             self._pages.confirm(warp, owner, lanes, places)
         if access.writes:

@@ -58,6 +58,18 @@ PATTERNS = {
                                          "ld.weak r1, x")),
     "a narrow store hides another thread's": (("st.release.sys y, 1", "ld.weak r2, x", "nop"),
                                 ("st.relaxed.gpu y, 4", "st.relaxed.sys y, 5", "st.weak y, 6")),
+    "a relaxed store behind a release": (("st.release.sys x, 1", "st.relaxed.sys x, 2"),
+                                         ("ld.relaxed.sys r0, x", "ld.weak r1, x")),
+    "two relaxed stores, and an atomic": (("st.relaxed.gpu x, 1", "st.relaxed.gpu x, 2"),
+                                          ("atom.relaxed.gpu.add r0, x, 4", "ld.weak r1, x")),
+    "two atomics, of which the last is seen": (("atom.relaxed.gpu.add r0, x, 1", "atom.relaxed.sys.add r1, x, 2"),
+                                               ("ld.relaxed.gpu r2, x", "st.weak x, 4")),
+    "a weak read before two wider ones": (("ld.weak r0, x", "ld.relaxed.gpu r1, x", "ld.relaxed.sys r2, x"),
+                                          ("st.relaxed.gpu x, 1", "nop", "nop")),
+    "a weak store before two wider ones": (("st.weak x, 1", "st.relaxed.cta x, 2", "st.relaxed.gpu x, 3"),
+                                           ("st.relaxed.gpu x, 4", "nop", "nop")),
+    "an atomic, and the narrow read before a release": (("ld.relaxed.cta r0, x", "atom.acq_rel.gpu.add r1, x, 1"),
+                                                        ("atom.relaxed.gpu.add r2, x, 2", "nop")),
 }  # fmt: skip
 
 
