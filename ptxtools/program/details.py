@@ -291,3 +291,14 @@ class Run(Detail):
     kept: tuple[tuple[int, Slot, str], ...]
     again: tuple[int, bool, bool] | None
     points: tuple[int, ...] = ()
+
+
+class BoundedRun(Run):
+    """A run over several blocks between which lie looks at its accesses (`native.code.chains`): it finds out itself
+    that those are in bounds."""
+
+    steps: tuple[Any, ...]
+    read: tuple[tuple[int, Slot, str], ...]
+    kept: tuple[tuple[int, Slot, str], ...]
+    again: tuple[int, bool, bool] | None
+    points: tuple[int, ...] = ()

@@ -16,7 +16,7 @@ from ptxtools.program.operations import LANE_ACCESS, weight
 from ptxtools.program.program import CALL_BYTES, Block, ByteOffset, FunctionCode, Op, Program, Ref, Slot, Terminator
 from ptxtools.records import dataclass, field, replace
 
-from . import library, runs, structures, tiers, unison
+from . import chains, library, runs, structures, tiers, unison
 from .keys import OPERANDS_PER_RECORD, RECORD_BYTES, key_of, name_of, operands_of, record_count
 
 #: State spaces whose accesses have variants for kernels that may use host addresses.
@@ -65,24 +65,42 @@ class Encoded:
     regions: tiers.Regions
     whole: tiers.Regions  # the kernel in unison
     unison: int  # address of its record, 0: there is none
+    looks: list[Op]  # what regions over several blocks pass over
+    bounded: bool = False  # observers have said that those matter to one only, by its bounds
     filtered: bool = False  # the cells of observers' events have been filled
     shapes: dict[Hashable, Any] = field(default_factory=dict)
     known: dict[int, bytes] = field(default_factory=dict)
 
 
 def encode(
-    program: Program, *, host: bool = False, everywhere: bool = False, regions: bool = False, numerics: str = "ieee"
+    program: Program,
+    *,
+    host: bool = False,
+    everywhere: bool = False,
+    regions: bool = False,
+    numerics: str = "ieee",
+    bounded: bool = False,
 ) -> Encoded:
     """Encode a program, and compile the handlers that it needs. host: use variants that ask for host memory;
     everywhere: form runs outside of loops, too; regions: runs
-    may access memory; numerics: how matrix products are added."""
-    return _Encoder(program, host, everywhere, numerics, regions=regions and not host).encode()
+    may access memory; numerics: how matrix products are added; bounded: looks at accesses are only for their bounds."""
+    return _Encoder(program, host, everywhere, numerics, regions=regions and not host, bounded=bounded).encode()
 
 
 class _Encoder:
-    def __init__(self, program: Program, host: bool, everywhere: bool, numerics: str, *, regions: bool = False) -> None:
+    def __init__(
+        self,
+        program: Program,
+        host: bool,
+        everywhere: bool,
+        numerics: str,
+        *,
+        regions: bool = False,
+        bounded: bool = False,
+    ) -> None:
         self.program, self.host, self.everywhere, self.numerics = program, host, everywhere, numerics
-        self.regions = regions
+        self.regions, self.bounded = regions, bounded and regions
+        self.chained: dict[int, chains.Chained] = {}
         self.names: dict[tuple[object, ...], str] = {}
         self.handlers: dict[str, Op] = {}
         self.later: dict[str, Op] = {}
@@ -94,16 +112,23 @@ class _Encoder:
     def encode(self) -> Encoded:
         program = self.program
         formed = runs.form_runs(program, everywhere=self.everywhere, regions=self.regions)
+        chained = chains.form(program, formed, everywhere=self.everywhere) if self.bounded else []
+        for chain in chained:
+            formed[chain.block].insert(chain.before, chain.region)
+            self.chained[id(chain.region)] = chain
         bodies = [[self._named(op) for op in ops] for ops in formed]
         results = [self._result_of(block.terminator) for block in program.blocks]
         self.addresses = library.addresses(self.handlers)
         self.starts, self.ends = self._places(bodies, results)
-        whole = unison.form(program, bodies, self.starts) if self.regions else None
+        whole = unison.form(program, bodies, self.starts) if self.regions and not chained else None
         copies = whole[1] if whole is not None else []
         total = self.starts[-1] + sum(copy.size() for copy in copies) + (whole is not None)
         self.code = ctypes.create_string_buffer(max(1, total) * RECORD_BYTES)
         self.where = [-1] * total
         self.operations: list[Op | Terminator | None] = [None] * total
+        self.last = [
+            at + sum(record_count(op) for _, op in body) for at, body in zip(self.starts, bodies, strict=False)
+        ]
         for number, body in enumerate(bodies):
             self._body(self.starts[number], body)
             self._terminator(number, program.blocks[number], results[number])
@@ -123,6 +148,7 @@ class _Encoder:
             prototype(self.addresses[library.BASE]), tiers.Regions(self.code, self.later, self.places),
             tiers.Regions(self.code, joint, {name: [at] for name in joint}, pays),
             ctypes.addressof(self.code) + RECORD_BYTES * at if joint else 0,
+            [look for chain in chained for look in chain.looks],
         )  # fmt: skip
 
     def _return(self, at: int, copy: unison.Copy) -> int:
@@ -190,6 +216,10 @@ class _Encoder:
             imm = self.specials.setdefault(op.of(SpecialRegister).name, len(self.specials))
         self.operations[at] = op
         row = op.detail.row if isinstance(op.detail, Counted | Measured) else 0
+        chain = self.chained.get(id(op))
+        if chain is not None:
+            slots, row = [Slot(0), Slot(0), chain.cost, _start(chain.highest)], chain.weight
+            imm = RECORD_BYTES * (self.last[chain.last] - at - 1)
         self._record(at, name, slots[:OPERANDS_PER_RECORD], guard, row, imm, op.where)
         for first in range(OPERANDS_PER_RECORD, len(slots), OPERANDS_PER_RECORD):
             at += 1

@@ -239,7 +239,9 @@ class _GrowingRun:
         self.count += 1
         return (self.written[key], ref.type, t)
 
-    def operation(self, live: int, back: tuple[Ref, bool, bool] | None = None, rows: int = -1) -> Op:
+    def operation(
+        self, live: int, back: tuple[Ref, bool, bool] | None = None, rows: int = -1, kind: type[Run] = Run
+    ) -> Op:
         """The run as one operation; `live`: words that somebody reads later; `back`: how its block leads to itself;
         rows: words that differ along a row of threads."""
         kept = {self.written[key]: key for key in self.written if words_of(*key) & live}
@@ -250,7 +252,7 @@ class _GrowingRun:
         points = tuple(number for number, ref in self.read if not words_of(ref.slot, ref.type) & rows)
         points = points if self.accessed else ()
         kept_keys = tuple((n, *key) for n, key in kept.items())
-        return Op("run", detail=Run(tuple(self.steps), read, kept_keys, again, points))
+        return Op("run", detail=kind(tuple(self.steps), read, kept_keys, again, points))
 
 
 def _signed(value: int) -> int:

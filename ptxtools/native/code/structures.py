@@ -39,6 +39,7 @@ Long = NewType("Long", int)
 #: counters: rows that "count" and "measure" operations of this worker add to; before them 256 bytes to work in. cached,
 #: dirty, cache_mask: tables of the model's L2 (`machine.measures.Cache`), and their last place.
 #: unison: the record whose handler runs a CTA whose warps are all whole, null where there is none.
+#: bounded: the row of FILTER whose bounds are all that matters of accesses which regions look at themselves, or null.
 #: random: state of the shuffle, 0 for none; stride, start: cluster n to be started is
 #: (n * stride + start) % total, or n where stride is 0.
 CTX = structure(
@@ -51,16 +52,13 @@ CTX = structure(
     i64: arena base size
     ptr: params specials functions
     i64: quantum cta_left clock
-    i32: has_calls param_bytes
-    i32: stop_code stop_mask
+    i32: has_calls param_bytes stop_code stop_mask
     ptr: stop_ip stop_warp stop_fp
     i64: stop_address
     i32: resume resume_mask
     ptr: resume_ip next
     i64: total
-    i32: grid_x grid_y grid_z
-    i32: block_x block_y block_z
-    i32: threads warps
+    i32: grid_x grid_y grid_z block_x block_y block_z threads warps
     ptr: slots
     i64: slot_bytes
     i32: slot_count slot_used slot_current occupied
@@ -68,14 +66,11 @@ CTX = structure(
     i32: shared_bytes frame_limit
     i64: local_bytes
     ptr: ranges
-    i32: range_count open_host
-    i32: sms worker workers first_block
+    i32: range_count open_host sms worker workers first_block
     i64: warp_slice cta_slice given epoch
     i64: const_base const_size
-    i32: cluster_x cluster_y cluster_z
-    i32: cluster_size clusters_x clusters_y round
-    i64: alarm random
-    i64: stride start rank_step
+    i32: cluster_x cluster_y cluster_z cluster_size clusters_x clusters_y round
+    i64: alarm random stride start rank_step
     ptr: scratch textures
     i64: texture_count
     i32: timed
@@ -83,7 +78,7 @@ CTX = structure(
     i64: clear_bytes owners marks stores reads reads_bytes flights
     ptr: counters cached dirty
     i32: cache_mask
-    ptr: unison
+    ptr: unison bounded
     """,
 )
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ptxtools.native.code.handler import Handler
 from ptxtools.native.code.live_words import Key, words_of
 from ptxtools.native.code.runs import Step
-from ptxtools.program.details import Run
+from ptxtools.program.details import BoundedRun, Run
 
 if TYPE_CHECKING:
     from .regions import Accesses
@@ -107,6 +107,7 @@ class Ahead:
         self.handler, self.code, self.counter, self.accesses = h, h.code, counter, accesses
         self.times = 4 if len(detail.steps) <= _FOUR else 2 if len(detail.steps) <= _TWO else 1
         self.left = h.room("i64")
+        self.chained = isinstance(detail, BoundedRun)
 
     def emit(self, contents: Contents, once: Callable[[], None]) -> tuple[str, str]:
         """once: emits one round. Names of ctx.slice and ctx.count behind the rounds."""
@@ -175,6 +176,8 @@ class Ahead:
             exact = e.value(f"icmp eq i64 {whole}, {e.value(f'add i64 {way}, 1')}")
             fits = e.value(f"and i1 {fits}, {exact}")
         room = e.value("zext i32 %slice.first to i64")
+        if self.chained:
+            room = e.value("zext i32 %chain.left to i64")
         time = e.value(f"udiv i64 {room}, {e.value('zext i32 %cost to i64')}")
         fits = e.value(f"and i1 {fits}, {e.value('icmp sgt i32 %slice.first, 0')}")
         fits = e.value(f"and i1 {e.value(f'and i1 {fits}, {alike}')}, %near")

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING
 
 from ptxtools.native.code.handler import Handler
 from ptxtools.native.code.runs import Step
-from ptxtools.program.details import Run
+from ptxtools.program.details import BoundedRun, Run
 from ptxtools.semantics.algebra import Value
 
+from . import region_bounds
 from .parts import Window, half, in_units, window
 from .patterns import SIDES, WORDS, Pattern, Patterns
 from .region_addresses import Addresses
@@ -80,8 +81,12 @@ class Accesses:
         self.groups: dict[_Place, _Group] = {}
         #: Accesses without a pattern are served one by one; in rounds, where some have one from round to round.
         self.lenient = detail.again is not None and self.measures is None
+        self.rounds = detail.again is not None
         #: All accesses are gathered and scattered.
         self.apart = False
+        #: Each group has a window of its own, which it finds.
+        self.bounded = isinstance(detail, BoundedRun)
+        self.stretches: dict[_Place, Window] = {}
         #: Bounds and alignment have been checked for all rounds that are emitted now.
         self.trusted = False
         for step in self.steps:
@@ -102,9 +107,11 @@ class Accesses:
         """In front of the region: whether it is tried now; what all rounds share."""
         self.code.declare("llvm.umin.i32", "declare i32 @llvm.umin.i32(i32, i32)")
         self.code.expand(BEGIN)
+        if self.bounded:
+            self.code.expand(region_bounds.CHAIN)
         for space in sorted({step.space for step in self.steps if step.space}):
             self.windows[space] = window(self.handler, space)
-        for (number, _, _, space, _), group in self.groups.items():
+        for (number, _, _, space, _), group in self.groups.items() if not self.bounded else ():
             self._limit(space, max(group.imms) - min(group.imms), point=number < 0)
 
     def measured(self, step: Step) -> tuple[Pattern, list[str]]:
@@ -157,8 +164,13 @@ class Accesses:
             ):
                 fits = e.value(f"and i1 {fits}, {self._in_order(pattern)}")
             least = min(group.imms)
-            limit = self._limit(space, max(group.imms) - least, point=pattern.point)
-            window, grown = self.windows[space], "0"
+            if self.bounded:
+                start = pattern.first[0]
+                for term in terms:
+                    start = e.value(f"add i64 {start}, {self._scalar(term)}")
+                self._find((number, guard, negated, space, part), e.value(f"add i64 {start}, {least}"))
+            limit = self._limit_of((number, guard, negated, space, part), group, point=pattern.point)
+            window, grown = self._window((number, guard, negated, space, part)), "0"
             if root in self.strides:
                 stride = "0"
                 for term in self.strides[root]:
@@ -182,6 +194,7 @@ class Accesses:
     def forget(self) -> None:
         """Another round is emitted."""
         self.stores.clear()
+        self.stretches.clear()
         for group in self.groups.values():
             group.starts, group.hosts, group.fits = [], [], ""
 
@@ -215,7 +228,7 @@ class Accesses:
         """The words of a load, wherever they are."""
         e = self.code
         offsets = self._offsets(step, active)
-        start = e.value(f"inttoptr i64 {self.windows[step.space].host} to ptr")
+        start = e.value(f"inttoptr i64 {self._window(self._place(step)).host} to ptr")
         lanes = e.value(f"bitcast i32 {active} to <32 x i1>")
         sides = []
         name = "llvm.masked.gather.v16i32.v16p0"
@@ -230,7 +243,7 @@ class Accesses:
     def _offsets(self, step: Step, active: str) -> Value:
         """Of all lanes, i32 words from the start of the window; a miss where one that runs is out of bounds or not
         aligned."""
-        e, window, number = self.code, self.windows[step.space], step.sources[0][0]
+        e, window, number = self.code, self._window(self._place(step)), step.sources[0][0]
         if number < 0:
             vector: Value = "zeroinitializer"
         elif number in self.found:
@@ -346,7 +359,7 @@ class Accesses:
         e, name = self.code, "llvm.masked.scatter.v16i32.v16p0"
         e.declare(name, f"declare void @{name}(<16 x i32>, <16 x ptr>, <16 x i1>)")
         offsets = self._offsets(step, active)
-        start = e.value(f"inttoptr i64 {self.windows[step.space].host} to ptr")
+        start = e.value(f"inttoptr i64 {self._window(self._place(step)).host} to ptr")
         lanes = e.value(f"bitcast i32 {active} to <32 x i1>")
         for side in SIDES:
             where = e.value(f"getelementptr i32, ptr {start}, <16 x i32> {half(self.handler, offsets, 'i32', side)}")
@@ -367,6 +380,9 @@ class Accesses:
 
     def end(self) -> None:
         """Go on behind the operations one by one; ends the path."""
+        if self.bounded and not self.rounds:
+            self.code.declare("llvm.ctpop.i32", "declare i32 @llvm.ctpop.i32(i32)")
+            self.code.expand(region_bounds.CHARGE)
         self.code.expand(DONE)
 
     # --- one access ---------------------------------------------------------------------------------------------------
@@ -377,7 +393,7 @@ class Accesses:
     def _checked(self, step: Step) -> tuple[Pattern, list[str]]:
         """The pattern of an access, and the host address of each half's first lane."""
         e, place = self.code, self._place(step)
-        number, guard, negated, space, _ = place
+        number, guard, negated, _, _ = place
         root, terms = self.sums[number] if number in self.skipped - self.found.keys() else (number, ())
         if number in self.found:
             terms = (self.found[number].sources[2][0],)
@@ -386,22 +402,20 @@ class Accesses:
         group = self.groups[place]
         least = min(group.imms)
         if not group.hosts:
-            self._check(group, space, pattern, number, root, terms)
+            self._check(group, place, pattern, root, terms)
         if step.imm == least:
             return pattern, list(group.hosts)
         return pattern, [e.value(f"add i64 {host}, {step.imm - least}") for host in group.hosts]
 
-    def _check(
-        self, group: _Group, space: str, pattern: Pattern, number: int, root: int, terms: tuple[int, ...]
-    ) -> None:
+    def _check(self, group: _Group, place: _Place, pattern: Pattern, root: int, terms: tuple[int, ...]) -> None:
         """Find whether all accesses of a group are in bounds and aligned."""
         if self.trusted:
             grown = self._grown(root) if root in self.strides else "0"
             group.hosts = [self.code.value(f"add i64 {host}, {grown}") for host in group.fixed]
             return
-        e, least = self.code, min(group.imms)
-        limit = self._limit(space, max(group.imms) - least, point=pattern.point)
-        start = self.windows[space]
+        e, least, number = self.code, min(group.imms), place[0]
+        if not self.bounded:
+            limit = self._limit_of(place, group, point=pattern.point)
         good: list[str] = []
         nobody = e.value(f"icmp eq i32 {pattern.active}, 0")
         for first in pattern.first:
@@ -411,6 +425,10 @@ class Accesses:
             for term in terms:
                 at = e.value(f"add i64 {at}, {self._scalar(term)}")
             group.starts.append(e.value(f"add i64 {at}, {least}"))
+            if self.bounded and not good:
+                self._find(place, group.starts[0])
+                limit = self._limit_of(place, group, point=pattern.point)
+            start = self._window(place)
             offset = e.value(f"sub i64 {group.starts[-1]}, {start.base}")
             offset = e.value(f"select i1 {nobody}, i64 0, i64 {offset}")
             good.append(e.value(f"icmp ult i64 {in_units(self.handler, offset, 2, 'i64')}, {limit}"))
@@ -421,16 +439,35 @@ class Accesses:
         else:
             group.fits = e.value(f"and i1 {inside}, {pattern.near}") if pattern.near else inside
 
+    def _find(self, place: _Place, address: str) -> None:
+        """Find the window of a group, where an address is that it accesses first."""
+        space = place[3]
+        window, steps = self.windows[space], [step for step in self.steps if step.space and self._place(step) == place]
+        for writes in sorted({step.kind == "st" for step in steps}):
+            window = region_bounds.narrowed(self.handler, window, space, address, writes=writes)
+        self.stretches[place] = window
+
+    def _window(self, place: _Place) -> Window:
+        return self.stretches[place] if self.bounded else self.windows[place[3]]
+
+    def _limit_of(self, place: _Place, group: _Group, *, point: bool) -> str:
+        """As `_limit`, of a group's window."""
+        span = max(group.imms) - min(group.imms)
+        if not self.bounded:
+            return self._limit(place[3], span, point=point)
+        return self._words_in(self._window(place), span, point=point)
+
     def _limit(self, space: str, span: int, *, point: bool) -> str:
         """Words of a window at which accesses may begin that touch so many bytes more than half a warp does, or than
         one word has (point)."""
         if (space, span, point) not in self.limits:
-            e, least = self.code, 4 if point else _BYTES
-            room = e.call(
-                "llvm.usub.sat.i64", "i64", [("i64", self.windows[space].size), ("i64", str(span + least - 1))]
-            )
-            self.limits[space, span, point] = e.value(f"lshr i64 {e.value(f'add i64 {room}, 3')}, 2")
+            self.limits[space, span, point] = self._words_in(self.windows[space], span, point=point)
         return self.limits[space, span, point]
+
+    def _words_in(self, window: Window, span: int, *, point: bool) -> str:
+        e, least = self.code, 4 if point else _BYTES
+        room = e.call("llvm.usub.sat.i64", "i64", [("i64", window.size), ("i64", str(span + least - 1))])
+        return e.value(f"lshr i64 {e.value(f'add i64 {room}, 3')}, 2")
 
     def _words(self, pattern: Pattern, start: str, side: int) -> Value:
         """The words of half a warp."""

@@ -60,11 +60,37 @@ done:
 """
 
 
-def begin(h: Handler, *, to_target: bool) -> None:
+#: Of a run over several blocks, whose other ends are charged, too (`region_bounds.CHAIN`).
+_CHAINED = {
+    "  %weight = get rec.extra of %branch\n  %cost = add i32 %weight, 1\n": """
+  %weight.last = get rec.extra of %branch
+  %weight = add i32 %weight.last, %chain.weight
+  %cost.last = add i32 %weight.last, 1
+  %cost = add i32 %cost.last, %chain.cost
+""",
+    "i32 0, i32 2147483647": "i32 %chain.cost, i32 2147483647",
+    "  set ctx.slice, %slice\n  set ctx.count, %count\n": """
+  %slice.chain = sub i32 %slice, %chain.cost
+  %threads.chain = mul i32 %running, %chain.weight
+  %threads.chain64 = zext i32 %threads.chain to i64
+  %count.chain = add i64 %count, %threads.chain64
+  set ctx.slice, %slice.chain
+  set ctx.count, %count.chain
+""",
+}
+
+
+def _chained(text: str, *, chain: bool) -> str:
+    for plain, other in _CHAINED.items():
+        text = text.replace(plain, other) if chain else text
+    return text
+
+
+def begin(h: Handler, *, to_target: bool, chain: bool = False) -> None:
     """In front of all rounds; to_target: whether the branch's way back is its target. The branch's record is behind
-    this one, and as many bytes as this one's constant says."""
+    this one, and as many bytes as this one's constant says. chain: the run is one over several blocks."""
     h.code.declare("llvm.ctpop.i32", "declare i32 @llvm.ctpop.i32(i32)")
-    h.code.expand(_BEGIN.format(target="s0" if to_target else "s2"))
+    h.code.expand(_chained(_BEGIN, chain=chain).format(target="s0" if to_target else "s2"))
 
 
 def each(h: Handler, slice_: str, count: str) -> None:
@@ -72,10 +98,11 @@ def each(h: Handler, slice_: str, count: str) -> None:
     h.code.expand(_AGAIN.format(slice=slice_, count=count))
 
 
-def end(h: Handler, guard: Value, *, wanted: bool) -> None:
+def end(h: Handler, guard: Value, *, wanted: bool, chain: bool = False) -> None:
     """End of each round: lanes go back whose guard is as `wanted`."""
     bits = h.code.value(f"bitcast <32 x i1> {guard} to i32")
-    h.code.expand(_END.format(out=h.code.value(f"xor i32 {bits}, -1") if wanted else bits))
+    out = h.code.value(f"xor i32 {bits}, -1") if wanted else bits
+    h.code.expand(_chained(_END, chain=chain).format(out=out))
 
 
 def number(h: Handler) -> str:

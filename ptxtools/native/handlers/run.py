@@ -13,7 +13,7 @@ from ptxtools import isa
 from ptxtools.native.code.handler import ELEMENT, Handler
 from ptxtools.native.code.live_words import Key
 from ptxtools.native.code.runs import Step, StepOperand
-from ptxtools.program.details import Run, SpecialRegister
+from ptxtools.program.details import BoundedRun, Run, SpecialRegister
 from ptxtools.program.operations import COUNTS
 from ptxtools.program.program import SLOT_BYTES, Slot
 from ptxtools.semantics.algebra import Value
@@ -70,7 +70,7 @@ def run(h: Handler) -> None:
             _fill(h, move)
         if accesses is not None:
             accesses.begin_rounds()
-        rounds.begin(h, to_target=again[2])
+        rounds.begin(h, to_target=again[2], chain=isinstance(detail, BoundedRun))
         start = ("%slice.first", "%count.first")
         if rounds_ahead is not None:
             start = _go_ahead(h, detail, contents, targets, accesses, rounds_ahead)
@@ -94,7 +94,7 @@ def run(h: Handler) -> None:
         last = "" if counted is None else contents.word(again[0])
         if counted is not None:
             counted.each(contents.word)
-        rounds.end(h, contents[again[0]], wanted=again[1])
+        rounds.end(h, contents[again[0]], wanted=again[1], chain=isinstance(detail, BoundedRun))
         if counted is not None:
             counted.end(rounds.number(h), last)
         _leave_rounds(h, held, accesses, contents)

@@ -8,6 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from ptxtools.machine.launch import Launch, Outcome
+from ptxtools.machine.observers import wants
 from ptxtools.native.code.encode import Encoded, encode
 
 from .polling import Hang, interrupted, looping
@@ -16,6 +17,7 @@ from .worker import QUANTUM, Shape, Tables, Worker, shape_of
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Trap
     from ptxtools.machine.filters import Bounds
+    from ptxtools.machine.observers import Listeners
 
 #: Records that the first worker executes before others are started: short launches are over by then.
 _ALONE = 40_000
@@ -48,15 +50,25 @@ def _encoded(launch: Launch) -> Encoded:
     # Where an instruction is told of by itself, runs must stop there.
     regions = listeners is None or not (listeners.hear("instruction") or listeners.hear("retired") or listeners.gate)
     regions = regions and launch.tier != "interpreter"
+    bounded = regions and listeners is not None and not trial and _bounds_only(listeners)
     key = f"native{'-host' * host}{'-many' * many}{'-regions' * regions}{'-trial' * trial}-{launch.numerics}"
+    key += "-bounded" * bounded
     encoded = launch.program.cache.get(key)
     if encoded is None:
-        encoded = encode(launch.program, host=host, everywhere=many, regions=regions, numerics=launch.numerics)
+        encoded = encode(
+            launch.program, host=host, everywhere=many, regions=regions, numerics=launch.numerics, bounded=bounded
+        )
         launch.program.cache[key] = encoded
     if launch.tier == "regions":
         encoded.regions.complete()
         encoded.whole.complete()
     return encoded
+
+
+def _bounds_only(listeners: Listeners) -> bool:
+    """Whether observers want to know of accesses only whether they are in bounds."""
+    asking = [one for one in listeners.observers if not wants(one).isdisjoint({"permit", "access", "fetched"})]
+    return len(asking) == 1 and getattr(type(asking[0]), "BOUNDS", False) and hasattr(asking[0], "filter")
 
 
 class _GridRun:
@@ -183,7 +195,7 @@ class _GridRun:
         if self.bounds:
             from . import filters
 
-            worker.filter(filters.rows_of(self.bounds, self.shape))
+            worker.filter(filters.rows_of(self.bounds, self.shape), bounded=filters.bounded(self.encoded, self.bounds))
         self.workers.append(worker)
         return worker
 

@@ -63,6 +63,8 @@ def prepare(launch: Launch, encoded: Encoded) -> list[Bounds]:
     found = Filters(launch.observers, launch)
     if not encoded.filtered:
         encoded.filtered = True
+        asked = [found.of_access(replace(look, kind="observe.access")) for look in encoded.looks]
+        encoded.bounded = bool(asked) and all(tables == 1 for tables in asked)
         for op in launch.program.operations():
             payload, service = _payload(op, found)
             if payload is not None:
@@ -96,6 +98,14 @@ def rows_of(tables: list[Bounds], shape: Shape) -> tuple[Array, list[Array]]:
                 at = (FILTER.offset("bounds") + BOUND.size * (2 * number + writes)) // 8
                 row[at : at + 2] = places.__array_interface__["data"][0], len(places)
     return rows, kept
+
+
+def bounded(encoded: Encoded, tables: list[Bounds]) -> bool:
+    """Whether the first table says all of the accesses that regions over several blocks make."""
+    if not encoded.bounded or len(tables) != 1:
+        return False
+    (table,) = tables
+    return not (table.flagged or table.owners or table.marks is not None or table.proxies or table.flights)
 
 
 def _payload(op: Op, found: Filters) -> tuple[AccessFilter | MeetingFilter | GroupFilter | None, str]:

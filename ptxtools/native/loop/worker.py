@@ -272,10 +272,12 @@ class Worker:
         self.set("textures", rows.__array_interface__["data"][0])
         self.set("texture_count", count)
 
-    def filter(self, bounds: tuple[Any, list[Any]]) -> None:
-        """Let native services pass accesses by: rows of FILTER, and what they point to (`filters.rows_of`)."""
+    def filter(self, bounds: tuple[Any, list[Any]], *, bounded: bool) -> None:
+        """Let native services pass accesses by: rows of FILTER, and what they point to (`filters.rows_of`). bounded:
+        regions that look at accesses themselves may go by the first."""
         self.bounds = bounds  # alive as long as native code may read them
         self.set("filters", bounds[0].__array_interface__["data"][0])
+        self.set("bounded", bounds[0].__array_interface__["data"][0] if bounded else 0)
 
     def slot_offset(self, slot: int) -> int:
         """Offset of the CTA of a slot in the memory of the worker."""
