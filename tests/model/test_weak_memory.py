@@ -10,8 +10,8 @@ from tests.model.suite import FOLDER, loaded
 from tests.model.test_random import texts
 from tests.rows import rows
 
-#: Copies in one launch within which all outcomes of a test with two threads are reached (docs/machine.md).
-COPIES = 40
+#: Copies in one launch within which all outcomes of these tests are reached.
+COPIES = 100
 
 
 def outcomes(kernel, names, copies, seed=11):
