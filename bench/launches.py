@@ -1,7 +1,7 @@
 """What launches cost that do next to nothing: `python bench/launches.py` prints microseconds, minima of many.
 
 A launch of a compiled kernel whose arguments are buffers; `ptx_run` of a text that ran before, also in a process with
-thousands of mappings; a CTA of a large grid, on one thread and on two, with shared memory or without.
+thousands of mappings; a CTA of a large grid, by one worker and by two, with shared memory or without.
 """
 
 from __future__ import annotations
@@ -58,17 +58,28 @@ def launches() -> None:
     print(f"ptx_run with {len(kept)} more mappings: {least(run, 20, 20):.0f} us")
 
 
+def spent(action: Callable[[], object], rounds: int = 8) -> tuple[float, float]:
+    """Wall and processor time of the round that took least of it, in microseconds for each of the CTAs."""
+    found = []
+    for _ in range(rounds):
+        began, used = time.perf_counter(), time.process_time()
+        action()
+        found.append((time.perf_counter() - began, time.process_time() - used))
+    wall, used = min(found)
+    return 1e6 * wall / CTAS, 1e6 * used / CTAS
+
+
 def ctas() -> None:
     for what, text in (("nothing", NOTHING), ("1 KB of shared memory", SHARED)):
         kernel = ptxtools.loads(HEAD + text)["k"]
         for block in (32, 64, 256):
-            costs = []
             for threads in (1, 2):
                 device = ptxtools.Device("sm_90", threads=threads)
                 device.launch(kernel, CTAS, block, [])
-                costs.append(least(lambda d=device, k=kernel, n=block: d.launch(k, CTAS, n, []), 1, 5) / CTAS)
-            one, two = costs
-            print(f"a CTA of {block} threads, {what}: {one:.3f} us; two threads {two:.3f} us, gain {one / two:.2f}")
+                wall, used = spent(lambda d=device, k=kernel, n=block: d.launch(k, CTAS, n, []))
+                print(
+                    f"a CTA of {block} threads, {what}, workers {threads}: {wall:.3f} us, {used:.3f} us of processors"
+                )
 
 
 if __name__ == "__main__":
