@@ -205,6 +205,30 @@ def test_names_in_quotes_are_followed():
         assert screened == read and code in {one[:7] for one in screened}, (new, screened)
 
 
+NUMBERS = """define i32 @f(i32 %a, float %b) {
+  %x = add i32 %a, 5
+  %y = add i32 %a, INTEGER
+  %z = fadd float %b, 1.000000e+00
+  %w = fadd float %b, FLOAT
+  %u = call i32 @f(i32 %x, float %z)
+  %v = call i32 @SYMBOL(i32 %x, float %z)
+  ret i32 %x
+}
+"""
+
+
+def test_no_text_stands_for_a_number_or_a_symbol():
+    text = module(NUMBERS)
+    for integer, real, symbol in (("6", "2.000000e+00", "f"), ("#", "~", "function i32 (i32, float):0"),
+                                  ("\1", "\2", "\3function i32 (i32, float):0"), ("\0", "\0", "\0")):  # fmt: skip
+        for word, changed in (("INTEGER", integer), ("FLOAT", real), ("SYMBOL", symbol)):
+            one = text.replace(word, changed)
+            for other, good in (("INTEGER", "6"), ("FLOAT", "2.000000e+00"), ("SYMBOL", "f")):
+                one = one.replace(other, good)
+            screened, read = both(one)
+            assert screened == read and bool(read) == (integer != "6"), (changed, screened, read)
+
+
 NODES = """
 !0 = distinct !DISubprogram(name: "f", isDefinition: true, scopeLine: 7)
 !1 = !DILocation(line: 1, column: 2, scope: !0)

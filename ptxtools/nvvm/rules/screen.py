@@ -40,6 +40,7 @@ from .shapes import (
     Shape,
     Shapes,
     has_prefix,
+    may_be_used_for,
     stands_for,
 )
 
@@ -87,7 +88,7 @@ class Screen:
     def __init__(self, context: Context) -> None:
         self.context = context
         others = sum(not has_prefix(name) for name in context.module.types)
-        usable = HOLE not in context.source.text and others <= _MOST_TYPES
+        usable = may_be_used_for(context.source.text) and others <= _MOST_TYPES
         self._shapes = Shapes(context) if usable else None
         #: The names of unnamed values.
         self._numbers = [f"%{number}" for number in range(64)]
@@ -275,7 +276,9 @@ class _Body:
         if before is None or not self.phis_fit(kinds, rows, ends, numbers, before, homes):
             return False
         in_order = list(map(le, map(begins.get, operands, repeat(0)), places))
-        uses = zip(map(homes.get, operands, repeat(0)), compress(by_name, which), strict=True)
+        uses: Iterable[tuple[int, int]] = zip(
+            map(homes.get, operands, repeat(0)), compress(by_name, which), strict=True
+        )
         if not all(in_order):
             uses = list(uses)
             if any(home == block for (home, block), fine in zip(uses, in_order, strict=True) if not fine):

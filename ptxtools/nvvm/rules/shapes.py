@@ -33,6 +33,8 @@ OPERAND, INCOMING, RESULT, NODE, TARGET, SOURCE, MENTIONED, OTHER = range(8)
 HOLE = "\0"
 #: What stands for the end of a line within a statement.
 JOINED = "\r"
+#: What stands for numbers and symbols in shapes of lines that differ in these.
+_INTEGER, _FLOAT, _SYMBOL = "\1", "\2", "\3"
 #: Prefixes of types, by which front ends tell them from values.
 _TYPES = ("struct.", "class.", "union.")
 _LABEL = re.compile(r'\s*([-a-zA-Z$._0-9]+|"[^"\n]*"):\s*')
@@ -65,6 +67,11 @@ class _Anything(Mapping[str, None]):
 
     def __len__(self) -> int:
         return 0
+
+
+def may_be_used_for(text: str) -> bool:
+    """Whether a text has nothing that means something else in a shape."""
+    return not any(one in text for one in (HOLE, _INTEGER, _FLOAT, _SYMBOL))
 
 
 def has_prefix(name: str) -> bool:
@@ -233,10 +240,10 @@ def stands_for(name: str, module: Module, opaque: Container[str]) -> str:
     """What is the same for all symbols that a line may have in the place of this one. opaque: textures and surfaces."""
     function, variable = module.functions.get(name), module.variables.get(name)
     if function is not None:
-        return name if name.startswith("@llvm.") else f"@function {function.type}:{function.space}"
+        return name if name.startswith("@llvm.") else f"{_SYMBOL}function {function.type}:{function.space}"
     if variable is None or variable.kind in ("alias", "ifunc") or name in opaque:
         return name
-    return f"@variable {variable.type}:{variable.space}"
+    return f"{_SYMBOL}variable {variable.type}:{variable.space}"
 
 
 class _Generalised:
@@ -251,10 +258,10 @@ class _Generalised:
     def _instead(self, match: re.Match[str]) -> str:
         if match[1]:
             self.integers.append(match[1])
-            return "#"
+            return _INTEGER
         if match[2]:
             self.floats.append(match[2])
-            return "~"
+            return _FLOAT
         return stands_for(match[3], self._module, self._opaque)
 
     def types(self, one: Instruction) -> list[Type] | None:
