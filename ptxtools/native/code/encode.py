@@ -209,7 +209,7 @@ class _Encoder:
         return at
 
     def _operation(self, at: int, name: str, op: Op) -> int:
-        slots = [ref.slot for ref in operands_of(op)]
+        slots: list[int] = [ref.slot for ref in operands_of(op)]
         guard = (op.guard.slot | op.negated) if op.guard is not None else 0
         imm = op.imm
         if op.kind == "sreg":
