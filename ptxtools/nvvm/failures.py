@@ -51,6 +51,9 @@ _CODES = {
     "parse": INVALID, "verify": INVALID, "broken": INVALID, "triple": TARGET, "target": TARGET, "link": LINK,
     "libdevice": LIBRARY, "unsupported": UNLOWERED, "abort": UNLOWERED,
 }  # fmt: skip
+#: What LLVM says of an exchange of 128 bits with this ordering, and such an exchange.
+_NO_ORDERING = re.compile(r'NVPTX AtomicCode Printer does not support "(\w+)" ordering')
+_WIDE_EXCHANGE = re.compile(r"\b(?:atomicrmw xchg|cmpxchg)\b[^\n;]*\bi128\b")
 _PLACE = re.compile(r"<string>:(\d+):(\d+): error: (.*)")
 
 
@@ -63,6 +66,12 @@ def as_error(refusal: Refusal, sources: list[Source]) -> PtxError:
         at = _offset(source.text, int(placed[1]), int(placed[2]))
         return PtxError([Diagnostic(INVALID, placed[3], (at, _end(source.text, at)), source)])
     message, *rest = lines
+    if ordering := _NO_ORDERING.search(message):
+        wide = _WIDE_EXCHANGE.search(source.text)
+        return PtxError([
+            Diagnostic(UNLOWERED, f"this LLVM has no PTX for an exchange of i128 with the ordering {ordering[1]}",
+                       wide.span() if wide else (0, 0), source, help=("acq_rel and weaker orderings have PTX",))
+        ])  # fmt: skip
     return PtxError([Diagnostic(_CODES[refusal.kind], message, source=source, help=tuple(rest[:4]))])
 
 

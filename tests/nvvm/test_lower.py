@@ -234,12 +234,20 @@ REFUSED = {
     "a block address": ("define ptr @k() {\n  br label %b\nb:\n  ret ptr blockaddress(@k, %b)\n}\n", "NVVM902",
                         "blockaddress(@k, %b)"),
     "an exchange of 128 bits": ("define i128 @k(ptr %p, i128 %v) {\n  %a = atomicrmw xchg ptr %p, i128 %v seq_cst\n"
-                                "  ret i128 %a\n}\n", "NVVM902", ""),
+                                "  ret i128 %a\n}\n", "NVVM902", "exchange of i128 with the ordering seq_cst"),
     "an intrinsic of another target": (
         "declare void @llvm.nvvm.tcgen05.fence.before.thread.sync()\ndefine void @k() {\n"
         "  call void @llvm.nvvm.tcgen05.fence.before.thread.sync()\n  ret void\n}\n",
         "NVVM902", "tcgen05.fence.before.thread.sync"),
 }  # fmt: skip
+
+
+def test_an_exchange_of_128_bits_has_its_place():
+    text = REFUSED["an exchange of 128 bits"][0]
+    with pytest.raises(ptxtools.PtxError) as caught:
+        lower(text, "k.ll")
+    assert (caught.value.diagnostics[0].line, caught.value.diagnostics[0].column) == (2, 8)
+    assert "atom.acq_rel.sys.exch.b128" in lower(text.replace("seq_cst", "acq_rel")).replace("global.", "")
 
 
 @rows("name", REFUSED)

@@ -218,7 +218,7 @@ class _Encoder:
         row = op.detail.row if isinstance(op.detail, Counted | Measured) else 0
         chain = self.chained.get(id(op))
         if chain is not None:
-            slots, row = [Slot(0), Slot(0), chain.cost, _start(chain.highest)], chain.weight
+            slots, row = [Slot(n) for n in (0, 0, chain.cost, _start(chain.highest))], chain.weight
             imm = RECORD_BYTES * (self.last[chain.last] - at - 1)
         self._record(at, name, slots[:OPERANDS_PER_RECORD], guard, row, imm, op.where)
         for first in range(OPERANDS_PER_RECORD, len(slots), OPERANDS_PER_RECORD):
