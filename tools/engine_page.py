@@ -204,7 +204,7 @@ def structure(one: Any) -> str:
 def _remarks(one: Any) -> str:
     """The comment above a structure as a list: what it says of each field, or of several together."""
     text = STRUCTURES.read_text("utf-8")
-    found = re.search(rf'((?:^#: .*\n)+)^[A-Z]+ = _structure\(\s*"{one.name}"', text, re.MULTILINE)
+    found = re.search(rf'((?:^#: .*\n)+)^[A-Z]+ = structure\(\s*"{one.name}"', text, re.MULTILINE)
     assert found is not None, one.name
     remarks = " ".join(found[1].replace("#: ", "").split())
     parts = re.split(r"(?<=\.) (?=[a-z])|; (?=[a-z][\w*]*(?:, [\w*]+)*: )", remarks)
