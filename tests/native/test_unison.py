@@ -239,6 +239,17 @@ def test_traps_and_hangs_are_told_as_ever(ending: str) -> None:
     assert isinstance(told, str)
 
 
+@pytest.mark.parametrize(
+    "mask", ["mov.u32 %r9, 0x7fffffff;", "setp.eq.u32 %p3, %t, 70; selp.b32 %r9, 0xff00, -1, %p3;"], ids=["same", "apart"]
+)
+@pytest.mark.parametrize("operation", [
+    "shfl.sync.idx.b32 %r1, %t, 0, 31, %r9;", "vote.sync.any.pred %p1, %p2, %r9;", "bar.warp.sync %r9;",
+])  # fmt: skip
+def test_lanes_outside_of_their_own_member_mask_trap(operation: str, mask: str) -> None:
+    (told, *_), _ = _launched(f"{_STEPS} {mask} {operation} st.global.u32 [%out], %r1; ret;", 96)
+    assert "not in its own member mask" in str(told)
+
+
 def test_slices_end_where_they_do():
     """Warps and CTAs take turns in the same order: what is drawn from a counter shows it."""
     body = """mov.u32 %r1, 0; AGAIN: atom.global.add.u32 %r2, [%in], 1; mad.lo.u32 %r3, %r3, 31, %r2; and.b32 %r4, %t,

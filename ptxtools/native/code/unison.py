@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ptxtools.program.details import Action, Run, SpecialRegister, Unison
 from ptxtools.program.operations import BLOCK, LANE_ACCESS, OPERATIONS, weight
-from ptxtools.program.program import Block, Op, Program
+from ptxtools.program.program import Block, Op, Program, Terminator
 
 from . import runs
 from .keys import RECORD_BYTES, effects_of, record_count
@@ -24,6 +24,8 @@ from .rows import along_rows
 
 #: Longest part, and most operations of a kernel: compiling them takes about 5 ms each.
 MOST_STEPS, MOST_FUSED = 96, 400
+#: A member mask that names all lanes.
+_EVERYBODY = 0xFFFF_FFFF
 #: Parts, of a hundred, that may call records: with more there is nothing to gain.
 MOST_CALLS = 45
 #: Special registers that parts read by themselves.
@@ -50,7 +52,8 @@ class Part(NamedTuple):
 class Stage(NamedTuple):
     """One block. kind, guard (a slot or -1), negated, target, other: of its terminator; weight: what it counts as;
     start, end: its first and its last record, as bytes from the program's first one; number: the guard's in the last
-    part, which has not written it to its slot if nobody else reads it, or -1."""
+    part, which has not written it to its slot if nobody else reads it, or -1; members: slot of the masks of a
+    "warpsync", -1 where they name all lanes."""
 
     parts: tuple[Part, ...]
     kind: str
@@ -62,6 +65,7 @@ class Stage(NamedTuple):
     start: int
     end: int
     number: int = -1
+    members: int = -1
 
 
 class Copy(NamedTuple):
@@ -103,12 +107,18 @@ def form(
         last = starts[number] + sum(record_count(op) for _, op in body)
         stages.append(
             Stage(tuple(parts), kind, guard, end.negated, end.target, end.other, weight(block, number),
-                  RECORD_BYTES * starts[number], RECORD_BYTES * last, number_of_guard)
+                  RECORD_BYTES * starts[number], RECORD_BYTES * last, number_of_guard, _members(end, known))
         )  # fmt: skip
     called = sum(copy.block < 0 for copy in maker.copies)
     if 100 * called > MOST_CALLS * sum(len(stage.parts) for stage in stages):
         return None
     return Op("unison", detail=Unison(tuple(stages), barrier)), maker.copies
+
+
+def _members(end: Terminator, known: runs.Constants) -> int:
+    if end.kind != "warpsync" or end.index is None or known.get((end.index.slot, end.index.type)) == _EVERYBODY:
+        return -1
+    return end.index.slot
 
 
 def _behind(program: Program, ends: list[int], number: int) -> int:

@@ -215,6 +215,8 @@ class Whole:
         if stage.kind in ("barrier", "warpsync"):  # of whole warps only
             here = e.label("here")
             whole = e.value(f"icmp eq i32 {mask}, {e.field('warp.alive')}")
+            if stage.members >= 0:
+                whole = e.value(f"and i1 {whole}, {self._own(stage.members)}")
             e.branch(whole, here, self._leave(stage.end), likely=True)
             e.begin(here)
         self._charge(stage)
@@ -230,6 +232,16 @@ class Whole:
             self.set("block", stage.other)
             self.set("record", stage.end)
             e.jump("arrive")
+
+    def _own(self, members: int) -> str:
+        """Whether all lanes that run are in their own member masks."""
+        e, mask = self.code, self.handler.running
+        place = e.value(f"getelementptr i8, ptr %fp, i64 {members}")
+        masks = e.value(f"load <32 x i32>, ptr {place}, align 64")
+        numbers = e.value("load <32 x i32>, ptr @lane_numbers")
+        bits = e.value(f"trunc <32 x i32> {e.value(f'lshr <32 x i32> {masks}, {numbers}')} to <32 x i1>")
+        own = e.value(f"bitcast <32 x i1> {bits} to i32")
+        return e.value(f"icmp eq i32 {e.value(f'and i32 {own}, {mask}')}, {mask}")
 
     def _branch(self, stage: Stage) -> None:
         e, mask = self.code, self.handler.running
