@@ -359,3 +359,19 @@ COUNT = "@%p1 atom.global.add.u32 %r3, [%d1], 1;"
 ])  # fmt: skip
 def test_other_ctas(body, codes):
     assert [code for code in kernel(body) if code in ("PTX518", "PTX558", "PTX201")] == codes
+
+
+ROW = (
+    "mul.lo.u32 %r2, %r1, {}; mov.u32 %r3, s; add.u32 %r2, %r2, %r3; {}ld.shared.v4.u32 {{%r3, %r4, %r5, %r6}}, [%r2];"
+)
+
+
+@rows(("body", "codes"), [
+    (ROW.format(8, ""), ["PTX541"]),  # thread 1 is eight bytes behind a multiple of 16
+    (ROW.format(16, ""), []),
+    (ROW.format(8, "setp.eq.u32 %p1, %r1, 0; @%p1 "), []),  # thread 0 is aligned
+    ("mov.u32 %r4, %nctaid.x; " + ROW.format("%r4", ""), []),
+])  # fmt: skip
+def test_rows_of_threads_that_are_not_aligned(body, codes):
+    body = f".shared .align 16 .b8 s[2048];\n{body}"
+    assert [code for code in kernel(body, ".reqntid 64") if code in ("PTX541", "PTX201")] == codes

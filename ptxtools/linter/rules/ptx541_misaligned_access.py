@@ -1,7 +1,7 @@
 """PTX541 | misaligned access | 6.4.1
 
-What: a load or store at a constant offset that is not a multiple of its size: of a variable (certain), or of a pointer
-that the kernel is given (possible: it is not if that pointer is misaligned, too).
+What: a load or store at an offset that is not a multiple of its size, at least for one thread that comes to it: of a
+variable (certain), or of a pointer that the kernel is given (possible: it is not if that pointer is misaligned, too).
 Why: misaligned accesses fault at run time.
 Example:
     .shared .align 8 .b8 table[32];
@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from ptxtools.ir.positions import part_span
 
-from ..accesses import Access
+from ..accesses import Access, element_bytes
 from ..arguments import misalignment
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
+from ..memory import Step, variable_of
 from ..registry import bodies_with, variable_accesses
 
 CODE = "PTX541"
@@ -36,6 +37,11 @@ def check(context: LintContext, line: Line, access: Access) -> None:
 def check_arguments(context: LintContext, facts: FunctionFacts) -> None:
     for step in facts.accesses:
         access = step.access
+        if access is not None and access.space == "shared" and step.indirect:
+            thread = _thread_off(step)
+            if thread is not None:
+                message = f"the address of thread {thread} is no multiple of the {access.size} bytes of the access"
+                context.warn(CODE, message, part_span(step.line.item, access.operand), section="6.4.1")
         if access is None or access.space not in ("", "global"):
             continue
         rest = misalignment(facts.function, access.address, access.size)
@@ -45,3 +51,15 @@ def check_arguments(context: LintContext, facts: FunctionFacts) -> None:
                 "given is aligned"
             )
             context.warn(CODE, message, part_span(step.line.item, access.operand), section="6.4.1")
+
+
+def _thread_off(step: Step) -> int | None:
+    """The first thread that certainly accesses an aligned variable where its own access is not aligned."""
+    access = step.access
+    symbol = variable_of(step.line, access.address) if access is not None else None
+    if access is None or symbol is None or step.active is None or len(access.address.terms) > 1:
+        return None
+    if (symbol.align or element_bytes(symbol)) % access.size:
+        return None
+    numbers = enumerate(zip(access.address.numbers, step.active, strict=True))
+    return next((thread for thread, (number, runs) in numbers if runs and number % access.size), None)
