@@ -8,7 +8,8 @@ in no order with
 - the reads that follow griddepcontrol.launch_dependents in a warp of it.
 
 A child grid comes behind what the thread that launches it knows then, and runs beside the rest of its parent; a tail
-launch comes behind all of it.
+launch comes behind all of it. Children of one parent run beside one another, unless they are in one stream (the null
+stream is one for each CTA), or streams wait for events.
 
 Launches run one after the other here, each to its end, so a race changes no value.
 """
@@ -22,6 +23,7 @@ import numpy as np
 from ptxtools.diagnostics.findings import Site
 from ptxtools.machine.exploring import RACING
 from ptxtools.program.program import LANES
+from ptxtools.sim.childgrids import FIRE_AND_FORGET
 
 from .clocks import GPU, NAMES, Known, Warp
 from .race_accesses import granules
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from ptxtools.machine.launch import Launch
     from ptxtools.machine.observers import Access
     from ptxtools.program.program import Program
+    from ptxtools.sim.children import Child
     from ptxtools.sim.device import Device, Grid
     from ptxtools.sim.program_lines import ProgramLines
 
@@ -65,17 +68,18 @@ class Before:
     ) -> None:  # fmt: skip
         self._program, self._places, self._clocks, self._shadow = program, places, clocks, shadow
         self._block, self._began, self._where = block, began, where
+        self._waited = WAITED
 
     def look(
         self, session: Session, at: View, access: Access, warp: Warp, lanes: Array, places: Array,
         rows: Array | None, scope: int,
     ) -> None:  # fmt: skip
         """A warp accesses global memory; it may run beside that grid unless it has waited."""
-        if warp.known.keys() & WAITED.keys():
+        if warp.known.keys() & self._waited.keys():
             return
         size = access.size
         if access.action != "write" and scope >= GPU and self._told(places, size):
-            warp.take(WAITED, lanes)
+            warp.take(self._waited, lanes)
             return
         for number, page, inside, bytes_ in self._shadow.pieces(places, size):
             racing = self._writes(page, inside, granules(rows, bytes_, page.grain), scope)
@@ -161,15 +165,52 @@ class Before:
         return "the grid before", "with no griddepcontrol.wait between", help_
 
 
+class Sibling(Before):
+    """The accesses of another child of the same parent. number: that of it among them; child: how it was launched, by
+    the CTA at `cta`."""
+
+    def __init__(
+        self, launch: Launch, places: ProgramLines, clocks: Clocks, shadow: Shadow, number: int, child: Child,
+        cta: tuple[int, int, int],
+    ) -> None:  # fmt: skip
+        super().__init__(launch.program, places, launch.block, clocks, shadow, {}, -1)
+        self._waited = {-2 - number: np.ones(1, np.int64)}
+        self._child, self._cta = child, cta
+
+    def beside(self, child: Child, cta: tuple[int, int, int]) -> bool:
+        """Whether nothing orders it with a later child that a CTA launches."""
+        streams = {self._child.stream, child.stream}
+        return len(streams) > 1 or FIRE_AND_FORGET in streams or (0 in streams and cta != self._cta)
+
+    def _begun(self, agent: int) -> int:
+        return 0
+
+    def _words(self, began: int | None) -> tuple[str, str, str]:
+        return "another child of the same grid", "which no stream orders with this one", "launch both into one stream"
+
+
 class Parent(Before):
-    """The accesses of a grid that has launched another one. told: what the thread that did so knew then."""
+    """The accesses of a grid that has launched another one. told: what the thread that did so knew then; cta: where it
+    is; siblings: the children of this grid that have ended."""
 
     def __init__(
         self, program: Program, places: ProgramLines, block: tuple[int, int, int], clocks: Clocks, shadow: Shadow,
-        told: Known, where: int,
+        told: Known, where: int, cta: tuple[int, int, int], siblings: list[Sibling],
     ) -> None:  # fmt: skip
         super().__init__(program, places, block, clocks, shadow, {}, where)
-        self._known = told
+        self._known, self._cta, self._siblings = told, cta, siblings
+
+    def beside(self, grid: Grid) -> list[Sibling]:
+        """Its earlier children that run beside this one."""
+        child = grid.context.child
+        if child is None or grid.context.waits:
+            return []
+        return [sibling for sibling in self._siblings if sibling.beside(child, self._cta)]
+
+    def ended(self, launch: Launch, clocks: Clocks, shadow: Shadow, child: Child) -> None:
+        """A child of it has ended."""
+        number = len(self._siblings)
+        self._siblings.append(Sibling(launch, self._places, clocks, shadow, number, child, self._cta))
 
     def _late(self, agents: Array, times: Array) -> Array:
         return np.asarray(times > self._clocks.known(agents, self._known))
@@ -205,6 +246,7 @@ class Begun:
     def __init__(self, places: ProgramLines) -> None:
         self._places = places
         self._warps: dict[int, int] = {}
+        self._children: list[Sibling] = []
         self._where = -1
 
     def controlled(self, action: str, at: View, warp: Warp, lanes: Array) -> None:
@@ -218,7 +260,10 @@ class Begun:
 
     def parent(self, at: View, clocks: Clocks, shadow: Shadow, told: Known) -> Parent:
         """What a child grid that a lane launches has to know."""
-        return Parent(at.launch.program, self._places, at.launch.block, clocks, shadow, told, at.op.where)
+        launch, cta = at.launch, at.cta.place
+        return Parent(
+            launch.program, self._places, launch.block, clocks, shadow, told, at.op.where, cta, self._children
+        )
 
     def leave(self, device: Device, launch: Launch, clocks: Clocks, shadow: Shadow) -> None:
         """The grid has ended: if it has let the next one begin, leave what that one has to know."""

@@ -37,7 +37,7 @@ from .race_accesses import (
     words_of,
 )
 from .race_barriers import Barriers
-from .race_grids import Begun, action_of, parent_of
+from .race_grids import Before, Begun, action_of, parent_of
 from .race_pages import Pages
 from .race_phases import Mbarriers
 from .race_shadow import WORD, Shadow, tensor_places
@@ -77,7 +77,13 @@ class RaceCheck:
         self._mbarriers = Mbarriers(self._deciders.decide, self._waits_twice)
         self._barriers = Barriers(self._deciders)
         self._told: dict[int, tuple[Claim, Known]] = {}  # what was known when work was issued, by view
-        self._before = parent_of(grid) or session.before  # a grid that may run beside this one
+        parent = parent_of(grid)
+        before = parent or session.before
+        #: Grids that may run beside this one.
+        self._beside: list[Before] = [] if before is None else [before]
+        self._child = None if parent is None or grid.context.child is None else (parent, grid.context.child)
+        if parent is not None:
+            self._beside += parent.beside(grid)
         self._begun = Begun(grid.context.places)
 
     def grid_begun(self, launch: Launch) -> None:
@@ -223,18 +229,18 @@ class RaceCheck:
         if access.action == "atomic" and at.op.opcode is not None and at.op.opcode.has("cas"):
             self._pages.swaps.add(at.op.where)
         pieces = shadow.pieces(places, access.size)
-        if owner is None and self._before is not None:
-            self._before.look(self._session, at, access, warp, lanes, places, rows, scope)
+        for before in self._beside if owner is None else ():
+            before.look(self._session, at, access, warp, lanes, places, rows, scope)
         if scope:
             self._look_ahead(at, access, warp, pieces, lanes)
             self._deciders.together(at, access, places)
         reads = access.action != "write" and (at.op.opcode is None or at.op.opcode.family != "red")  # red is no read
         seen = None
         if scope and reads and shadow.messages:
-            before = warp.seen
+            seen_before = warp.seen
             self._read_messages(at, access, warp, scope, shadow, places, lanes)
             if access.writes:  # what an atomic sees orders what comes behind it, not the atomic itself
-                seen, warp.seen = warp.seen, before
+                seen, warp.seen = warp.seen, seen_before
         step = access.size
         for number, page, inside, bytes_ in pieces:
             who = lanes[bytes_ // step]
@@ -313,9 +319,9 @@ class RaceCheck:
             return
         access = Access(space, np.array([lane]), starts, size, action, "")
         scope = scope_of(view, access)
-        if space == "global" and self._before is not None:
+        for before in self._beside if space == "global" else ():
             who, places = np.full(len(starts), lane), starts.astype(np.int64)
-            self._before.look(self._session, view, access, warp, who, places, None, scope)
+            before.look(self._session, view, access, warp, who, places, None, scope)
         for number, page, inside, _ in shadow.pieces(starts.astype(np.int64), size):
             lanes = np.full(len(inside), lane)
             self._pages.look(view, access, warp, span.owner, (number, page), inside, lanes, None, scope)
@@ -355,5 +361,8 @@ class RaceCheck:
 
     def grid_ended(self, launch: Launch) -> None:
         self._pages.end()
+        if self._child is not None:
+            parent, child = self._child
+            parent.ended(launch, self._clocks, self._global, child)
         if self._session.is_launched:
             self._begun.leave(self._session.device, launch, self._clocks, self._global)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # cudaError_t
 SUCCESS, INVALID_VALUE, OUT_OF_MEMORY, INVALID_CONFIGURATION, INVALID_FUNCTION = 0, 1, 2, 9, 98
-TAIL_LAUNCH = 3  # cudaStreamTailLaunch; 0 is the null stream, 4 cudaStreamFireAndForget
+TAIL_LAUNCH, FIRE_AND_FORGET = 3, 4  # cudaStreamTailLaunch, cudaStreamFireAndForget; 0 is the null stream
 _PARAMETER_ALIGNMENT, _MALLOC_ALIGNMENT = 64, 256
 
 #: Names and texts of the errors that these functions return, and of a few more.
@@ -128,8 +128,9 @@ def launch_device(view: View) -> None:
         size = wanted.kernel.parameter_bytes
         params = view.fetch(address, size, lane=lane) if size else b""
         runtime_of(view).pending.free(address)
-        tail = int(streams[lane]) == TAIL_LAUNCH
-        child = Child(wanted.kernel, wanted.grid, wanted.block, wanted.shared, params, tail)
+        stream = int(streams[lane])
+        tail = stream == TAIL_LAUNCH
+        child = Child(wanted.kernel, wanted.grid, wanted.block, wanted.shared, params, tail, stream=stream)
         if view.launch.observers is not None:
             view.launch.observers.tell("launched", view, lane, child)
         _queue(view).append(child)
@@ -195,13 +196,19 @@ def create(view: View) -> None:
 
 
 @provides(
-    "__cudaCDP2StreamDestroy", "__cudaCDP2StreamWaitEvent", "__cudaCDP2StreamWaitEvent_ptsz", "__cudaCDP2EventRecord",
-    "__cudaCDP2EventRecord_ptsz", "__cudaCDP2EventRecordWithFlags", "__cudaCDP2EventRecordWithFlags_ptsz",
-    "__cudaCDP2EventDestroy",
+    "__cudaCDP2StreamDestroy", "__cudaCDP2EventRecord", "__cudaCDP2EventRecord_ptsz",
+    "__cudaCDP2EventRecordWithFlags", "__cudaCDP2EventRecordWithFlags_ptsz", "__cudaCDP2EventDestroy",
 )  # fmt: skip
 def accept(view: View) -> None:
     """Nothing to do: work is done in the order of its launch."""
     _each(view, lambda lane: SUCCESS)
+
+
+@provides("__cudaCDP2StreamWaitEvent", "__cudaCDP2StreamWaitEvent_ptsz")
+def wait_for_event(view: View) -> None:
+    """Nothing to do either, but to note that streams are ordered."""
+    context_of(view).waits = True
+    accept(view)
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Child:
-    """A child grid in the queue of its parent. told: what an observer has noted at its launch."""
+    """A child grid in the queue of its parent. stream: its handle; told: what an observer has noted at its launch."""
 
     kernel: Kernel
     grid: Dim3
@@ -21,6 +21,7 @@ class Child:
     params: bytes
     tail: bool = False
     told: Any = None
+    stream: int = 0
 
 
 @dataclass(slots=True)

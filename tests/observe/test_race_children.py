@@ -29,3 +29,33 @@ def test_a_child_begins_with_what_its_launch_knows(kernel: str, engine: str) -> 
     (found,) = result.reports
     assert KERNELS[kernel] in found.message and f"has launched this one, of kernel {kernel}" in found.message
     assert found.kind == "grids" and found.kernel != kernel and len(found.others) == 1
+
+
+#: By kernel: what the second of two children does to what the first one has done without order; "": nothing.
+BESIDE = {
+    "apart": "read here, written by thread (0,0,0)", "overwrites": "write here, read by thread (0,0,0)",
+    "inorder": "", "onestream": "", "last": "", "disjoint": "", "event": "",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", BESIDE)
+def test_children_beside_one_another(kernel: str) -> None:
+    """Streams and events order them, and a tail launch comes behind all others."""
+    device = ptxtools.Device("sm_90", checks="racecheck")
+    a, b = (device.upload(np.zeros(64, np.int32)) for _ in range(2))
+    result = device.launch(ptxtools.load(PATH)[kernel], 1, 64, [a, b])
+    if not BESIDE[kernel]:
+        assert not result.reports
+        return
+    (found,) = result.reports
+    assert BESIDE[kernel] in found.message and "of another child of the same grid" in found.message
+    assert "which no stream orders with this one" in found.message and "launch both into one stream" in found.help
+    assert len(found.others) == 1 and found.kernel != found.others[0].file
+
+
+def test_the_null_stream_is_one_for_each_cta() -> None:
+    """Two CTAs each launch a grid into their null stream, which overwrites what the other one writes."""
+    device = ptxtools.Device("sm_90", checks="racecheck")
+    a, b = (device.upload(np.arange(64, dtype=np.int32)) for _ in range(2))
+    one = device.launch(ptxtools.load(PATH)["inorder"], 2, 64, [a, b])
+    assert one.reports and all("another child" in found.message for found in one.reports)
