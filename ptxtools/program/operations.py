@@ -261,6 +261,10 @@ BULK_COPIES = frozenset({"bulk.copy", "bulk.tensor", "bulk.group"})
 PAUSES = frozenset({"nanosleep", "setmaxnreg"})
 #: Events with the addresses of an access.
 ADDRESSED = frozenset({"observe.access", "observe.fetch"})
+#: Looks at accesses: at each, and at those of the rounds of a loop ahead.
+ACCESS_LOOKS = frozenset({"observe.access", "observe.ahead"})
+#: Accesses that threads make one by one.
+SINGLE_ACCESSES = frozenset({"ld", "st", "atom", "red"})
 #: They count what others do, and are no work of the kernel.
 COUNTS = frozenset({"count", "measure"})
 #: Accesses to memory by single lanes, each at its own address, that are done when they have run.

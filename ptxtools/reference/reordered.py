@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from ptxtools.program.operations import OPERATIONS, strength
+from ptxtools.program.operations import OPERATIONS, SINGLE_ACCESSES, strength
 from ptxtools.program.program import Block, Op, Program, Ref, Terminator
 
 from .machine import element_bytes
@@ -81,7 +81,7 @@ def _passes(load: Op, other: Op) -> bool:
     if is_local(other):
         return True
     order = strength(other.opcode)
-    if other.kind not in ("ld", "st", "atom", "red") or order in ("release", "acq_rel"):
+    if other.kind not in SINGLE_ACCESSES or order in ("release", "acq_rel"):
         return False
     if order and order == strength(load.opcode) and order in ("volatile", "mmio"):
         return False

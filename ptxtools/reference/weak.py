@@ -21,7 +21,7 @@ import numpy as np
 
 from ptxtools import semantics
 from ptxtools.program.details import Action
-from ptxtools.program.operations import OPERATIONS, strength
+from ptxtools.program.operations import OPERATIONS, SINGLE_ACCESSES, strength
 from ptxtools.program.program import Op, Ref, Terminator
 
 from .machine import Machine, element_bytes
@@ -230,7 +230,7 @@ class WeakMemory:
                 self.late.discard(thread)
 
     def _is_ordered(self, op: Op) -> bool:
-        return is_local(op) or op.kind == "fence" or (op.kind in _SERVED and self.serves(op))
+        return is_local(op) or op.kind == "fence" or (op.kind in SINGLE_ACCESSES and self.serves(op))
 
     def _postpone(
         self, thread: int, ref: Ref | None, type_name: str, location: Location, returned: Write, low: Write,
@@ -519,8 +519,6 @@ class WeakMemory:
         return location, history
 
 
-#: Kinds of accesses that can be weak.
-_SERVED = ("ld", "st", "atom", "red")
 _WORDS: dict[int, Any] = {1: np.uint16, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 

@@ -48,12 +48,10 @@ class Kernel:
             self.scopes = {"gpu": "cluster"}
             if any(getattr(i, "scope", "") == "cluster" for thread in test.threads for i in thread.instructions):
                 raise TranslationError("GPUs and clusters")
-        clusters = {}
-        for thread in test.threads:  # without a cluster, a CTA is one of its own
-            alone = thread.cluster < 0 and not self.scopes
-            name = (thread.gpu, thread.cluster, thread.cta if alone else -1)
-            clusters.setdefault(name, []).append((thread.gpu, thread.cta))
-        ctas = [list(dict.fromkeys(cluster)) for cluster in clusters.values()]
+        ctas = self._clusters()
+        if self.scopes and len({len(cluster) for cluster in ctas}) > 1:  # then scope .gpu is all threads'
+            self.scopes = {}
+            ctas = self._clusters()
         if len({len(cluster) for cluster in ctas}) > 1:
             raise TranslationError("clusters of different sizes")
         self.places, self.cluster = [cta for cluster in ctas for cta in cluster], len(ctas[0])
@@ -68,6 +66,15 @@ class Kernel:
         #: Memory of one copy, in words of 8 bytes.
         self.cells = max(len(self.memory), 1) * STRIDE // 8
         self.module = ptxtools.loads(self._kernel())
+
+    def _clusters(self):
+        """The CTAs of each cluster, by GPU and number; without a cluster, a CTA is one of its own."""
+        clusters = {}
+        for thread in self.test.threads:
+            alone = thread.cluster < 0 and not self.scopes
+            name = (thread.gpu, thread.cluster, thread.cta if alone else -1)
+            clusters.setdefault(name, []).append((thread.gpu, thread.cta))
+        return [list(dict.fromkeys(cluster)) for cluster in clusters.values()]
 
     def _names(self, thread):
         for instruction in thread.instructions:

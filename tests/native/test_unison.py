@@ -240,7 +240,9 @@ def test_traps_and_hangs_are_told_as_ever(ending: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "mask", ["mov.u32 %r9, 0x7fffffff;", "setp.eq.u32 %p3, %t, 70; selp.b32 %r9, 0xff00, -1, %p3;"], ids=["same", "apart"]
+    "mask",
+    ["mov.u32 %r9, 0x7fffffff;", "setp.eq.u32 %p3, %t, 70; selp.b32 %r9, 0xff00, -1, %p3;"],
+    ids=["same", "apart"],
 )
 @pytest.mark.parametrize("operation", [
     "shfl.sync.idx.b32 %r1, %t, 0, 31, %r9;", "vote.sync.any.pred %p1, %p2, %r9;", "bar.warp.sync %r9;",

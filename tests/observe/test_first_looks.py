@@ -156,6 +156,6 @@ def test_who_reads_a_copy_must_know_that_it_is_there(
     body: str, seen: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = _looks(monkeypatch)
-    pair = bugs.Pair("k", "asynccheck", "", {"target": "sm_90", "block": "64"}, [(" ", TWO + body)])
+    pair = bugs.Pair("k", "asynccheck", {"target": "sm_90", "block": "64"}, [(" ", TWO + body)])
     found = bugs.run(pair, "+", "asynccheck")
     assert looks == seen and bool(found) == (len(seen) > 1)

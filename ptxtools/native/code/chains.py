@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ptxtools.program.details import Ahead, BoundedRun, Look, Run
-from ptxtools.program.operations import LANE_ACCESS, weight
+from ptxtools.program.operations import ACCESS_LOOKS, LANE_ACCESS, weight
 from ptxtools.program.program import Op, Program, Ref
 from ptxtools.records import replace
 
@@ -42,8 +42,7 @@ class Chained(NamedTuple):
 def form(program: Program, bodies: Sequence[Sequence[Op]], *, everywhere: bool) -> list[Chained]:
     """The regions over blocks that a program gets. bodies: the operations of its blocks, with runs."""
     blocks = program.blocks
-    looks = {"observe.access", "observe.ahead"}
-    if not any(block.terminator.op is not None and block.terminator.op.kind in looks for block in blocks):
+    if not any(block.terminator.op is not None and block.terminator.op.kind in ACCESS_LOOKS for block in blocks):
         return []
     if not program.optimised or len(program.functions) != 1 or program.counters:
         return []

@@ -8,7 +8,6 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from ptxtools.machine.launch import Launch, Outcome
-from ptxtools.machine.observers import wants
 from ptxtools.native.code.encode import Encoded, encode
 
 from .polling import Hang, interrupted, looping
@@ -67,6 +66,8 @@ def _encoded(launch: Launch) -> Encoded:
 
 def _bounds_only(listeners: Listeners) -> bool:
     """Whether observers want to know of accesses only whether they are in bounds."""
+    from ptxtools.machine.observers import wants
+
     asking = [one for one in listeners.observers if not wants(one).isdisjoint({"permit", "access", "fetched"})]
     return len(asking) == 1 and getattr(type(asking[0]), "BOUNDS", False) and hasattr(asking[0], "filter")
 
