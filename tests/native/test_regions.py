@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
+import threading
 from typing import Any
 
 import numpy as np
@@ -244,6 +245,35 @@ def test_compiled_once_it_pays(monkeypatch):
         assert memory.get(out, np.uint32, 32).tolist() == [39] * 32
     assert handlers[0] != handlers[1] == handlers[2]
     assert len(set(counts)) == 1
+
+
+def test_what_cannot_be_compiled_costs_no_result(monkeypatch):
+    """A defect of the compiler is told once; the run and later ones go on record by record."""
+    monkeypatch.setattr(tiers, "AT_ONCE", False)
+    monkeypatch.setattr(tiers, "PAYS", 1000)
+    monkeypatch.setattr(tiers, "_failures", set())
+    monkeypatch.setattr(tiers.library, "at_hand", lambda ops: False)
+    addresses = tiers.library.addresses
+
+    def failing(ops):
+        if threading.current_thread() is threading.main_thread():
+            return addresses(ops)
+        raise RuntimeError("expected type\n%r1 = ?")
+
+    monkeypatch.setattr(tiers.library, "addresses", failing)
+    memory = Memory()
+    out = memory.put(np.zeros(32, np.uint32))
+    body = "AGAIN: ld.global.u32 %r1, [%in]; add.u32 %r2, %r2, %r1; setp.lt.u32 %p1, %r2, 39; @%p1 bra AGAIN;"
+    launch = launch_of(
+        body_kernel(f"{body} st.global.u32 [%out], %r2; ret;", 4), memory, [out, memory.put(np.ones(1, np.uint32))]
+    )
+    launch.program.cache.clear()
+    with pytest.warns(RuntimeWarning, match=r"could not be compiled \(RuntimeError: expected type\)") as told:
+        for _ in range(3):
+            native.run(launch)
+            tiers.settle()
+            assert memory.get(out, np.uint32, 32).tolist() == [39] * 32
+    assert len(told) == 1
 
 
 def test_tiers_that_are_pinned(monkeypatch):

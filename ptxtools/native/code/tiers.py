@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import warnings
 from typing import TYPE_CHECKING
 
 from . import library
@@ -27,6 +28,8 @@ AT_ONCE = False
 PASS = "t_pass"
 
 _running: list[threading.Thread] = []
+#: What kept regions from being compiled, each said once.
+_failures: set[str] = set()
 
 
 class Regions:
@@ -41,8 +44,10 @@ class Regions:
         self.filled = not ops
         self._lock = threading.Lock()
         self.waiting = bool(ops)
-        if self.waiting and (AT_ONCE or library.at_hand(ops)):
+        if self.waiting and AT_ONCE:
             self._fill()
+        elif self.waiting and library.at_hand(ops):
+            self._try()
 
     def ran(self, instructions: int, *, whole: bool = False) -> None:
         """A launch has executed so many thread-instructions until now; whole: it is over."""
@@ -54,13 +59,23 @@ class Regions:
             self.spent += instructions * whole
         if begin:
             _running[:] = [thread for thread in _running if thread.is_alive()]
-            _running.append(threading.Thread(target=self._fill, name="ptxtools regions"))
+            _running.append(threading.Thread(target=self._try, name="ptxtools regions"))
             _running[-1].start()
 
     def complete(self) -> None:
         """Compile what is not there, and wait for it (`--tier regions`)."""
         if not self.filled:
             self._fill()
+
+    def _try(self) -> None:
+        """Compile what is not there. Where that fails, the run goes on record by record, and a warning says why."""
+        try:
+            self._fill()
+        except Exception as error:  # a defect of the generator or of LLVM, which costs speed and no result
+            reason = f"{type(error).__name__}: {error}".splitlines()[0]
+            if reason not in _failures:
+                _failures.add(reason)
+                warnings.warn(f"hot code runs slower, as it could not be compiled ({reason})", RuntimeWarning, 2)
 
     def _fill(self) -> None:
         """Compile what is not there, and let the records call it."""
