@@ -59,6 +59,7 @@ tables: $(VENV)/.installed  ## Write the parsing tables of a changed grammar int
 
 sweep: $(VENV)/.test  ## Long checks: all rows of all tests, every form on both engines, every case with seeds, threads and late completion
 	$(BIN)/python -m pytest --whole -n auto
+	$(BIN)/python -m pytest --tier regions -n auto tests/machine tests/native tests/semantics tests/sim tests/observe tests/test_cases.py
 	$(BIN)/python tools/sweep_semantics.py
 	$(BIN)/python tools/sweep_cases.py
 	$(BIN)/python tools/sweep_cases.py --engine reference

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import ptxtools.api  # noqa: F401 - provides the engines
+from ptxtools.native.code import tiers
 from tests import prepared, rows, share
 from tests.machine import recorder
 
@@ -30,6 +31,7 @@ _THRESHOLD = gc.get_threshold()
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--row", action="append", default=[], help="run only the rows of tables whose names contain this")
     parser.addoption("--whole", action="store_true", help="run all of the large tables, not the share of make test")
+    parser.addoption("--tier", choices=["auto", "regions"], default="auto", help="regions: compile hot code at once")
     parser.addoption("--left", action="store_true", help="name the tables of which only a share was run")
 
 
@@ -42,6 +44,8 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "share(n): one case in n of a parametrised test runs without --whole")
     rows.wanted[:] = config.getoption("row")
+    if config.getoption("tier") == "regions":
+        tiers.AT_ONCE = True
     share.whole = config.getoption("whole") or bool(rows.wanted)
     if hasattr(config, "workerinput") or RUN in os.environ:  # a worker, or a run that a test of another run starts
         return
