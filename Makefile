@@ -3,6 +3,9 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
+#: Tests that run kernels in their own processes
+KERNELS := tests/machine tests/native tests/semantics tests/sim tests/observe tests/test_cases.py
+
 .PHONY: help setup demo test check bench docs site forms tables sweep clean
 
 help:  ## List the targets
@@ -59,7 +62,7 @@ tables: $(VENV)/.installed  ## Write the parsing tables of a changed grammar int
 
 sweep: $(VENV)/.test  ## Long checks: all rows of all tests, every form on both engines, every case with seeds, threads and late completion
 	$(BIN)/python -m pytest --whole -n auto
-	$(BIN)/python -m pytest --tier regions -n auto tests/machine tests/native tests/semantics tests/sim tests/observe tests/test_cases.py
+	for tier in quick regions; do $(BIN)/python -m pytest --tier $$tier -n auto $(KERNELS) || exit; done
 	$(BIN)/python tools/sweep_semantics.py
 	$(BIN)/python tools/sweep_cases.py
 	$(BIN)/python tools/sweep_cases.py --engine reference

@@ -31,7 +31,13 @@ _THRESHOLD = gc.get_threshold()
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--row", action="append", default=[], help="run only the rows of tables whose names contain this")
     parser.addoption("--whole", action="store_true", help="run all of the large tables, not the share of make test")
-    parser.addoption("--tier", choices=["auto", "regions"], default="auto", help="regions: compile hot code at once")
+    parser.addoption(
+        "--tier",
+        choices=["well", "quick", "regions"],
+        default="well",
+        help="how kernels in the tests' own processes begin: with handlers that are compiled well, or quickly; or with"
+        " all hot code compiled",
+    )
     parser.addoption("--left", action="store_true", help="name the tables of which only a share was run")
 
 
@@ -44,8 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "share(n): one case in n of a parametrised test runs without --whole")
     rows.wanted[:] = config.getoption("row")
-    if config.getoption("tier") == "regions":
-        tiers.AT_ONCE = True
+    tiers.QUICK, tiers.AT_ONCE = (config.getoption("tier") == name for name in ("quick", "regions"))
     share.whole = config.getoption("whole") or bool(rows.wanted)
     if hasattr(config, "workerinput") or RUN in os.environ:  # a worker, or a run that a test of another run starts
         return

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import numpy as np
+import pytest
 
+from ptxtools.native.code import jit, library, tiers
 from tests.native.harness import results as native_results
 from tests.program.harness import results
 from tests.rows import rows
@@ -144,6 +147,16 @@ def test_optimised_and_plain_agree(seed: int) -> None:
     quick = results(body, 4 * 64, block=(40, 1, 1), optimise=True)
     assert np.array_equal(plain, quick), body
     assert plain.any()
+
+
+@rows("seed", range(200, 260), share=20)
+def test_quick_code_agrees(seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Handlers that were compiled quickly do what others do."""
+    monkeypatch.setattr(tiers, "QUICK", True)
+    monkeypatch.setattr(library, "_full", library.Level(jit.FULL, tmp_path))  # which has nothing
+    body = Writer(seed).body()
+    expected = results(body, 4 * 64, block=(40, 1, 1))
+    assert np.array_equal(native_results(body, 4 * 64, block=(40, 1, 1)), expected), body
 
 
 @rows("seed", range(100, 160), share=20)

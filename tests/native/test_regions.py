@@ -14,7 +14,7 @@ from ptxtools import native, reference
 from ptxtools.diagnostics import Trap
 from ptxtools.machine.launch import Launch, no_counts
 from ptxtools.machine.measures import Cache
-from ptxtools.native.code import refusals, runs, tiers
+from ptxtools.native.code import jit, library, refusals, runs, tiers
 from ptxtools.native.code.structures import RECORD
 from ptxtools.native.loop import worker
 from ptxtools.program import Program, lower
@@ -247,6 +247,38 @@ def test_compiled_once_it_pays(monkeypatch):
     assert len(set(counts)) == 1
 
 
+def test_handlers_that_were_compiled_quickly_are_replaced(monkeypatch, tmp_path):
+    """A program begins with them, records call better ones once that pays, and another process begins with those."""
+    for name, value in (("QUICK", True), ("AT_ONCE", False), ("PAYS", 7000)):
+        monkeypatch.setattr(tiers, name, value)
+    body = """AGAIN: ld.global.u32 %r1, [%in]; add.u32 %r2, %r2, %r1; setp.lt.u32 %p1, %r2, 39; @%p1 bra AGAIN;
+        bar.sync 0; st.global.u32 [%out], %r2; ret;"""
+    levels = jit.QUICK, jit.FULL
+    found = []
+    for _ in range(2):
+        quick, full = (library.Level(level, tmp_path) for level in levels)
+        monkeypatch.setattr(library, "_quick", quick)
+        monkeypatch.setattr(library, "_full", full)
+        memory = Memory()
+        out = memory.put(np.zeros(32, np.uint32))
+        launch = launch_of(body_kernel(body, 4), memory, [out, memory.put(np.ones(1, np.uint32))])
+        launch.program.cache.clear()
+        for _ in range(3):
+            native.run(launch)
+            tiers.settle()
+            (encoded,) = launch.program.cache.values()
+            handlers = {RECORD.read(encoded.code, at, "handler") for at in range(0, len(encoded.code), 64)}
+            begin = {tiers.PASS} if encoded.regions.ops else set()
+            found.append(
+                (
+                    handlers <= {*quick.addresses.values(), 0},
+                    handlers <= {*full.addresses.values(), *(quick.addresses.get(name, 0) for name in begin), 0},
+                )
+            )
+            assert memory.get(out, np.uint32, 32).tolist() == [39] * 32
+    assert found == [(True, False), (False, True), (False, True), *[(False, True)] * 3]
+
+
 def test_what_cannot_be_compiled_costs_no_result(monkeypatch):
     """A defect of the compiler is told once; the run and later ones go on record by record."""
     monkeypatch.setattr(tiers, "AT_ONCE", False)
@@ -285,7 +317,7 @@ def test_tiers_that_are_pinned(monkeypatch):
         st.global.u32 [%out], %r1; ret;"""
     memory = Memory()
     out, source = memory.put(np.zeros(32, np.uint32)), memory.put(np.array([7, 2] + [0] * 40, np.uint32))
-    empty = tiers.library.addresses({})[tiers.PASS]
+    empty = tiers.library.early({})[0][tiers.PASS]
     found, counts = {}, set()
     for tier in ("interpreter", "auto", "regions"):
         launch = launch_of(body_kernel(body, 4), memory, [out, source], tier=tier)

@@ -64,6 +64,7 @@ class Encoded:
     run: Callable[[int], int]
     regions: tiers.Regions
     whole: tiers.Regions  # the kernel in unison
+    better: tiers.Regions  # handlers that were compiled quickly
     unison: int  # address of its record, 0: there is none
     looks: list[Op]  # what regions over several blocks pass over
     bounded: bool = False  # observers have said that those matter to one only, by its bounds
@@ -105,6 +106,7 @@ class _Encoder:
         self.handlers: dict[str, Op] = {}
         self.later: dict[str, Op] = {}
         self.places: dict[str, list[int]] = {}
+        self.quick: dict[str, list[int]] = {}  # records whose handlers were compiled quickly
         self.specials: dict[str, int] = {}
         self.keep: list[object] = []
         self.cells: dict[int, Cell] = {}
@@ -118,7 +120,7 @@ class _Encoder:
             self.chained[id(chain.region)] = chain
         bodies = [[self._named(op) for op in ops] for ops in formed]
         results = [self._result_of(block.terminator) for block in program.blocks]
-        self.addresses = library.addresses(self.handlers)
+        self.addresses, self.better = tiers.first_code(self.handlers)
         self.starts, self.ends = self._places(bodies, results)
         whole = unison.form(program, bodies, self.starts) if self.regions and not chained else None
         copies = whole[1] if whole is not None else []
@@ -147,6 +149,7 @@ class _Encoder:
             self.operations, list(self.specials), calls, self.cells,
             prototype(self.addresses[library.BASE]), tiers.Regions(self.code, self.later, self.places),
             tiers.Regions(self.code, joint, {name: [at] for name in joint}, pays),
+            tiers.Regions(self.code, self.handlers if self.better else {}, self.quick, better=self.better),
             ctypes.addressof(self.code) + RECORD_BYTES * at if joint else 0,
             [look for chain in chained for look in chain.looks],
         )  # fmt: skip
@@ -232,6 +235,8 @@ class _Encoder:
         if name in self.later:
             self.places.setdefault(name, []).append(at)
             name = tiers.PASS
+        elif name is not None and self.better:
+            self.quick.setdefault(name, []).append(at)
         address = self.addresses[name] if name is not None else 0
         padded = [*words, *[0] * (OPERANDS_PER_RECORD - len(words))]
         _RECORD.pack_into(self.code, at * RECORD_BYTES, address, *padded, guard, extra, _signed(imm))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-from ptxtools.native.handlers import FUNCTIONS, KINDS, lanewise
+from ptxtools.native.handlers import FUNCTIONS, body_of, function_of, lanewise
 from ptxtools.native.loop import barriers, calls, clusters, control, loop
 from ptxtools.program.program import LANES, Op
 
@@ -71,10 +71,9 @@ def handler(emitter: Emitter, name: str, op: Op) -> str:
     """The function for one key."""
     emitter.declare("llvm.cttz.i32", "declare i32 @llvm.cttz.i32(i32, i1)")
     if op.kind in FUNCTIONS:
-        return FUNCTIONS[op.kind](emitter, name, op)
+        return function_of(op.kind)(emitter, name, op)
     h = Handler(emitter, op)
-    kind: Callable[[Handler], None] = KINDS[op.kind]
-    kind(h)
+    body_of(op.kind)(h)
     return h.text(name)
 
 

@@ -1,13 +1,18 @@
-"""Addresses of native functions: from this process, from the disk cache, or compiled now."""
+"""Addresses of native functions: from this process, from the disk cache, or compiled now.
+
+Each function exists at two levels: what a program begins with is compiled quickly where nothing better is at hand, and
+well once that pays (`tiers`).
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ptxtools import cache
+from ptxtools.records import dataclass, field
 
 from . import jit, objects
 
@@ -20,35 +25,45 @@ BASE = "base"
 SHARED = ("translate",)
 
 _lock = threading.RLock()
-_addresses: dict[str, int] = {}
-_store: list[objects.Store] = []
 
 
 def addresses(handlers: dict[str, Op]) -> dict[str, int]:
-    """Addresses of the functions of the loop, and of handlers (name: an operation that needs it)."""
+    """Addresses of the functions of the loop, and of handlers (name: an operation that needs it), compiled well."""
     with _lock:
-        missing = {name: op for name, op in handlers.items() if name not in _addresses}
-        needed = list(missing) if BASE in _addresses else [BASE, *missing]
-        if needed:
-            _load(needed, missing)
-        return _addresses
+        _full.provide([BASE], {})
+        return _full.provide(_full.lacks(handlers), handlers)
+
+
+def early(handlers: dict[str, Op]) -> tuple[dict[str, int], list[str]]:
+    """The same, with functions that were compiled quickly where those would have to be compiled first; and the names
+    that are to be compiled well once that pays (`better`)."""
+    with _lock:
+        needed = _full.lacks([BASE, *handlers])
+        if not needed or _full.load(needed):
+            return _full.addresses, []
+        quick = _quick.lacks([BASE, *handlers])
+        if quick and not _quick.load(quick):
+            if _full.gather(needed):
+                return _full.addresses, []
+            _quick.make(quick, handlers)
+        return {**_quick.addresses, **_full.addresses}, needed
+
+
+def better(needed: list[str], handlers: dict[str, Op]) -> dict[str, int]:
+    """The addresses of functions that `early` lacked. The next process finds them together on disk."""
+    with _lock:
+        return _full.provide(needed, handlers)
 
 
 def at_hand(handlers: dict[str, Op]) -> bool:
     """Whether these handlers need no compiling."""
     with _lock:
-        missing = [name for name in handlers if name not in _addresses]
-        return not missing or store().has_pack(missing)
+        return all(not names or store().has_pack(names) for names in (_full.lacks([BASE]), _full.lacks(handlers)))
 
 
 def store() -> objects.Store:
     """The disk cache that belongs to this generator and CPU."""
-    if not _store:
-        key = objects.fingerprint(
-            [jit.version(), jit.host_cpu(), *sorted(jit.host_features()), cache.code_state("native")]
-        )
-        _store.append(objects.Store(Path(cache.directory()), key))
-    return _store[0]
+    return _full.store
 
 
 def functions_of(names: tuple[str, ...], module: Callable[[str], str]) -> dict[str, int]:
@@ -66,56 +81,6 @@ def functions_of(names: tuple[str, ...], module: Callable[[str], str]) -> dict[s
     return jit.link_object(pieces[0][1], names)
 
 
-def _load(needed: list[str], ops: dict[str, Op]) -> None:
-    disk = store()
-    pieces = disk.pack(needed)
-    if pieces is not None:
-        try:
-            _link(pieces, needed)
-        except RuntimeError:  # whole, but not code for this machine: as good as none
-            pieces = None
-    if pieces is None:
-        pieces = _make(disk, needed, ops)
-        _link(pieces, needed)
-        disk.save_pack(needed, pieces)
-
-
-def _link(pieces: list[objects.Piece], needed: list[str]) -> None:
-    """Load object code. RuntimeError if it lacks a function that it should define."""
-    have = {name for names, _ in pieces for name in names}
-    if not have.issuperset(needed):
-        raise RuntimeError("the native code lacks functions")
-    for names, data in sorted(pieces, key=lambda piece: BASE not in piece[0]):  # the others call its functions
-        symbols = [name for name in names if name != BASE]
-        shared = {name: _addresses[name] for name in SHARED if BASE not in names}
-        for name, address in jit.link_object(data, symbols, shared).items():
-            _addresses.setdefault(name, address)
-    if BASE in have:
-        _addresses[BASE] = _addresses["run"]
-
-
-def _make(disk: objects.Store, needed: list[str], ops: dict[str, Op]) -> list[objects.Piece]:
-    """Units from the cache, and a new one for the functions that they lack."""
-    units = disk.units(needed)
-    if len(units) > objects.MOST_UNITS:
-        units = [u for u in units if BASE in u[0]]
-    have = {name for names, _ in units for name in names}
-    lacking = [name for name in needed if name not in have]
-    from . import generate
-
-    if BASE in lacking:
-        piece = ([BASE, *generate.base_symbols()], jit.compile_object(generate.base_module(jit.host_features())))
-        disk.save_unit(piece)
-        units.append(piece)
-    handlers = {name: ops[name] for name in lacking if name != BASE}
-    if handlers:
-        module = generate.handler_module(handlers, jit.host_features())
-        piece = (list(handlers), jit.compile_object(module))
-        disk.save_unit(piece)
-        units.append(piece)
-    return _without_repeats(units)
-
-
 def _without_repeats(units: list[objects.Piece]) -> list[objects.Piece]:
     """Units that define a function twice cannot be linked together; each then keeps to its own list of names."""
     seen: set[str] = set()
@@ -125,3 +90,93 @@ def _without_repeats(units: list[objects.Piece]) -> list[objects.Piece]:
         seen.update(fresh)
         result.append((fresh, data))
     return result
+
+
+@dataclass
+class Level:
+    """The functions that LLVM has made at one level: in this process, and on disk. folder: None is that of caches."""
+
+    level: int
+    folder: Path | None = None
+    addresses: dict[str, int] = field(default_factory=dict)
+    _store: list[objects.Store] = field(default_factory=list)
+
+    @property
+    def store(self) -> objects.Store:
+        if not self._store:
+            parts = [jit.version(), jit.host_cpu(), *sorted(jit.host_features()), cache.code_state("native")]
+            key = objects.fingerprint([*parts, "quick"] if self.level == jit.QUICK else parts)
+            self._store.append(objects.Store(self.folder or Path(cache.directory()), key))
+        return self._store[0]
+
+    def lacks(self, names: Iterable[str]) -> list[str]:
+        """The functions that are not in this process."""
+        return [name for name in names if name not in self.addresses]
+
+    def provide(self, needed: list[str], ops: dict[str, Op]) -> dict[str, int]:
+        """All addresses, once these functions are there."""
+        if self.lacks(needed) and not self.load(needed):
+            self.make(needed, ops)
+        return self.addresses
+
+    def load(self, needed: list[str]) -> bool:
+        """Bring functions into this process that were packed together on disk."""
+        pieces = self.store.pack(needed)
+        if pieces is None:
+            return False
+        try:
+            self._link(pieces, needed)
+        except RuntimeError:  # whole, but not code for this machine: as good as none
+            return False
+        return True
+
+    def gather(self, needed: list[str]) -> bool:
+        """Bring functions into this process that are on disk, in a few units; and pack them."""
+        units = _without_repeats(self.store.units(needed))
+        if len(units) > objects.MOST_UNITS or not {name for names, _ in units for name in names}.issuperset(needed):
+            return False
+        try:
+            self._link(units, needed)
+        except RuntimeError:
+            return False
+        self.store.save_pack(needed, units)
+        return True
+
+    def make(self, needed: list[str], ops: dict[str, Op]) -> None:
+        """Compile the functions that no unit on disk has, bring all into this process, and pack them."""
+        units = self.store.units(needed)
+        if len(units) > objects.MOST_UNITS:
+            units = [u for u in units if BASE in u[0]]
+        have = {name for names, _ in units for name in names}
+        lacking = [name for name in needed if name not in have]
+        from . import generate
+
+        if BASE in lacking:
+            units.append(self._unit([BASE, *generate.base_symbols()], generate.base_module(jit.host_features())))
+        handlers = {name: ops[name] for name in lacking if name != BASE}
+        if handlers:
+            units.append(self._unit(list(handlers), generate.handler_module(handlers, jit.host_features())))
+        pieces = _without_repeats(units)
+        self._link(pieces, needed)
+        self.store.save_pack(needed, pieces)
+
+    def _unit(self, names: list[str], module: str) -> objects.Piece:
+        piece = (names, jit.compile_object(module, self.level))
+        self.store.save_unit(piece)
+        return piece
+
+    def _link(self, pieces: list[objects.Piece], needed: list[str]) -> None:
+        """Load object code. RuntimeError if it lacks a function that it should define."""
+        have = {name for names, _ in pieces for name in names}
+        if not have.issuperset(needed):
+            raise RuntimeError("the native code lacks functions")
+        for names, data in sorted(pieces, key=lambda piece: BASE not in piece[0]):  # the others call its functions
+            symbols = [name for name in names if name != BASE]
+            shared = {name: self.addresses[name] for name in SHARED if BASE not in names}
+            for name, address in jit.link_object(data, symbols, shared).items():
+                self.addresses.setdefault(name, address)
+        if BASE in have:
+            self.addresses[BASE] = self.addresses["run"]
+
+
+_full, _quick = Level(jit.FULL), Level(jit.QUICK)

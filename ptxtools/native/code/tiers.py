@@ -1,5 +1,8 @@
-"""When regions, and kernels that run in unison, are compiled: once their program has run for so long that it pays,
-beside it.
+"""When handlers, regions, and kernels that run in unison, are compiled well: once their program has run for so long
+that it pays, beside it.
+
+Handlers that no process has compiled before are made quickly first, so that a kernel begins at once; records get better
+ones later.
 
 Until then a region's record goes on with the next one, which begins the same operations one by one. Regions that some
 process has compiled before are on disk, and there from the start.
@@ -10,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from . import library
@@ -24,6 +28,8 @@ PAYS = 64_000_000
 PAYS_IN_UNISON = 10_000_000
 #: Compile them when a program is made ready, and wait for it.
 AT_ONCE = False
+#: Begin with handlers that were compiled quickly, where others are not there.
+QUICK = True
 #: The handler of a region that is not there yet.
 PASS = "t_pass"
 
@@ -32,21 +38,29 @@ _running: list[threading.Thread] = []
 _failures: set[str] = set()
 
 
+def first_code(handlers: dict[str, Op]) -> tuple[dict[str, int], list[str]]:
+    """Addresses of the loop's functions and of handlers for a program that begins; and the names to be compiled better
+    once that pays."""
+    return library.early(handlers) if QUICK and not AT_ONCE else (library.addresses(handlers), [])
+
+
 class Regions:
-    """The regions of an encoded program: `ops` by the names of their handlers, and the numbers of their records. pays:
-    thread-instructions after which they are compiled."""
+    """What of an encoded program is compiled once that pays: `ops` by the names of their handlers, and the numbers of
+    the records with these names and others. pays: thread-instructions after which they are compiled; better: names that
+    have been compiled quickly until then."""
 
     def __init__(
-        self, code: ctypes.Array[ctypes.c_char], ops: dict[str, Op], places: dict[str, list[int]], pays: int = 0
-    ) -> None:
-        self.code, self.ops, self.places, self.pays = code, ops, places, pays
+        self, code: ctypes.Array[ctypes.c_char], ops: dict[str, Op], places: dict[str, list[int]], pays: int = 0,
+        better: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        self.code, self.ops, self.places, self.pays, self.better = code, ops, places, pays, list(better)
         self.spent = 0
         self.filled = not ops
         self._lock = threading.Lock()
         self.waiting = bool(ops)
         if self.waiting and AT_ONCE:
             self._fill()
-        elif self.waiting and library.at_hand(ops):
+        elif self.waiting and not better and library.at_hand(ops):
             self._try()
 
     def ran(self, instructions: int, *, whole: bool = False) -> None:
@@ -80,7 +94,7 @@ class Regions:
     def _fill(self) -> None:
         """Compile what is not there, and let the records call it."""
         self.waiting = False
-        addresses = library.addresses(self.ops)
+        addresses = library.better(self.better, self.ops) if self.better else library.addresses(self.ops)
         first = ctypes.addressof(self.code) + RECORD.offset("handler")
         for name, places in self.places.items():
             for at in places:  # aligned, so that a worker sees the old address or the new one

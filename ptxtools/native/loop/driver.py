@@ -61,6 +61,7 @@ def _encoded(launch: Launch) -> Encoded:
     if launch.tier == "regions":
         encoded.regions.complete()
         encoded.whole.complete()
+        encoded.better.complete()
     return encoded
 
 
@@ -256,7 +257,7 @@ class _GridRun:
         self._check_count(total)
 
     def _ran(self, total: int, *, whole: bool = False) -> None:
-        for tier in (self.encoded.regions, self.encoded.whole):
+        for tier in (self.encoded.regions, self.encoded.whole, self.encoded.better):
             tier.ran(total, whole=whole)
 
     def _check_count(self, total: int) -> None:

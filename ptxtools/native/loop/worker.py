@@ -404,7 +404,7 @@ class Worker:
         self.set("clock", self.get("clock") - -nanoseconds // NANOSECONDS)
 
     def _claim(self) -> int | None:
-        claim = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(library.addresses({})["claim"])
+        claim = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(library.early({})[0]["claim"])
         number = int(claim(self.ctx))
         return None if number < 0 else number
 

@@ -1,0 +1,48 @@
+"""First runs with an empty cache beside later ones, for the cases of the test data: `python bench/cold.py [PATTERN]`.
+
+Processor time of whole processes; of the later runs the least of three. Bound: twice as long.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+CASES = Path(__file__).resolve().parents[1] / "testdata" / "cases"
+LATER = 3
+
+
+def seconds(case: Path, cache: str) -> float:
+    """User and system time of a run."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-m", "ptxtools", "run", "--launch", str(case)]
+    subprocess.run(command, env={**os.environ, "PTXTOOLS_CACHE": cache}, capture_output=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def main() -> None:
+    wanted = sys.argv[1] if len(sys.argv) > 1 else ""
+    found = []
+    for case in sorted(CASES.glob(f"*{wanted}*/case.toml")):
+        with tempfile.TemporaryDirectory() as cache:
+            try:
+                first = seconds(case, cache)
+                later = min(seconds(case, cache) for _ in range(LATER))
+            except subprocess.CalledProcessError:
+                continue  # a case that is to fail
+        found.append((first / later, case.parent.name, first, later))
+    for ratio, name, first, later in sorted(found):
+        print(f"{name:40} {first:6.2f} s {later:6.2f} s {ratio:6.2f}")
+    ratios = [row[0] for row in found]
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    print(f"{len(found)} cases: mean {mean:.2f}, worst {max(ratios):.2f}, above 2: {sum(r > 2 for r in ratios)}")
+
+
+if __name__ == "__main__":
+    main()
