@@ -7,7 +7,7 @@ import re
 from ptxtools.diagnostics import Diagnostic
 
 from .instructions import TERMINATORS, BodyReader
-from .nodelines import NodeLines, joined
+from .nodelines import NodeLines
 from .nodes import Block, Function, Instruction, Param, Word
 from .outline import Extent, Head, between, outlines
 from .reader import Malformed
@@ -43,7 +43,7 @@ class FunctionReader(BodyReader):
             passed.append(extent)
         if alike and passed:
             self.nodes = NodeLines(text, passed[-1][1])
-            passed += joined(sorted(one for group in self.nodes.groups() for one in group.extents[1:]))
+            passed += self.nodes.passed
         super().__init__(text, between(passed, len(text)))
         #: Functions whose bodies were passed over.
         self.unread: list[Function] = []

@@ -58,7 +58,7 @@ def read_nodes(context: Context, parser: Parser) -> set[str]:
             metadata.update(dict.fromkeys(others, Node("", known.at, group.kind)))
             alike.update(others)
         else:
-            parser.read_lines(group.extents[1:])
+            parser.read_lines(parser.nodes.others(group))
     return alike
 
 
