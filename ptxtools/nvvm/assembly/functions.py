@@ -21,6 +21,8 @@ BEFORE = words(
     "local_unnamed_addr"
 )
 _NUMBER = re.compile(r"%\d+")
+#: Blanks and comments.
+_NOTHING = re.compile(r"\s*(?:;[^\n]*\s*)*")
 
 
 class FunctionReader(BodyReader):
@@ -38,7 +40,7 @@ class FunctionReader(BodyReader):
                 if same:
                     extent = outline.begin, outline.end + 1
                 same.append(head)
-            if passed and text[passed[-1][1] : extent[0]].isspace():
+            if passed and _NOTHING.fullmatch(text, passed[-1][1], extent[0]):
                 extent = passed.pop()[0], extent[1]
             passed.append(extent)
         if alike and passed:

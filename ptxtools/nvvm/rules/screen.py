@@ -308,14 +308,15 @@ class _Body:
         if PHI not in self.kinds:
             return True
         sources, at, last, wanted = list(compress(self.found, self.roles.translate(_SOURCES))), 0, -1, set[str]()
+        fitting: list[str] = []  # sources of an earlier phi of the block
         rows = compress(self.rows, self.kinds.translate(_PHIS))
         for number, row in zip(_numbered(parts, MERGES), rows, strict=True):
             if number != last:
-                wanted, last = {self.blocks[one] for one in before[number]}, number
-            end = at + row.count(SOURCE)
-            if wanted != set(sources[at:end]):
+                wanted, last, fitting = {self.blocks[one] for one in before[number]}, number, []
+            own = sources[at : at + row.count(SOURCE)]
+            if own != fitting and wanted != set(own):
                 return False
-            at = end
+            at, fitting = at + len(own), own
         known = dict(zip(self.blocks, count(), strict=False))
         values = compress(self.used, self.roles.translate(None, _NO_VALUES).translate(_INCOMINGS))
         behind = compress(self.found[1:], self.roles.translate(_INCOMINGS))

@@ -73,9 +73,9 @@ def _verified(source: Source, dialect: str | None, arch: int, screened: bool, pr
         _check_body(context, function)
     check_groups(context)
     check_annotations(context)
-    for name, node in module.metadata.items():
-        if node.kind and name not in alike:
-            check_node(context, node)
+    for name in module.metadata.keys() - alike:
+        if module.metadata[name].kind:
+            check_node(context, module.metadata[name])
     check_module_assembler(context)
     _check_references(context)
     return context
@@ -105,6 +105,8 @@ def _check_references(context: Context) -> None:
     module = context.module
     uses = [word for named in module.named.values() for word in named.nodes]
     for node in known.values():
+        if not node.operands and not node.fields:
+            continue
         inside = _within(node.operands)
         uses += [(one.text, one.at) for one in inside if one.extra == "node"]
         for symbol in inside:
