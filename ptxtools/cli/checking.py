@@ -122,7 +122,7 @@ def _findings(data: bytes, name: str, settings: Settings, processes: int | None)
         from ptxtools.nvvm.lint import findings_in
 
         return findings_in(data, name, dialect=settings.dialect, targets=settings.targets, select=settings.select,
-                           ignore=settings.ignore)  # fmt: skip
+                           ignore=settings.ignore, processes=_processes(data, processes))  # fmt: skip
     from ptxtools.inputs import detect
     from ptxtools.linter import findings_of
 

@@ -231,8 +231,7 @@ def _in_processes(
             _warn_of_module(context)
         return errors, context.diagnostics
 
-    works = [
-        partial(work, number, bodies) for number, bodies in enumerate(shares(facts.bodies, before, facts.repeated))
-    ]
+    sizes = [0 if id(one) in facts.repeated or one.body is None else len(one.body.items) for one in facts.bodies]
+    works = [partial(work, number, facts.bodies[share]) for number, share in enumerate(shares(sizes, before))]
     errors, found = zip(*together(works, module.source), strict=True)
     return [*errors[0], *chain.from_iterable(found)][: len(errors[0]) + MOST_FINDINGS]

@@ -1,4 +1,4 @@
-"""One large module in several processes: one checks it, and each takes a share of the functions for the rules.
+"""One large module in several processes, each of which takes a share of the functions.
 
 The processes are forks, which have the module in memory already; only findings come back. What a process that ends
 early leaves undone is done here.
@@ -10,11 +10,9 @@ import io
 import os
 import pickle
 import signal
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
-
-from ptxtools.ir.nodes import Function
 
 #: What a process has to do before its share of the functions, as a part of what the rules cost for all functions.
 #: Measured with modules of 1 MB: docs/performance.md.
@@ -34,15 +32,13 @@ def available() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def shares(bodies: Sequence[Function], before: Sequence[float], known: Container[int] = ()) -> list[Sequence[Function]]:
-    """Split functions, in their order, among processes so that all end at about the same time.
+def shares(sizes: Sequence[int], before: Sequence[float]) -> list[slice]:
+    """Split work, in its order, among processes so that all end at about the same time.
 
-    before: what each process does besides, as a part of the work for all functions. known: ids of functions that take
-    hardly any work.
+    sizes: of each piece; before: what each process does besides, as a part of the work for all pieces.
     """
-    sizes = [len(body.body.items) if body.body is not None and id(body) not in known else 0 for body in bodies]
     left, total = sum(sizes), max(1, sum(sizes))
-    found: list[Sequence[Function]] = []
+    found: list[slice] = []
     start = 0
     for number, own in enumerate(before):
         rest = before[number:]
@@ -53,10 +49,10 @@ def shares(bodies: Sequence[Function], before: Sequence[float], known: Container
             if (left / total + sum(lower)) / len(lower) >= lower[-1]
         )
         wanted, taken, end = (level - own) * total, 0, start
-        while end < len(bodies) and (number + 1 == len(before) or taken + sizes[end] / 2 < wanted):
+        while end < len(sizes) and (number + 1 == len(before) or taken + sizes[end] / 2 < wanted):
             taken += sizes[end]
             end += 1
-        found.append(bodies[start:end])
+        found.append(slice(start, end))
         start, left = end, left - taken
     return found
 

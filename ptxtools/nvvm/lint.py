@@ -30,8 +30,10 @@ def lint(data: str | bytes, name: str = "<memory>", *, dialect: str | None = Non
 
 
 def findings_in(data: str | bytes, name: str, *, dialect: str | None = None, targets: Sequence[str] = (),
-                select: Sequence[str] = (), ignore: Sequence[str] = ()) -> list[Diagnostic]:  # fmt: skip
-    """As `lint`; a finding that does not apply to all of several targets names its target."""
+                select: Sequence[str] = (), ignore: Sequence[str] = (),
+                processes: int = 1) -> list[Diagnostic]:  # fmt: skip
+    """As `lint`; a finding that does not apply to all of several targets names its target. processes: how many may
+    work at a large module."""
     source: Source
     read: Disassembly | None = None
     try:
@@ -49,7 +51,7 @@ def findings_in(data: str | bytes, name: str, *, dialect: str | None = None, tar
     found: list[Diagnostic] = []
     alike: dict[tuple[object, ...], list[Diagnostic]] = {}
     for target in targets or (None,):
-        each = verify(source, dialect=dialect, target=target)
+        each = verify(source, dialect=dialect, target=target, processes=processes)
         if len(targets) < 2:
             found = each
             break

@@ -5,7 +5,7 @@ import re
 
 from ptxtools.diagnostics import Source
 from ptxtools.nvvm.assembly.parser import Parser
-from ptxtools.nvvm.rules import verify
+from ptxtools.nvvm.rules import screening, verify
 from ptxtools.nvvm.rules.context import Context
 from ptxtools.nvvm.rules.screen import Screen
 
@@ -270,3 +270,31 @@ def test_nodes_that_are_alike_have_the_same_findings():
         screened, read = both(module(text.replace(old, new)))
         assert screened == read, (new, screened, read)
         assert code is None or code in {one[:7] for one in screened}, (new, screened)
+
+
+def test_findings_are_the_same_in_any_number_of_processes(monkeypatch):
+    """Also of functions that are read, whose text does not end where it should, and that one process alone meets."""
+    monkeypatch.setattr(screening, "LARGE", 0)
+    rng = random.Random(9)
+    texts = [text for _, _, dialect, text in cases() if dialect == "7"][::12]
+    texts += [*KERNELS, *(_changed(rng, rng.choice(KERNELS)) for _ in range(25))]
+    texts.append(module("".join(BODY.replace("@f", f"@f{n}").replace("5", f"{n}") for n in range(6))))
+    texts.append(texts[-1].replace("add i32 %a, 4", "add i32 %n, 4, !dbg !9").replace("%z:\n", "}\ndefine", 1))
+    wrong = 0
+    for number, text in enumerate(texts):
+        source = Source(text, "k.ll")
+        alone = verify(source)
+        assert verify(source, processes=2 + number % 3) == alone
+        wrong += bool(alone)
+    assert 25 < wrong < len(texts)
+
+
+def test_a_share_that_meets_pointers_first_decides_the_dialect(monkeypatch):
+    """Pointers are in the body of the last function alone, which another process reads."""
+    monkeypatch.setattr(screening, "LARGE", 0)
+    plain = "define i32 @{n}(i32 %a) {{\n  %b = add i32 %a, 1\n  ret i32 %b\n}}\n"
+    last = "define void @z() {\n  %p = alloca i32\n  store i32 1, ptr %p\n  ret void\n}\n"
+    for text in (module(plain.format(n="a") + last), module(last + plain.format(n="a"))):
+        source = Source(text, "k.ll")
+        assert verify(source, processes=2) == verify(source) == verify(source, screened=False)
+        assert not any(one.code == "NVVM103" for one in verify(source, processes=2))

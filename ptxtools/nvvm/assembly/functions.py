@@ -7,7 +7,7 @@ import re
 from ptxtools.diagnostics import Diagnostic
 
 from .instructions import TERMINATORS, BodyReader
-from .nodelines import NodeLines, joined
+from .nodelines import NodeLines
 from .nodes import Block, Function, Instruction, Param, Word
 from .outline import Extent, Head, between, outlines
 from .reader import Malformed
@@ -21,6 +21,8 @@ BEFORE = words(
     "local_unnamed_addr"
 )
 _NUMBER = re.compile(r"%\d+")
+#: Blanks and comments.
+_NOTHING = re.compile(r"\s*(?:;[^\n]*\s*)*")
 
 
 class FunctionReader(BodyReader):
@@ -38,12 +40,12 @@ class FunctionReader(BodyReader):
                 if same:
                     extent = outline.begin, outline.end + 1
                 same.append(head)
-            if passed and text[passed[-1][1] : extent[0]].isspace():
+            if passed and _NOTHING.fullmatch(text, passed[-1][1], extent[0]):
                 extent = passed.pop()[0], extent[1]
             passed.append(extent)
         if alike and passed:
             self.nodes = NodeLines(text, passed[-1][1])
-            passed += joined(sorted(one for group in self.nodes.groups() for one in group.extents[1:]))
+            passed += self.nodes.passed
         super().__init__(text, between(passed, len(text)))
         #: Functions whose bodies were passed over.
         self.unread: list[Function] = []

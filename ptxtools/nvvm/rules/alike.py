@@ -17,8 +17,8 @@ def distinct(parser: Parser) -> bool:
     names = [head.symbol[0] for head in chain.from_iterable(same[1:] for same in parser.heads.values())]
     if parser.nodes:
         names += chain.from_iterable(group.names[1:] for group in parser.nodes.groups())
-    taken = (module.functions, module.variables, module.metadata)
-    return len(set(names)) == len(names) and not any(one in known for one in names for known in taken)
+    given, taken = set(names), (module.functions, module.variables, module.metadata)
+    return len(given) == len(names) and all(given.isdisjoint(known) for known in taken)
 
 
 def read_heads(context: Context, parser: Parser) -> set[str]:
@@ -58,7 +58,7 @@ def read_nodes(context: Context, parser: Parser) -> set[str]:
             metadata.update(dict.fromkeys(others, Node("", known.at, group.kind)))
             alike.update(others)
         else:
-            parser.read_lines(group.extents[1:])
+            parser.read_lines(parser.nodes.others(group))
     return alike
 
 

@@ -8,25 +8,26 @@ the same findings (`tests/nvvm/test_screen.py`).
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping
-from itertools import accumulate, chain, compress, count, repeat
-from operator import attrgetter, is_, le, sub
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, partial
+from itertools import chain, compress, count, repeat
+from operator import attrgetter, itemgetter, lt, ne
+from typing import Any
 
 from ..assembly.nodes import Function
 from ..assembly.tokens import unquoted
-from ..assembly.types import LABEL as LABEL_TYPE
-from ..assembly.types import Type
 from .context import Context
 from .dominance import comes_before, dominators_of
 from .shapes import (
     BLANK,
     BRANCH,
+    CLOSES,
     END,
-    HOLE,
     INCOMING,
     JOINED,
     LABEL,
     MENTIONED,
+    MERGES,
     NAMED,
     NODE,
     OPERAND,
@@ -37,11 +38,9 @@ from .shapes import (
     SOURCE,
     TARGET,
     UNNAMED,
-    Shape,
     Shapes,
     has_prefix,
     may_be_used_for,
-    stands_for,
 )
 
 _COMMENT = re.compile(r";[^\n]*")
@@ -53,7 +52,7 @@ _STEPS = 64
 #: Types without a prefix that tells them from values: with more, each name would cost too much.
 _MOST_TYPES = 100
 
-_types_of, _result_of, _given_of = attrgetter("types"), attrgetter("result"), attrgetter("given")
+_name_of = attrgetter("name")
 
 
 def _flags(*codes: int) -> bytes:
@@ -61,11 +60,11 @@ def _flags(*codes: int) -> bytes:
     return bytes(code in codes for code in range(256))
 
 
-_ENDS, _LABELS = _flags(BRANCH, RETURN, END), _flags(LABEL)
-_DEFINE, _DEFINE_ALL = _flags(PHI, NAMED), _flags(PHI, NAMED, UNNAMED)
-_NAMES, _PHIS, _RETURNS = _flags(PHI, NAMED, LABEL), _flags(PHI), _flags(RETURN)
-_RESULTS, _VALUES, _OPERANDS = _flags(RESULT), _flags(OPERAND, INCOMING), _flags(OPERAND)
+_LABELS, _NAMES, _PHIS, _RETURNS = _flags(LABEL), _flags(PHI, NAMED, LABEL), _flags(PHI), _flags(RETURN)
+_RESULTS, _VALUES, _OPERANDS, _INCOMINGS = _flags(RESULT), _flags(OPERAND, INCOMING), _flags(OPERAND), _flags(INCOMING)
 _NODES, _TARGETS, _SOURCES, _MENTIONED = _flags(NODE), _flags(TARGET), _flags(SOURCE), _flags(MENTIONED)
+_NO_VALUES = bytes({*range(256)} - {OPERAND, INCOMING})
+_RESULT, _CLOSES = bytes((RESULT,)), bytes((CLOSES,))
 
 
 def _set(*codes: int) -> bytes:
@@ -95,8 +94,7 @@ class Screen:
         #: What is alike in bodies that have been passed, and what symbols stand for.
         self._passed: set[tuple[object, ...] | None] = set()
         #: The first one of each size, until another one has it.
-        self._first: dict[tuple[object, ...], _Body | None] = {}
-        self._symbols: dict[str, str] = {}
+        self._first: dict[tuple[object, ...], Function | None] = {}
 
     def passes(self, function: Function) -> bool:
         """Whether the body of a function, which has not been read, is without fault, but for findings about single
@@ -105,21 +103,21 @@ class Screen:
         before = len(found)
         if function.body is None or self._shapes is None:
             return False
-        body = _Body(self, self._shapes, function, *function.body)
+        body = _Body(self, self._shapes, function)
         size = function.type, len(body.found), body.code.count("\n")
         alike = None
         if size in self._first:
             first = self._first[size]
             if first is not None:
                 self._first[size] = None
-                self._passed.add(self._alike(first))
+                self._passed.add(self._alike(_Body(self, self._shapes, first)))
             alike = self._alike(body)
             if alike is not None and alike in self._passed:
-                return all(map(self.context.module.metadata.__contains__, body.nodes()))
+                return self.nodes.issuperset(body.nodes())
         if body.passes():
             if len(found) == before and body.is_known():
                 if size not in self._first:
-                    self._first[size] = body
+                    self._first[size] = function
                 else:
                     self._passed.add(alike)
             return True
@@ -132,13 +130,15 @@ class Screen:
         if '"' in body.code:
             return None
         parts = _SYMBOL.split(body.code)
-        for name in parts[1::2]:
-            if name not in self._symbols:
-                self._symbols[name] = stands_for(name, self.context.module, self.context.opaque)
-        symbols = [self._symbols[name] for name in parts[1::2]]
-        names = [name for name in body.found if name[0] != "!"] if body.has_nodes else body.found
+        symbols = map(body.shapes.stands_for, parts[1::2])
+        names = [name for name in body.found if name[1] != "!"] if body.has_nodes else body.found
         head = [param.name for param in body.function.params]
         return body.function.type, "@".join(parts[::2]), *symbols, *head, *names
+
+    @cached_property
+    def nodes(self) -> frozenset[str]:
+        """The nodes of metadata that are defined, as bodies have them."""
+        return frozenset([f"%{name}" for name in self.context.module.metadata])
 
     def numbers(self, count: int) -> list[str]:
         while len(self._numbers) < count:
@@ -150,7 +150,8 @@ class _Body:
     """One body. found: the names in its lines, in order; code: the lines without them; lines: one by one; most: numbers
     that the body needs; blocks: the names of blocks; results: those of instructions."""
 
-    def __init__(self, screen: Screen, shapes: Shapes, function: Function, begin: int, end: int) -> None:
+    def __init__(self, screen: Screen, shapes: Shapes, function: Function) -> None:
+        begin, end = function.body or (0, 0)
         self.function, self.begin = function, begin
         self.context, self.shapes = screen.context, shapes
         self.text = screen.context.source.text[begin:end]
@@ -159,8 +160,7 @@ class _Body:
             code = _COMMENT.sub("", code) if '"' not in code else _WITH_STRINGS.sub(r"\1", code)
         if "switch" in code:
             code = _SWITCH.sub(lambda found: found[0].replace("\n", JOINED), code)
-        parts = shapes.split(code)
-        self.found, self.code = parts[1::2], HOLE.join(parts[::2])
+        self.found, self.code = shapes.split(code)
         if '%"' in code:
             self.found = [unquoted(name) if name[1] == '"' else name for name in self.found]
         self.screen, self.has_nodes = screen, "!" in code
@@ -168,38 +168,39 @@ class _Body:
         self.results: list[str] = []
 
     def nodes(self) -> list[str]:
-        return [name for name in self.found if name[0] == "!"] if self.has_nodes else []
+        return [name for name in self.found if name[1] == "!"] if self.has_nodes else []
 
     def is_known(self) -> bool:
         """Whether all lines are known to be without fault, whatever node of metadata they name."""
-        return all(map(self.shapes.known.__contains__, self.lines))
+        return self.shapes.particular.isdisjoint(self.indices)
 
     def passes(self) -> bool:
         self.lines = self.code.split("\n")
         self.most = len(self.lines) + len(self.function.params) + 2
         self.numbers, self.next = self.screen.numbers(2 * self.most + 1), 0
-        shapes = self.all_shapes()
-        if shapes is None:
+        numbers = self.all_shapes()
+        if numbers is None:
             return False
-        kinds, rows = bytes([shape.kind for shape in shapes]), [shape.roles for shape in shapes]
+        self.indices, self.column, columns = numbers, _picked(numbers), self.shapes.columns
+        self.kinds = kinds = bytes(self.column(columns.kind))
         code = kinds.translate(None, _BLANKS)
         if not _BLOCKS.fullmatch(code):
             return False
-        roles, ends = b"".join(rows), list(accumulate(map(len, rows)))
-        for param in self.function.params:
+        self.rows = self.column(columns.roles)
+        self.roles = b"".join(self.rows)
+        params = self.function.params
+        for param in params:
             param.name = param.name or self.numbers[self.next]
             if not self.counts(param.name):
                 return False
         plain = UNNAMED not in kinds and not _BEGINS_UNNAMED.search(code)
-        if not (self.names if plain else self.names_one_by_one)(shapes, kinds, roles, ends, code[0] != LABEL):
+        if not (self.names if plain else self.names_one_by_one)(code[0] != LABEL):
             return False
-        types = {param.name: param.type for param in self.function.params}
-        types.update(zip(self.blocks, repeat(LABEL_TYPE), strict=False))
-        defining = kinds.translate(_DEFINE if plain else _DEFINE_ALL)
-        types.update(zip(self.results, map(_result_of, compress(shapes, defining)), strict=True))
-        if len(types) != len(self.function.params) + len(self.blocks) + len(self.results):
+        #: The place of each value among all, those of parameters first.
+        self.values = dict(zip(chain(map(_name_of, params), self.results), count(), strict=False))
+        if len(self.values) != len(params) + len(self.results) or not self.values.keys().isdisjoint(self.blocks):
             return False
-        return self.fits(shapes, kinds, roles, types) and self.flows(kinds, rows, roles, ends, defining)
+        return self.fits() and self.flows()
 
     def counts(self, name: str) -> bool:
         """Whether a name, if it is a number, is in order; before LLVM 17 numbers have no gaps."""
@@ -212,128 +213,149 @@ class _Body:
             self.next = number + 1
         return True
 
-    def names(self, shapes: list[Shape], kinds: bytes, roles: bytes, ends: list[int], entry: bool) -> bool:
+    def names(self, entry: bool) -> bool:
         """Name blocks and results. Whether numbers are in order. entry: whether the first block has no label."""
-        self.results = list(compress(self.found, roles.translate(_RESULTS)))
+        self.results = list(compress(self.found, self.roles.translate(_RESULTS)))
         if entry:
             self.blocks.append(self.numbers[self.next])
             self.next += 1
-        labels = kinds.translate(_LABELS)
-        self.blocks += [shape.label for shape in compress(shapes, labels)]
+        labels = self.shapes.labels
+        self.blocks += [labels[one] for one in compress(self.lines, self.kinds.translate(_LABELS))]
         named = "".join(self.results)
         if _NUMBERED.search("".join(self.blocks[entry:])):
-            defining = compress(zip(shapes, chain((0,), ends), strict=False), kinds.translate(_NAMES))
-            named = "".join([shape.label or self.found[at] for shape, at in defining])
+            results = iter(self.results)
+            named_lines = compress(self.lines, self.kinds.translate(_NAMES))
+            named = "".join([labels.get(line) or next(results) for line in named_lines])
         order = _NUMBERED.findall(named)
         return order == self.numbers[self.next : self.next + len(order)] or all(map(self.counts, order))
 
-    def names_one_by_one(self, shapes: list[Shape], kinds: bytes, roles: bytes, ends: list[int], entry: bool) -> bool:
+    def names_one_by_one(self, entry: bool) -> bool:
         """As `names`, where numbers are not written: of blocks behind the first, or of results."""
-        open_ = False
-        for shape, at in zip(shapes, chain((0,), ends), strict=False):
-            kind = shape.kind
+        results, open_ = compress(self.found, self.roles.translate(_RESULTS)), False
+        for kind, line in zip(self.kinds, self.lines, strict=True):
             if kind == BLANK:
                 continue
             if not open_:
-                self.blocks.append(shape.label or self.numbers[self.next])
+                self.blocks.append(self.shapes.labels.get(line) or self.numbers[self.next])
                 if not self.counts(self.blocks[-1]):
                     return False
             open_ = kind not in (BRANCH, RETURN, END)
-            if shape.result is not None:
-                self.results.append(self.numbers[self.next] if kind == UNNAMED else self.found[at])
+            if kind in (PHI, NAMED, UNNAMED):
+                self.results.append(self.numbers[self.next] if kind == UNNAMED else next(results))
                 if not self.counts(self.results[-1]):
                     return False
         return True
 
-    def fits(self, shapes: list[Shape], kinds: bytes, roles: bytes, types: Mapping[str, Type | None]) -> bool:
+    def fits(self) -> bool:
         """Whether names are defined, with the types that their uses have, and whether what is returned fits."""
-        values = compress(self.found, roles.translate(_VALUES))
-        if not all(map(is_, map(types.get, values), chain.from_iterable(map(_types_of, shapes)))):
+        roles, columns = self.roles, self.shapes.columns
+        names = list(compress(self.found, roles.translate(_VALUES)))
+        try:
+            self.used = _picked(names)(self.values)
+        except KeyError:
             return False
-        if NODE in roles and not self.defined(roles.translate(_NODES), self.context.module.metadata):
+        types = [param.type for param in self.function.params]
+        types += chain.from_iterable(self.column(columns.result))
+        wanted = tuple(chain.from_iterable(self.column(columns.types)))
+        if _picked(self.used)(types) != wanted:  # which are the same if they are equal
             return False
-        if MENTIONED in roles and not self.defined(roles.translate(_MENTIONED), types):
+        if NODE in roles and not self.screen.nodes.issuperset(compress(self.found, roles.translate(_NODES))):
             return False
-        given = map(_given_of, compress(shapes, kinds.translate(_RETURNS)))
-        return all(map(is_, given, repeat(self.function.result)))
+        if MENTIONED in roles and not self.values.keys() >= set(compress(self.found, roles.translate(_MENTIONED))):
+            return False
+        result, returns = self.function.result, compress(self.indices, self.kinds.translate(_RETURNS))
+        return all(columns.given[one] is result for one in returns)
 
-    def defined(self, which: bytes, among: Container[str]) -> bool:
-        return all(map(among.__contains__, compress(self.found, which)))
-
-    def flows(self, kinds: bytes, rows: list[bytes], roles: bytes, ends: list[int], defining: bytes) -> bool:
+    def flows(self) -> bool:
         """Whether branches have targets, phis their predecessors, and uses their definitions before them."""
-        which = roles.translate(_OPERANDS)
-        operands, places = list(compress(self.found, which)), compress(range(len(roles)), which)
-        begins = dict(zip(self.results, compress(ends, defining), strict=True))
+        roles, params = self.roles, len(self.function.params)
+        # What happens, in order: a result is there behind the uses in its line.
+        events = b"".join(self.column(self.shapes.columns.events))
+        used: Sequence[int] = self.used
+        if INCOMING in roles:
+            used = list(compress(self.used, roles.translate(None, _NO_VALUES).translate(_OPERANDS)))
+        definitions = [*repeat(-1, params), *compress(count(), events.translate(_RESULTS))]
+        in_order = list(map(lt, _picked(used)(definitions), compress(count(), events.translate(_OPERANDS))))
+        fine = all(in_order)
         if len(self.blocks) == 1 and TARGET not in roles and SOURCE not in roles:
-            return all(map(le, map(begins.get, operands, repeat(0)), places))
-        terminators = kinds.translate(_ENDS)
-        numbers = list(accumulate(terminators, initial=0))
-        until = list(compress(ends, terminators))  # the names up to the end of each block
-        by_name = list(chain.from_iterable(map(repeat, count(), map(sub, until, chain((0,), until)))))
-        before = self.predecessors(roles, by_name)
-        homes = dict(zip(self.results, compress(numbers, defining), strict=False))
-        if before is None or not self.phis_fit(kinds, rows, ends, numbers, before, homes):
+            return fine
+        parts = events.split(_CLOSES)
+        del parts[-1]
+        before = self.predecessors(parts)
+        homes = [*repeat(0, params), *_numbered(parts, RESULT)]
+        if before is None or not self.phis_fit(parts, before, homes):
             return False
-        in_order = list(map(le, map(begins.get, operands, repeat(0)), places))
-        uses: Iterable[tuple[int, int]] = zip(
-            map(homes.get, operands, repeat(0)), compress(by_name, which), strict=True
-        )
-        if not all(in_order):
-            uses = list(uses)
-            if any(home == block for (home, block), fine in zip(uses, in_order, strict=True) if not fine):
-                return False
-        pairs = [(home, block) for home, block in set(uses) if 0 < home != block]
-        return _dominate(before, pairs) if pairs else True
+        home_of_each, uses = _picked(used)(homes), list(_numbered(parts, OPERAND))
+        if not fine and any(
+            home == block for home, block, one in zip(home_of_each, uses, in_order, strict=True) if not one
+        ):
+            return False
+        pairs = set(compress(zip(home_of_each, uses, strict=True), map(ne, home_of_each, uses)))
+        return not pairs or _dominate(before, [pair for pair in pairs if pair[0]])
 
-    def predecessors(self, roles: bytes, by_name: list[int]) -> list[list[int]] | None:
-        """The predecessors of all blocks; None if there is no block of some name, or if it is the first."""
-        before: list[list[int]] = [[] for _ in self.blocks]
-        known, which = dict(zip(self.blocks, range(len(self.blocks)), strict=True)), roles.translate(_TARGETS)
-        targets = map(known.get, compress(self.found, which), repeat(0))
-        for source, target in zip(compress(by_name, which), targets, strict=True):
+    def predecessors(self, parts: list[bytes]) -> list[list[int]] | None:
+        """The predecessors of all blocks; None if there is no block of some name, or if it is the first. parts: the
+        events of each."""
+        before: list[list[int]] = [[] for _ in parts]
+        known = dict(zip(self.blocks, count(), strict=False))
+        targets = map(known.get, compress(self.found, self.roles.translate(_TARGETS)), repeat(0))
+        for source, target in zip(_numbered(parts, TARGET), targets, strict=True):
             before[target].append(source)
         return None if before[0] else before
 
-    def phis_fit(self, kinds: bytes, rows: list[bytes], ends: list[int], numbers: list[int],
-                 before: list[list[int]], homes: dict[str, int]) -> bool:  # fmt: skip
+    def phis_fit(self, parts: list[bytes], before: list[list[int]], homes: list[int]) -> bool:
         """Whether phis have the predecessors of their blocks, and values that are defined at their ends."""
-        pairs: set[tuple[int, int]] = set()
-        for line in compress(range(len(kinds)), kinds.translate(_PHIS)):
-            row = rows[line]
-            names = self.found[ends[line] - len(row) : ends[line]]
-            sources = {self.blocks[one]: one for one in before[numbers[line]]}
-            if sources.keys() != set(compress(names, row.translate(_SOURCES))):
+        if PHI not in self.kinds:
+            return True
+        sources, at, last, wanted = list(compress(self.found, self.roles.translate(_SOURCES))), 0, -1, set[str]()
+        fitting: list[str] = []  # sources of an earlier phi of the block
+        rows = compress(self.rows, self.kinds.translate(_PHIS))
+        for number, row in zip(_numbered(parts, MERGES), rows, strict=True):
+            if number != last:
+                wanted, last, fitting = {self.blocks[one] for one in before[number]}, number, []
+            own = sources[at : at + row.count(SOURCE)]
+            if own != fitting and wanted != set(own):
                 return False
-            home = 0
-            for role, name in zip(row, names, strict=True):
-                if role == INCOMING:
-                    home = homes.get(name, 0)
-                elif home:
-                    if home != sources.get(name, home):
-                        pairs.add((home, sources[name]))
-                    home = 0
+            at, fitting = at + len(own), own
+        known = dict(zip(self.blocks, count(), strict=False))
+        values = compress(self.used, self.roles.translate(None, _NO_VALUES).translate(_INCOMINGS))
+        behind = compress(self.found[1:], self.roles.translate(_INCOMINGS))
+        pairs = set(zip(map(homes.__getitem__, values), map(known.__getitem__, behind), strict=True))
+        pairs = {(home, source) for home, source in pairs if 0 < home != source}
         return not pairs or _dominate(before, pairs)
 
-    def all_shapes(self) -> list[Shape] | None:
-        """The shapes of all lines; None if there is none for one of them."""
+    def all_shapes(self) -> list[int] | None:
+        """The numbers of the shapes of all lines; None if there is none for one of them."""
         known = self.shapes.known
-        shapes = list(map(known.get, self.lines))
-        if all(shapes):
-            return shapes  # type: ignore[return-value]
+        numbers = list(map(known.get, self.lines))
+        if None in numbers:
+            for at in [at for at, number in enumerate(numbers) if number is None]:
+                line = self.lines[at]
+                number = known.get(line)
+                if number is None:
+                    number = self.shapes.judge(line, partial(self.begin_of, at))
+                if number is None:
+                    return None
+                numbers[at] = number
+        return numbers  # type: ignore[return-value]
+
+    def begin_of(self, line: int) -> int:
+        """Where a line begins in the text; -1 if that is not known."""
         text = self.text
         if "switch" in text:
             text = _SWITCH.sub(lambda found: found[0].replace("\n", JOINED), text)
-        places = list(accumulate(map(len, text.split("\n")), initial=self.begin))
-        if len(places) != len(self.lines) + 1:
-            return None
-        for number in [number for number, shape in enumerate(shapes) if shape is None]:
-            line = self.lines[number]
-            shape = known.get(line) or self.shapes.judge(line, places[number] + number)
-            if shape is None:
-                return None
-            shapes[number] = shape
-        return shapes  # type: ignore[return-value]
+        before = text.split("\n", line)
+        return self.begin + len(text) - len(before[line]) if len(before) > line else -1
+
+
+def _picked(keys: Sequence[Any]) -> Callable[[Any], Sequence[Any]]:
+    """What gives the values of keys (or places), in their order. It raises KeyError for one that is not there."""
+    return itemgetter(*keys) if len(keys) > 1 else lambda values: tuple([values[key] for key in keys])
+
+
+def _numbered(parts: list[bytes], event: int) -> Iterator[int]:
+    """For each such event, the number of the part that it is in."""
+    return chain.from_iterable(map(repeat, count(), [part.count(event) for part in parts]))
 
 
 def _dominate(before: list[list[int]], pairs: Iterable[tuple[int, int]]) -> bool:

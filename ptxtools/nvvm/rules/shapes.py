@@ -8,12 +8,12 @@ names: that they are defined, with these types, before their uses. Lines with fa
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from ..assembly.functions import has_result
 from ..assembly.instructions import BodyReader
-from ..assembly.nodes import Instruction, Module, Value
+from ..assembly.nodes import Instruction, Value
 from ..assembly.reader import Malformed
 from ..assembly.tokens import unquoted
 from ..assembly.types import VOID, Type
@@ -29,12 +29,20 @@ _KINDS = {"phi": PHI, "br": BRANCH, "switch": BRANCH, "ret": RETURN, "unreachabl
 #: What a name in a line is: an operand, one of a phi, the result, a node of metadata, where a terminator goes, where a
 #: phi comes from, a value in metadata, or something else.
 OPERAND, INCOMING, RESULT, NODE, TARGET, SOURCE, MENTIONED, OTHER = range(8)
+#: Events of lines besides: the end of a block, and a phi.
+CLOSES, MERGES = 8, 9
+#: What happens at the end of a line of each kind.
+_BEHIND = {
+    PHI: bytes((MERGES, RESULT)),
+    **dict.fromkeys((NAMED, UNNAMED), bytes((RESULT,))),
+    **dict.fromkeys((BRANCH, RETURN, END), bytes((CLOSES,))),
+}
 #: What stands for a name in a shape.
 HOLE = "\0"
 #: What stands for the end of a line within a statement.
 JOINED = "\r"
 #: What stands for numbers and symbols in shapes of lines that differ in these.
-_INTEGER, _FLOAT, _SYMBOL = "\1", "\2", "\3"
+_NUMBER, _SYMBOL = "\1", "\2"
 #: Prefixes of types, by which front ends tell them from values.
 _TYPES = ("struct.", "class.", "union.")
 _LABEL = re.compile(r'\s*([-a-zA-Z$._0-9]+|"[^"\n]*"):\s*')
@@ -42,15 +50,13 @@ _LABEL = re.compile(r'\s*([-a-zA-Z$._0-9]+|"[^"\n]*"):\s*')
 
 class Shape(NamedTuple):
     """A line without names. kind: of the line; roles: what each of its names is; types: of its operands that are names;
-    result: the type of its result, None if it has none; given: what a `ret` returns; label: the name that the line
-    defines."""
+    result: the type of its result, None if it has none; given: what a `ret` returns."""
 
     kind: int
     roles: bytes = b""
     types: tuple[Type, ...] = ()
     result: Type | None = None
     given: Type | None = None
-    label: str = ""
 
 
 class _Anything(Mapping[str, None]):
@@ -71,7 +77,7 @@ class _Anything(Mapping[str, None]):
 
 def may_be_used_for(text: str) -> bool:
     """Whether a text has nothing that means something else in a shape."""
-    return not any(one in text for one in (HOLE, _INTEGER, _FLOAT, _SYMBOL))
+    return not any(one in text for one in (HOLE, _NUMBER, _SYMBOL))
 
 
 def has_prefix(name: str) -> bool:
@@ -79,70 +85,123 @@ def has_prefix(name: str) -> bool:
     return name[1:].strip('"').startswith(_TYPES)
 
 
-def names_in(types: Mapping[str, object], nodes: bool = True) -> re.Pattern[str]:
-    """A pattern of the names that a shape lacks: of values, blocks and metadata, but not of these types. nodes: whether
-    there is metadata; without it the pattern begins with one character, and takes half the time."""
+def names_in(types: Mapping[str, object], node: str) -> re.Pattern[str]:
+    """A pattern of the names that a shape lacks: of values, blocks and metadata, but not of these types. node: the
+    pattern of a node of metadata."""
     plain = [name[1:].strip('"') for name in types if not has_prefix(name)]
     listed = "".join(f"|{re.escape(name)}(?![-a-zA-Z$._0-9])" for name in plain)
     other = "|".join(map(re.escape, _TYPES)) + listed
-    behind = r"|!\d+" if nodes else ""
-    return re.compile(rf'(%(?:(?!{other})[-a-zA-Z$._0-9]+|"(?!{other})[^"\n]*"){behind})')
+    return re.compile(rf'(%(?:(?!{other})[-a-zA-Z$._0-9]+|"(?!{other})[^"\n]*")|{node})')
+
+
+class Columns(NamedTuple):
+    """What `Shape` has, of all shapes, by their numbers; results as none or one; and the events of each: its roles, the
+    result behind the others, and a terminator's end of the block."""
+
+    kind: list[int]
+    roles: list[bytes]
+    events: list[bytes]
+    types: list[tuple[Type, ...]]
+    result: list[tuple[Type, ...]]
+    given: list[Type | None]
 
 
 class Shapes:
-    """The shapes of a module's lines; `known` has those without fault, by their texts."""
+    """The shapes of a module's lines, by number; `known` has the numbers of those without fault, by their texts."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self.names = names_in(context.module.types)
-        self._locals = names_in(context.module.types, nodes=False)
-        self.known: dict[str, Shape] = {}
-        self._general: dict[str, tuple[Shape, list[Type]]] = {}
+        self.columns = Columns([], [], [], [], [], [])
+        self.known: dict[str, int] = {}
+        self._general: dict[str, tuple[int, list[Type]]] = {}
+        self._symbols: dict[str, str] = {}
+        #: Shapes that hold for one line only: with a finding, or with names of which nobody knows what they are.
+        self.particular: set[int] = set()
+        self._blank, self._label = (self._added(Shape(kind)) for kind in (BLANK, LABEL))
+        #: The names that the lines of labels define.
+        self.labels: dict[str, str] = {}
         self._reader = BodyReader(context.source.text, (), context.module)
+        self._names = names_in(context.module.types, r"!\d+")
+        self._marked = names_in(context.module.types, r"%!\d+")
 
-    def split(self, code: str) -> list[str]:
-        """Every second part is a name."""
-        return (self.names if "!" in code else self._locals).split(code)
+    def split(self, code: str) -> tuple[list[str], str]:
+        """The names in the text of a body, and the text without them. "!" is "%!" in both: so all names begin alike,
+        and are found in half the time."""
+        parts = self._marked.split(code.replace("!", "%!") if "!" in code else code)
+        return parts[1::2], HOLE.join(parts[::2])
 
-    def judge(self, line: str, begin: int) -> Shape | None:
+    def stands_for(self, name: str) -> str:
+        """What is the same for all symbols that a line may have in the place of this one."""
+        if name not in self._symbols:
+            self._symbols[name] = self._stands_for(name)
+        return self._symbols[name]
+
+    def _stands_for(self, name: str) -> str:
+        module = self.context.module
+        function, variable = module.functions.get(name), module.variables.get(name)
+        if function is not None:
+            return name if name.startswith("@llvm.") else f"{_SYMBOL}function {function.type}:{function.space}"
+        if variable is None or variable.kind in ("alias", "ifunc") or name in self.context.opaque:
+            return name
+        return f"{_SYMBOL}variable {variable.type}:{variable.space}"
+
+    def _added(self, shape: Shape) -> int:
+        """The number of a shape."""
+        columns = self.columns
+        columns.kind.append(shape.kind)
+        columns.roles.append(shape.roles)
+        columns.events.append(shape.roles.replace(bytes((RESULT,)), b"") + _BEHIND.get(shape.kind, b""))
+        columns.types.append(shape.types)
+        columns.result.append((shape.result,) if shape.result else ())
+        columns.given.append(shape.given)
+        return len(columns.kind) - 1
+
+    def judge(self, line: str, place: Callable[[], int]) -> int | None:
         """The shape of a line that is not known, with findings about the line. None if it is not read, or if what is
-        wrong matters to other lines. line: without names; begin: where it stands in the text."""
-        if not line.strip():
-            return self.known.setdefault(line, Shape(BLANK))
-        if label := _LABEL.fullmatch(line):
-            return self.known.setdefault(
-                line, Shape(LABEL, label=unquoted(f"%{label[1]}") if '"' in line else f"%{label[1]}")
-            )
-        return self._instruction(line, begin)
+        wrong matters to other lines. line: without names; place: says where it begins in the text."""
+        if ":" in line and (label := _LABEL.fullmatch(line)):
+            self.labels[line] = unquoted(f"%{label[1]}") if '"' in line else f"%{label[1]}"
+            self.known[line] = self._label
+            return self._label
+        if not line or line.isspace():
+            self.known[line] = self._blank
+            return self._blank
+        return self._instruction(line, place)
 
-    def _instruction(self, line: str, begin: int) -> Shape | None:
-        general = _Generalised(line, self.context) if _ANY_NUMBER.match(line) and not _PARTICULAR.search(line) else None
+    def _instruction(self, line: str, place: Callable[[], int]) -> int | None:
+        plain = line.replace("%!", "!") if "!" in line else line
+        general = _Generalised(plain, self.stands_for) if _may_vary(plain) else None
         if general:
             known = self._general.get(general.text)
-            if known and all(map(fits, general.integers, known[1])):
+            if known and all(map(_takes, known[1], general.numbers)):
                 self.known[line] = known[0]
                 return known[0]
-        slots = self._slots(line, begin)
+        begin = place()
+        slots = self._slots(plain, begin) if begin >= 0 else None
         before = len(self.context.found)
         found = self._judged(begin, slots) if slots is not None else None
         if found is None:
             return None
         shape, one = found
+        number = self._added(shape)
         if len(self.context.found) > before:
-            return shape
+            self.particular.add(number)
+            return number
         if OTHER not in shape.roles and not any(name[0] == "!callalign" for name, _ in one.metadata):
-            self.known[line] = shape
+            self.known[line] = number
             types = general.types(one) if general else None
             if general and types is not None:
-                self._general[general.text] = shape, types
-        return shape
+                self._general[general.text] = number, types
+        else:
+            self.particular.add(number)
+        return number
 
     def _slots(self, line: str, begin: int) -> dict[int, int] | None:
         """The number of each name by its place; None if the text at the place is not this line."""
         text, at, slots = self.context.source.text, begin, {}
         for number, part in enumerate(line.split(HOLE)):
             if number:
-                name = self.names.match(text, at)
+                name = self._names.match(text, at)
                 if name is None:
                     return None
                 slots[at] = number - 1
@@ -229,46 +288,37 @@ _ANY_NUMBER = re.compile(
     r"getelementptr|(?:tail )?call)\b"
 )
 #: What makes a number or a symbol mean more: structs, intrinsics, inline assembly.
-_PARTICULAR = re.compile(r'[{%"]|@llvm\.|\basm\b')
-#: Integers that are no alignments, numbers that every type of up to 64 bits has, and symbols.
-_VARIED = re.compile(
-    r"(?<= )(?<!align )(?:(-?\d{1,18})|(0x[0-9A-Fa-f]{16}|-?\d+\.\d+e[-+]\d+))(?=[,\s\])>]|\Z)|(@[-\w$.]+)"
-)
+_PARTICULAR = "{", '"', "@llvm.", "asm"
+#: Integers that are no alignments, numbers that every type of up to 64 bits has; and symbols.
+_VARIED = re.compile(r" (?<!align )(-?\d{1,18}|0x[0-9A-Fa-f]{16}|-?\d+\.\d+e[-+]\d+)(?=[,\s\])>]|\Z)")
+_SYMBOLS = re.compile(r"@[-\w$.]+")
 
 
-def stands_for(name: str, module: Module, opaque: Container[str]) -> str:
-    """What is the same for all symbols that a line may have in the place of this one. opaque: textures and surfaces."""
-    function, variable = module.functions.get(name), module.variables.get(name)
-    if function is not None:
-        return name if name.startswith("@llvm.") else f"{_SYMBOL}function {function.type}:{function.space}"
-    if variable is None or variable.kind in ("alias", "ifunc") or name in opaque:
-        return name
-    return f"{_SYMBOL}variable {variable.type}:{variable.space}"
+def _may_vary(line: str) -> bool:
+    """Whether to a line numbers are values, and nothing more."""
+    if not _ANY_NUMBER.match(line) or any(one in line for one in _PARTICULAR):
+        return False
+    return "%" not in line or "getelementptr" not in line  # which has numbers of elements
+
+
+def _takes(type: Type, number: str) -> bool:
+    """Whether a number is one of this type."""
+    if "." in number or number[:2] == "0x":
+        return type.kind == "float"
+    return type.kind == "int" and fits(number, type)
 
 
 class _Generalised:
     """A line's shape without its numbers, and with the types of symbols for their names."""
 
-    def __init__(self, line: str, context: Context) -> None:
-        self.integers: list[str] = []
-        self.floats: list[str] = []
-        self._module, self._opaque = context.module, context.opaque
-        self.text = _VARIED.sub(self._instead, line)
-
-    def _instead(self, match: re.Match[str]) -> str:
-        if match[1]:
-            self.integers.append(match[1])
-            return _INTEGER
-        if match[2]:
-            self.floats.append(match[2])
-            return _FLOAT
-        return stands_for(match[3], self._module, self._opaque)
+    def __init__(self, line: str, stands_for: Callable[[str], str]) -> None:
+        self.numbers: list[str] = _VARIED.findall(line)
+        self.text = _VARIED.sub(_NUMBER, line) if self.numbers else line
+        if "@" in line:
+            self.text = _SYMBOLS.sub(lambda found: stands_for(found[0]), self.text)
 
     def types(self, one: Instruction) -> list[Type] | None:
-        """The types of the integers; None if not all numbers that were left out are values of this instruction."""
+        """The types of the numbers; None if not all that were left out are values of this instruction."""
         values = sorted((part for value in one.operands for part in (value, *_parts(value))), key=lambda each: each.at)
-        integers = [each for each in values if each.kind == "int"]
-        floats = [each.text for each in values if each.kind == "float"]
-        if [each.text for each in integers] != self.integers or floats != self.floats:
-            return None
-        return [each.type for each in integers]
+        numbers = [each for each in values if each.kind in ("int", "float")]
+        return [each.type for each in numbers] if [each.text for each in numbers] == self.numbers else None

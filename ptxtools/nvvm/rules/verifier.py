@@ -22,18 +22,19 @@ from .debug import check_node
 from .declarations import check_function, check_name, check_types, check_variable
 from .headers import check_headers
 from .instructions import check_instruction
-from .screen import Screen
+from .screening import read_bodies
 
 _ARCH = re.compile(r"(?:sm|compute)_(\d+)[af]?")
 
 
 def verify(text: str | Source, name: str = "<memory>", *, dialect: str | None = None,
-           target: str | None = None, screened: bool = True) -> list[Diagnostic]:  # fmt: skip
+           target: str | None = None, screened: bool = True, processes: int = 1) -> list[Diagnostic]:  # fmt: skip
     """The findings about a module of LLVM assembly, by position. text: or a source that has it, and its own name.
 
     dialect: "7" or "modern", None for the one that the text is in; target: "sm_90a", None if none is meant: then no
     rule asks for an architecture; screened: whether functions may be passed over in which no line can have a fault,
-    which changes the time and not the findings. Raises ValueError for an unknown dialect or target.
+    and processes: how many may work at a large module, both of which change the time and not the findings. Raises
+    ValueError for an unknown dialect or target.
     """
     check_dialect(dialect)
     arch = _ARCH.fullmatch(target) if target else None
@@ -41,11 +42,11 @@ def verify(text: str | Source, name: str = "<memory>", *, dialect: str | None = 
         raise ValueError(f"unknown target '{target}'; such as sm_90a")
     with CollectorOff():
         source = Source(text, name) if isinstance(text, str) else text
-        context = _verified(source, dialect, int(arch[1]) if arch else 0, screened)
+        context = _verified(source, dialect, int(arch[1]) if arch else 0, screened, processes)
     return sorted(_once(context.found), key=lambda one: (one.span, one.code))
 
 
-def _verified(source: Source, dialect: str | None, arch: int, screened: bool) -> Context:
+def _verified(source: Source, dialect: str | None, arch: int, screened: bool, processes: int) -> Context:
     """A module after all rules."""
     parser = Parser(source, alike=screened)
     module = parser.run()
@@ -56,12 +57,9 @@ def _verified(source: Source, dialect: str | None, arch: int, screened: bool) ->
     context = Context(module, source, meant, arch)
     find_opaque(context)
     alike = read_heads(context, parser) | read_nodes(context, parser)
-    screen = Screen(context) if screened else None
-    for function in parser.unread:
-        if screen is None or module.functions.get(function.name) is not function or not screen.passes(function):
-            parser.read_body(function)
+    read_bodies(context, parser, screened, processes)
     if meant != (dialect or dialect_of(module)):  # the first pointer is in a body
-        return _verified(source, dialect_of(module), arch, screened)
+        return _verified(source, dialect_of(module), arch, screened, processes)
     context.found += parser.found
     check_headers(context)
     check_types(context)
@@ -75,9 +73,9 @@ def _verified(source: Source, dialect: str | None, arch: int, screened: bool) ->
         _check_body(context, function)
     check_groups(context)
     check_annotations(context)
-    for name, node in module.metadata.items():
-        if node.kind and name not in alike:
-            check_node(context, node)
+    for name in module.metadata.keys() - alike:
+        if module.metadata[name].kind:
+            check_node(context, module.metadata[name])
     check_module_assembler(context)
     _check_references(context)
     return context
@@ -107,6 +105,8 @@ def _check_references(context: Context) -> None:
     module = context.module
     uses = [word for named in module.named.values() for word in named.nodes]
     for node in known.values():
+        if not node.operands and not node.fields:
+            continue
         inside = _within(node.operands)
         uses += [(one.text, one.at) for one in inside if one.extra == "node"]
         for symbol in inside:
