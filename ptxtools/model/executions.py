@@ -9,7 +9,7 @@ from itertools import product
 
 from . import DEFAULT_MODEL
 from .axioms import Model, model
-from .barriers import barrier_orders
+from .barriers import barrier_orders, dependencies
 from .events import Path
 from .features import refuse_unknown
 from .paths import DEFAULT_UNROLL, Paths
@@ -216,6 +216,7 @@ class Choices:
                 if (number, way) in self.impossible:
                     continue
                 found.structure.given["barrier"] = barrier
+                found.structure.given["dep"] = dependencies(found)
                 found.structure.changed(PROGRAM)
                 search = Search(self.test, found, chosen, axioms, self.paths, self.initial)
                 yield search

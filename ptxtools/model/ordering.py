@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 #: State spaces that a fence of the async proxy may be limited to (9.7.13.4).
 _FENCED = ("", "global", "shared::cta", "shared::cluster")
 _FENCES = ("sc", "acq_rel", "acquire", "release")
+#: Reductions of a barrier, with the types of their results (9.7.13.1).
+_REDUCTIONS = {"popc": "u32", "and": "pred", "or": "pred"}
 
 
 def read_fence(cells: Cells, word: Word, opcode: str, modifiers: list[str]) -> Instruction:
@@ -56,14 +58,36 @@ def read_barrier(cells: Cells, word: Word, opcode: str, modifiers: list[str]) ->
         return Barrier(mode=mode, place=place, ordering=order != "relaxed", **cells.done())
     if opcode == "bar" and words == ["warp", "sync"]:
         return Barrier(mode="sync", place="warp", numbers=(cells.value(),), **cells.done())
+    if mode == "red":
+        return _read_reduction(cells, word, named[1:])
     if mode not in ("sync", "arrive") or len(named) > 1:
         not_modelled(reader, word)
     operands = [cells.value()]
     while reader.accept(","):
         operands.append(cells.value())
     # The public suites write `bar.cta.sync INSTANCE, BARRIER, COUNT`; PTX has barrier and count.
-    names = 2 if opcode == "bar" and "cta" in words else 1
+    names = 2 if opcode == "bar" and "cta" in words and not cells.fixed else 1
     if len(operands) > names + 1:
         reader.fail(f"'{word.text}' has too many operands", word)
     count = operands[names] if len(operands) > names else None
     return Barrier(mode=mode, place=place, numbers=tuple(operands[:names]), count=count, **cells.done())
+
+
+def _read_reduction(cells: Cells, word: Word, named: list[str]) -> Instruction:
+    """bar.red: result, barrier, maybe the number of threads, predicate. named: the reduction and the type of its
+    result, which tests may leave out."""
+    reader = cells.reader
+    reduction, *types = named or [""]
+    if reduction not in _REDUCTIONS or types not in ([], [_REDUCTIONS[reduction]]):
+        not_modelled(reader, word)
+    result = cells.result()
+    operands = []
+    negated = None
+    while negated is None and reader.accept(","):
+        negated = reader.accept("!")
+        operands.append(cells.value())
+    if not 2 <= len(operands) <= 3:
+        reader.fail(f"'{word.text}' needs a barrier and a predicate", word)
+    number, *count, predicate = operands
+    return Barrier(mode="sync", place="cta", numbers=(number,), count=count[0] if count else None, result=result,
+                   reduction=reduction, predicate=predicate, negated=negated is not None, **cells.done())  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from .asynchronous import ASYNCHRONOUS
-from .events import Event, Path, Value, constant, equal
+from .events import Event, Path, Value, constant, equal, truth
 from .functions import computed
 from .programs import (
     UNTYPED,
@@ -327,13 +327,18 @@ class Paths:
         for way, key in ways:
             event = Event("A", way.steps, instruction, barrier=key, count=count, needs=way.control,
                           ordering=instruction.ordering)  # fmt: skip
+            if instruction.reduction:
+                event.value = truth(self.operand(way, instruction.predicate), not instruction.negated)
+                event.needs |= event.value.needs
             if instruction.mode != "wait":
                 way.events.append(event)
             if instruction.mode == "sync" and count is not None:
                 over = way.copy()
-                over.at, over.unreached = len(thread.instructions), thread.instructions[over.at :]
+                over.at, over.unreached = len(thread.instructions), thread.instructions[over.at - 1 :]
                 alone.append(over)
             if instruction.mode != "arrive":
                 way.steps += 1
-                way.events.append(replace(event, kind="B", step=way.steps))
+                if instruction.result:
+                    way.registers[instruction.result] = self.loaded(len(way.events), UNTYPED)
+                way.events.append(replace(event, kind="B", step=way.steps, value=None))
         return [way for way, _ in ways] + alone

@@ -120,14 +120,19 @@ class ProxyFence(Instruction):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Barrier(Instruction):
     """mode: "sync", "arrive" or "wait"; place: "cta", "warp" or "cluster"; numbers: what names the barrier, of
-    a warp its mask; count: how many
-    threads take part, if given; ordering: whether it synchronises memory: a relaxed arrival does not."""
+    a warp its mask; count: how many threads take part, if given; ordering: whether it synchronises memory: a relaxed
+    arrival does not; reduction: what the result is of the predicates of all who arrive, "popc", "and" or "or"; "" if
+    there is none (9.7.13.1); negated: whether this thread's predicate counts as its opposite."""
 
     mode: str
     place: str
     numbers: tuple[Operand, ...] = ()
     count: Operand | None = None
     ordering: bool = True
+    reduction: str = ""
+    predicate: Operand = 0
+    negated: bool = False
+    result: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

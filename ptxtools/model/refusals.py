@@ -20,7 +20,6 @@ REASONS = {
         "it works on matrices, and values are integers of one thread; for its accesses of shared memory through the "
         "async proxy, 'cp.async.bulk' can stand",
     r"griddepcontrol": "it orders one grid behind another, and a test has one",
-    r"(bar|barrier)\.(cta\.)?red": "its result depends on registers of other threads; 'bar.sync' orders alike (8.9.4)",
     r"(shfl|vote|match|redux|activemask|elect)\b": "it exchanges registers of a warp; a test has only its memory",
     r"fence\.(acquire|release)\.sync_restrict": "a fence without '.sync_restrict' orders more, a missing one less",
     r"fence\.proxy\.(tensormap|async::generic)": "one-sided proxy fences are not in 8.9.5; 'fence.proxy.async' orders "

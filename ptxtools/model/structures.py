@@ -8,7 +8,7 @@ from itertools import combinations, pairwise
 
 from .events import Event, Path
 from .programs import Instruction, Label, Test
-from .relations import Events, Universe, members
+from .relations import Events, Relation, Universe, members
 from .terms import Structure
 
 #: The instruction of the events that initialise memory.
@@ -45,7 +45,8 @@ class Node:
 @dataclass(slots=True)
 class Skeleton:
     """nodes: the events, initial writes first; first: the number of each path's first event; pieces: of each memory
-    object, its parts (start, end) between which no access begins or ends; slots: what reads choose: (read, piece)."""
+    object, its parts (start, end) between which no access begins or ends; slots: what reads choose: (read,
+    piece); dependencies: those within threads (8.10.4)."""
 
     paths: Sequence[Path]
     nodes: list[Node]
@@ -56,6 +57,7 @@ class Skeleton:
     writers: list[int]
     fences: list[tuple[int, int]]
     initial: dict[str, int]
+    dependencies: Relation
 
     def follow(self, a: int, b: int) -> bool:
         """Whether one thread executes both itself, one after the other."""
@@ -99,7 +101,7 @@ def skeleton(test: Test, paths: Sequence[Path], initial: dict[str, int]) -> Skel
         if structure.sets["F_SC"] >> a & 1 and structure.sets["F_SC"] >> b & 1
     ]  # fmt: skip
     return Skeleton(paths, nodes, first, structure, pieces, slots, writers, fences,
-                    {name: n for n, name in enumerate(objects)})  # fmt: skip
+                    {name: n for n, name in enumerate(objects)}, structure.given["dep"])  # fmt: skip
 
 
 def _pieces(nodes: list[Node], objects: list[str]) -> list[tuple[str, int, int]]:

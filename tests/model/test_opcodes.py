@@ -77,7 +77,7 @@ def test_what_is_refused_says_why():
     """Each reason, by one instruction; and docs/memory-model.md names every family that has one."""
     page = (Path(__file__).resolve().parents[2] / "docs" / "memory-model.md").read_text("utf-8")
     opcodes = ("cp.async.bulk.tensor.1d.shared::cluster.global", "multimem.st.weak.global.u32", "discard.global.L2",
-               "wgmma.fence.sync.aligned", "griddepcontrol.wait", "bar.red.popc.u32", "shfl.sync.bfly.b32",
+               "wgmma.fence.sync.aligned", "griddepcontrol.wait", "shfl.sync.bfly.b32",
                "fence.acquire.sync_restrict::shared::cluster.cluster", "fence.proxy.tensormap::generic.release.gpu",
                "tex.1d.v4.u32.s32", "tensormap.replace.tile.rank.global.b1024.b32", "ldu.global.u32", "call",
                "applypriority.global.L2::evict_normal")  # fmt: skip
