@@ -10,9 +10,9 @@ from .relations import Relation, members
 from .structures import Skeleton
 
 
-def barrier_orders(found: Skeleton) -> Iterator[Relation]:
-    """Each way in which arrivals meet waits (8.9.4), as the relation "barrier". Executions in which a thread waits
-    for ever have none, unless it was left over at a barrier at which others have met.
+def barrier_orders(found: Skeleton) -> Iterator[tuple[Relation, Relation]]:
+    """Each way in which arrivals meet waits (8.9.4), as the relations "barrier" and "relaxed-barrier". Executions in
+    which a thread waits for ever have none, unless it was left over at a barrier at which others have met.
 
     A barrier without a count waits for the threads of the CTA that use it: their k-th arrivals meet each other. One
     with a count is complete whenever so many threads have arrived.
@@ -41,7 +41,8 @@ def barrier_orders(found: Skeleton) -> Iterator[Relation]:
     universe = found.structure.universe
     for way in ways:
         if universe.is_acyclic(universe.relation(way) | found.structure.given["po"]):
-            yield universe.relation((source, b) for a, b in way for source in _releases(found, a, b))
+            relaxed = universe.relation((a, b) for a, b in way if not found.nodes[a].event.ordering)
+            yield universe.relation((source, b) for a, b in way for source in _releases(found, a, b)), relaxed
 
 
 def _releases(found: Skeleton, a: int, b: int) -> list[int]:

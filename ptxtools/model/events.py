@@ -36,7 +36,8 @@ class Event:
     order. value: what is written; of an arrival at a barrier with a reduction, the thread's predicate. needs: the reads
     that its value, its address or its existence depend on; the wait at such a barrier is one of them. returns: whether
     an atomic operation is a read operation (8.4). mbarrier: whether it accesses an mbarrier object. limited: whether a
-    fence orders no prior operations but initialisations of mbarriers. space: of a proxy fence.
+    fence orders no prior operations but initialisations of mbarriers. covers: the bytes, as location, start and end,
+    that it is limited to. space: of a proxy fence.
 
     agent: the asynchronous operation that it is a part of, 0 for what the thread executes itself (8.9.1.1). Sets of
     events of the path: behind, those that precede an asynchronous event; completes, the asynchronous ones whose
@@ -61,6 +62,7 @@ class Event:
     mbarrier: bool = False
     limited: bool = False
     space: str = ""
+    covers: tuple[str, int, int] | None = None
     agent: int = 0
     behind: int = 0
     completes: int = 0
@@ -122,8 +124,9 @@ class Path:
 
     @property
     def control(self) -> int:
-        """The reads that decided so far where the thread goes."""
+        """The reads that decided so far where the thread goes: its own. What an asynchronous operation has read decides
+        where that one goes."""
         found = 0
         for value, _ in self.conditions:
             found |= value.needs
-        return found
+        return found & ~sum(1 << at for at, event in enumerate(self.events) if event.agent) if found else 0

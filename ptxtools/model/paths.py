@@ -160,13 +160,22 @@ class Paths:
             )
         elif isinstance(instruction, Fence):
             path.events.append(Event("F", path.steps, instruction, instruction.order, instruction.scope,
-                                     limited=instruction.limited))  # fmt: skip
+                                     limited=instruction.limited, space=instruction.space))  # fmt: skip
         elif isinstance(instruction, ProxyFence):
-            path.events.append(Event("P", path.steps, instruction, proxy=instruction.proxy, space=instruction.space))
+            path.events.append(Event("P", path.steps, instruction, instruction.order, instruction.scope,
+                                     instruction.proxy, space=instruction.space,
+                                     covers=self._covered(path, instruction)))  # fmt: skip
         else:
             follow = ASYNCHRONOUS.get(type(instruction))
             return [path] if follow is None else follow(self, path, instruction)
         return [path]
+
+    def _covered(self, path: Path, instruction: ProxyFence) -> tuple[str, int, int] | None:
+        """The bytes that a fence is limited to."""
+        for place in instruction.places:
+            name, offset = self.place(path, instruction, place, instruction.size)
+            return name, offset, offset + instruction.size
+        return None
 
     def _mapped(self, path: Path, address: Operand, rank: Operand) -> Value:
         """mapa: the address of the same variable in the CTA of that rank (9.7.9.23); 0, where nothing is, if there is

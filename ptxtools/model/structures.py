@@ -91,6 +91,7 @@ def skeleton(test: Test, paths: Sequence[Path], initial: dict[str, int]) -> Skel
             nodes.append(Node(event, index, at, *names, space=space))
     pieces = _pieces(nodes, objects)
     structure = _structure(nodes, paths)
+    structure.given["covered"] = structure.universe.relation(_covered(test, nodes, paths))
     writers = [
         sum(1 << n for n, node in enumerate(nodes) if piece in node.pieces and node.event.kind in "WU")
         for piece in range(len(pieces))
@@ -122,14 +123,14 @@ def _structure(nodes: list[Node], paths: Sequence[Path]) -> Structure:
     n = len(nodes)
     sets = dict.fromkeys(
         ("M", "R", "W", "RMW", "F", "F_SC", "F_REL", "F_ACQ", "REL", "ACQ", "STRONG", "GENERIC", "PROXY_FENCE",
-         "ALIAS_FENCE"), 0)  # fmt: skip
+         "ALIAS_FENCE", "TO_PROXY_REL", "TO_PROXY_ACQ", "SHARED_REL", "SHARED_ACQ"), 0)  # fmt: skip
     sets["_"] = (1 << n) - 1
     for a, node in enumerate(nodes):
         for name in _kinds(node):
             sets[name] |= 1 << a
     given: dict[str, list[Events]] = {
         name: [0] * n for name in ("po", "issued", "completed", "dep", "scopes", "same-cta", "same-proxy", "overlap",
-                                   "overlap-at-address", "overlap-completely", "barrier", "initial")
+                                   "overlap-at-address", "overlap-completely", "barrier", "relaxed-barrier", "initial")
     }  # fmt: skip
     _relate_memory(nodes, given)
     _relate_threads(nodes, paths, given)
@@ -199,6 +200,26 @@ def _relate_threads(nodes: list[Node], paths: Sequence[Path], given: dict[str, l
                     given["dep"][a] |= 1 << b
 
 
+def _covered(test: Test, nodes: list[Node], paths: Sequence[Path]) -> Iterator[tuple[int, int]]:
+    """Between an operation and a one-sided fence that is not limited to other memory, both ways (9.7.13.4)."""
+    for f, fence in enumerate(nodes):
+        if fence.event.kind not in "FP" or not fence.event.order or (fence.event.kind == "F" and not fence.space):
+            continue
+        cta, covers = paths[fence.thread].thread.cta, fence.event.covers
+        for a, node in enumerate(nodes):
+            if not node.memory or node.thread < 0:
+                continue
+            if covers is not None:
+                name, start, end = covers
+                covered = node.virtual == test.locations[name].virtual and node.start < end and start < node.end
+            elif fence.event.space == "shared::cta":
+                covered = node.space == "shared" and test.owner(node.event.location) == cta
+            else:
+                covered = fence.event.space != "shared::cluster" or node.space == "shared"
+            if covered:
+                yield from ((a, f), (f, a))
+
+
 def _may_share(x: Node, y: Node) -> bool:
     """A proxy fence that is limited to a state space does nothing for operations on another one (9.7.13.4)."""
     return x.space == y.space or not (x.space and y.space) or (x.event.kind != "P" and y.event.kind != "P")
@@ -236,6 +257,8 @@ def _kinds(node: Node) -> Iterator[str]:
             yield "REL"
         if event.order in ("acquire", "acq_rel"):
             yield "ACQ"
+    elif event.kind == "F" and event.space:
+        yield from ("F", "STRONG", "SHARED_REL" if event.order == "release" else "SHARED_ACQ")
     elif event.kind == "F":
         yield from ("F", "STRONG")
         if event.order == "sc":
@@ -244,7 +267,9 @@ def _kinds(node: Node) -> Iterator[str]:
             yield "F_REL"
         if event.order in ("sc", "acq_rel", "acquire"):
             yield "F_ACQ"
-    if event.kind == "P":
+    if event.kind == "P" and event.order:
+        yield from ("STRONG", "TO_PROXY_REL" if event.order == "release" else "TO_PROXY_ACQ")
+    elif event.kind == "P":
         yield "ALIAS_FENCE" if event.proxy == "alias" else "PROXY_FENCE"
     elif event.proxy == "generic":
         yield "GENERIC"
