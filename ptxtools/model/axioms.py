@@ -46,6 +46,7 @@ OVERLAP_AT_ADDRESS = Given("overlap-at-address")  # 8.2.1: the same virtual addr
 OVERLAP_COMPLETELY = Given("overlap-completely")  # the same address, and the same size
 BARRIER = Given("barrier")  # 8.9.4: from arriving at a barrier, or the fence before a relaxed arrival, to waiting at it
 ARRIVAL = Given("relaxed-barrier")  # 9.7.13.3: from a relaxed arrival to waiting; by itself it orders nothing
+PREREQUISITE = Given("prerequisite")  # 9.7.13.13: from all of a grid to griddepcontrol.wait in one that depends on it
 COVERED = Given("covered")  # 9.7.13.4: from an operation to a fence that is not limited to other memory, and back
 # … and what is decided at run time.
 READS_FROM = Given("rf", ORDER)  # from a write to each read that returns one of its bytes
@@ -108,7 +109,7 @@ def model(version: str = DEFAULT_MODEL, without: str = "") -> Model:
     # 8.9.4: fence.sc by the Fence-SC order; barriers; a release pattern whose write is observed by an acquire pattern,
     # if the first operation of the one and the last operation of the other are morally strong.
     patterns = morally_strong & (release >> observation >> acquire)
-    synchronizes = Named("synchronizes", "8.9.4", FENCE_SC | BARRIER | patterns)
+    synchronizes = Named("synchronizes", "8.9.4", FENCE_SC | BARRIER | PREREQUISITE | patterns)
 
     # 8.9.5: causality order.
     if has_proxies:
@@ -127,7 +128,8 @@ def model(version: str = DEFAULT_MODEL, without: str = "") -> Model:
             "proxy-preserved-base-causality",
             "8.9.5",
             (on(M) >> ((OVERLAP_AT_ADDRESS & (leave >> base >> enter)) | (OVERLAP_AT_ADDRESS & same)) >> on(M))
-            | (on(M) >> (OVERLAP & (leave >> base >> on(ALIAS_FENCE) >> base >> enter)) >> on(M)),
+            | (on(M) >> (OVERLAP & (leave >> base >> on(ALIAS_FENCE) >> base >> enter)) >> on(M))
+            | (on(M) >> (OVERLAP & (PREREQUISITE >> base)) >> on(M)),  # 8.9.4: as the end of a task, for all proxies
         )
         # 9.7.13.4: a release and an acquire of another proxy, one handed on to the other by base causality or a pattern
         # of their own, order what goes through the generic proxy in front with what goes through that one behind.

@@ -17,8 +17,9 @@ PTX
    and SHARED_ACQ (9.7.13.4).
    Relations that come with an execution: po; dep, which is addr | data | ctrl; scopes, between operations whose scopes
    include each other's thread (8.5); same-cta; same-proxy; overlap, overlap-at-address and overlap-completely (8.2);
-   barrier, from arrivals to waits, and relaxed-barrier, from relaxed ones; covered, between an operation and a fence
-   that is not limited to other memory; initial, from the initial writes; rf; sc (8.9.3); ordered, the order of morally
+   barrier, from arrivals to waits, and relaxed-barrier, from relaxed ones; prerequisite, from all of a grid to
+   the wait of one that depends on it; covered, between an operation and a fence that is not limited to other memory;
+   initial, from the initial writes; rf; sc (8.9.3); ordered, the order of morally
    strong writes. *)
 """
 

@@ -182,7 +182,9 @@ def check_for(x: Structure, axioms: tuple[Axiom, ...], kept: tuple[Term, ...]) -
     """The check for structures with the same empty sets."""
     names = [name for name, events in x.sets.items() if not events]
     names += [
-        name for name in ("barrier", "relaxed-barrier", "covered", "dep", "issued", "completed") if not x.given[name]
+        name
+        for name in ("barrier", "relaxed-barrier", "prerequisite", "covered", "dep", "issued", "completed")
+        if not x.given[name]
     ]
     if not x.sets["F_SC"]:
         names.append("sc")

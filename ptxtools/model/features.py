@@ -12,6 +12,7 @@ from .programs import (
     Copy,
     CopyGroup,
     Fence,
+    GridControl,
     Instruction,
     Mbarrier,
     Memory,
@@ -47,7 +48,7 @@ def _check_spaces(test: Test) -> None:
                     message = f"this fence needs the state space of '{name}'"
                 elif (fence.space, location.space) == ("shared::cta", "shared") and (
                     test.owner(name) is None if one_sided
-                    else len({(user.gpu, user.cta) for user in test.users(name)}) > 1
+                    else len({(user.gpu, user.grid, user.cta) for user in test.users(name)}) > 1
                 ):  # fmt: skip
                     message = f"this fence needs to know which CTA's shared memory '{name}' is in"
                 if message:
@@ -74,6 +75,8 @@ def _needs_of(instruction: Instruction) -> Iterator[tuple[str, str]]:
         yield "mbarriers and asynchronous copies (8.9.1.1)", "7.5"
     if isinstance(instruction, RemoteStore):
         yield "asynchronous stores (9.7.9.12)", "8.x"
+    if isinstance(instruction, GridControl):
+        yield "dependent grids (9.7.13.13)", "8.x"
     if isinstance(instruction, TensorMap):
         yield "tensor maps (5.5.8)", "8.x"
     if isinstance(instruction, Copy | CopyGroup) and instruction.bulk:

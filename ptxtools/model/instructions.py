@@ -17,6 +17,7 @@ from .programs import (
     UNTYPED,
     Address,
     Branch,
+    GridControl,
     Guard,
     Instruction,
     Label,
@@ -179,6 +180,8 @@ class Cells:
             return read_barrier(self, word, opcode, modifiers)
         if opcode in OPCODES:
             return read_asynchronous(self, word, opcode, modifiers)
+        if opcode == "griddepcontrol" and modifiers in (["wait"], ["launch_dependents"]):
+            return GridControl(waits=modifiers == ["wait"], **self.done())
         if opcode == "tensormap":
             return read_tensor_map(self, word, modifiers)
         if opcode == "mapa" and self.maps:

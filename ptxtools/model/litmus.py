@@ -263,7 +263,7 @@ def _read_threads(reader: Reader, test: Test) -> bool:
         if bool(at := reader.accept("@")) != placed and test.threads:
             reader.fail("some threads have a place and some have none", word)
         placed = at is not None
-        places = {"cta": -1 if placed else len(test.threads), "cluster": -1, "gpu": 0, "sys": 0}
+        places = {"cta": -1 if placed else len(test.threads), "cluster": -1, "gpu": 0, "sys": 0, "grid": 0}
         while at:
             level = reader.name("'cta', 'cluster' or 'gpu'")
             if level.text not in places or (level.text == "sys" and reader.next.text != "0"):
@@ -272,7 +272,7 @@ def _read_threads(reader: Reader, test: Test) -> bool:
             at = reader.accept(",")
         if places["cta"] < 0:
             reader.fail("the thread's place names no CTA", word)
-        test.add(Thread(number, places["cta"], places["cluster"], places["gpu"]), reader)
+        test.add(Thread(number, places["cta"], places["cluster"], places["gpu"], grid=places["grid"]), reader)
         if not reader.accept("|"):
             break
     reader.expect(";", "after the threads")
@@ -286,7 +286,7 @@ def _read_threads(reader: Reader, test: Test) -> bool:
 def _check_places(reader: Reader, test: Test) -> None:
     for thread in test.threads:
         for other in test.threads:
-            same = thread.gpu == other.gpu and thread.cta == other.cta
+            same = (thread.gpu, thread.grid, thread.cta) == (other.gpu, other.grid, other.cta)
             if same and thread.cluster != other.cluster:
                 reader.fail(f"{thread.name} and {other.name} are in one CTA and in two clusters")
 

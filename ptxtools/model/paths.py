@@ -14,6 +14,7 @@ from .programs import (
     Barrier,
     Branch,
     Fence,
+    GridControl,
     Guard,
     Instruction,
     Label,
@@ -161,6 +162,8 @@ class Paths:
         elif isinstance(instruction, Fence):
             path.events.append(Event("F", path.steps, instruction, instruction.order, instruction.scope,
                                      limited=instruction.limited, space=instruction.space))  # fmt: skip
+        elif isinstance(instruction, GridControl):
+            path.events.append(Event("C", path.steps, instruction))
         elif isinstance(instruction, ProxyFence):
             path.events.append(Event("P", path.steps, instruction, instruction.order, instruction.scope,
                                      instruction.proxy, space=instruction.space,
@@ -306,13 +309,13 @@ class Paths:
         thread = path.thread
         place: tuple[object, ...]
         if instruction.place == "cluster":
-            place = ("cluster", thread.gpu, thread.cluster if thread.cluster >= 0 else ("cta", thread.cta))
+            place = ("cluster", thread.gpu, thread.grid, thread.cluster if thread.cluster >= 0 else ("cta", thread.cta))
         elif instruction.place == "warp":
-            place = ("warp", thread.gpu, thread.cta, thread.warp)
+            place = ("warp", thread.gpu, thread.grid, thread.cta, thread.warp)
             if any(self.operand(path, mask).needs for mask in instruction.numbers):
                 refuse(self.test.source, "a mask that depends on a read is not modelled", instruction.span)
         else:
-            place = ("cta", thread.gpu, thread.cta)
+            place = ("cta", thread.gpu, thread.grid, thread.cta)
         count = None
         if instruction.count is not None:
             value = self.operand(path, instruction.count)

@@ -217,6 +217,13 @@ class CopyGroup(Instruction):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GridControl(Instruction):
+    """griddepcontrol (9.7.13.13). waits: for the end of the grid before, else it only lets the next one begin."""
+
+    waits: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Local(Instruction):
     """A computation on registers."""
 
@@ -244,7 +251,7 @@ class Label(Instruction):
 @dataclass(slots=True)
 class Thread:
     """cluster: -1 if the test names none; then each CTA is one of its own. warp: of the CTA, 0 if the test names
-    none."""
+    none. grid: CTAs and clusters of different grids are different ones; each grid depends on the one before."""
 
     number: int
     cta: int
@@ -252,6 +259,7 @@ class Thread:
     gpu: int
     instructions: list[Instruction] = field(default_factory=list)
     warp: int = 0
+    grid: int = 0
 
     @property
     def name(self) -> str:
@@ -263,8 +271,10 @@ class Thread:
             return True
         if self.gpu != other.gpu:
             return False
-        if scope == "gpu" or self.cta == other.cta:
+        if scope == "gpu" or (self.cta, self.grid) == (other.cta, other.grid):
             return True
+        if self.grid != other.grid:
+            return False
         return scope == "cluster" and self.cluster == other.cluster >= 0
 
 

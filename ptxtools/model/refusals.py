@@ -19,7 +19,6 @@ REASONS = {
     r"wgmma|tcgen05|mma|wmma|ldmatrix|stmatrix|movmatrix":
         "it works on matrices, and values are integers of one thread; for its accesses of shared memory through the "
         "async proxy, 'cp.async.bulk' can stand",
-    r"griddepcontrol": "it orders one grid behind another, and a test has one",
     r"(shfl|vote|match|redux|activemask|elect)\b": "it exchanges registers of a warp; a test has only its memory",
     r"(tex|tld4|suld\.b|sust\.[bp]|sured\.[bp])\b": "a texel's address is not modelled; 'tld', 'suld', 'sust' and "
         "'sured' of a location stand for such an access",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 from .events import Event, Path
-from .programs import Instruction, Label, Test
+from .programs import GridControl, Instruction, Label, Test
 from .relations import Events, Relation, Universe, members
 from .terms import Structure
 
@@ -130,7 +130,8 @@ def _structure(nodes: list[Node], paths: Sequence[Path]) -> Structure:
             sets[name] |= 1 << a
     given: dict[str, list[Events]] = {
         name: [0] * n for name in ("po", "issued", "completed", "dep", "scopes", "same-cta", "same-proxy", "overlap",
-                                   "overlap-at-address", "overlap-completely", "barrier", "relaxed-barrier", "initial")
+                                   "overlap-at-address", "overlap-completely", "barrier", "relaxed-barrier",
+                                   "prerequisite", "initial")
     }  # fmt: skip
     _relate_memory(nodes, given)
     _relate_threads(nodes, paths, given)
@@ -192,12 +193,19 @@ def _relate_threads(nodes: list[Node], paths: Sequence[Path], given: dict[str, l
             x = nodes[a]
             given["same-cta"][a] = cta
             given["scopes"][a] = included.get(x.event.scope, 0)
+            for t, later in enumerate(threads):
+                if later.grid == first.grid + 1:
+                    given["prerequisite"][a] |= sum(1 << b for b in of[t] if _waits_for_grid(nodes[b]))
             for b in of[s]:
                 y = nodes[b]
                 for name in _orders(x, y):
                     given[name][a] |= 1 << b
                 if y.event.kind in "WU" and y.event.needs >> x.at & 1:
                     given["dep"][a] |= 1 << b
+
+
+def _waits_for_grid(node: Node) -> bool:
+    return isinstance(node.instruction, GridControl) and node.instruction.waits
 
 
 def _covered(test: Test, nodes: list[Node], paths: Sequence[Path]) -> Iterator[tuple[int, int]]:

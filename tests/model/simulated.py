@@ -44,6 +44,8 @@ class Kernel:
 
     def __init__(self, test):
         self.test, self.scopes = test, {}
+        if any(thread.grid for thread in test.threads):
+            raise TranslationError("several grids")
         if len({thread.gpu for thread in test.threads}) > 1 and all(thread.cluster < 0 for thread in test.threads):
             self.scopes = {"gpu": "cluster"}
             if any(getattr(i, "scope", "") == "cluster" for thread in test.threads for i in thread.instructions):
