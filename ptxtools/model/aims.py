@@ -108,6 +108,9 @@ class Aimed(Valuation):
             if read in seen:
                 continue
             seen.add(read)
+            for arrival in self.reductions.get(read, ()):
+                if found.nodes[arrival].event.value is not None:
+                    pending += self._needed(found.nodes[arrival])
             for piece in found.nodes[read].pieces:
                 source = self.sources.get((read, piece))
                 if source is None:

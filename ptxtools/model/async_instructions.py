@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from .functions import atomic_function
 from .programs import Copy, CopyGroup, Instruction, Local, Mbarrier, Operand, Place, RemoteStore, Type
 from .refusals import not_modelled
+from .tensors import read_tensor_copy
 
 if TYPE_CHECKING:
     from .instructions import Cells
@@ -36,6 +37,8 @@ def read_asynchronous(cells: Cells, word: Word, opcode: str, modifiers: list[str
     """The rest of an instruction whose first word is given. Raises PtxError with position and reason."""
     if opcode == "mbarrier":
         return _mbarrier(cells, word, modifiers)
+    if "tensor" in modifiers:
+        return read_tensor_copy(cells, word, modifiers)
     if opcode in ("st", "red"):
         return _remote(cells, word, opcode, modifiers[1:])
     if modifiers[:2] in (["async", "mbarrier"], ["async", "bulk"]) or modifiers[:3] == ["reduce", "async", "bulk"]:

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 from . import mbarriers
 from .events import Event, Path, Pending, Value, constant
 from .functions import computed
-from .programs import Copy, CopyGroup, Instruction, Mbarrier, RemoteStore, Type
+from .programs import Copy, CopyGroup, Instruction, Mbarrier, Place, RemoteStore, TensorCopy, TensorMap, Type
+from .tensors import boxes, follow_tensor_map
 from .words import refuse
 
 if TYPE_CHECKING:
@@ -123,41 +124,68 @@ def _arrive_with_copies(path: Path, instruction: Mbarrier, event: Event) -> list
 
 def _copy(paths: Paths, path: Path, instruction: Copy) -> list[Path]:
     to, source = (paths.place(path, instruction, place, instruction.size) for place in instruction.places[:2])
-    copies = path.copies = replace(path.copies, agents=path.copies.agents + 1)
-    size = instruction.type.bits // 8 if instruction.type is not None else 8
+    path.copies = replace(path.copies, agents=path.copies.agents + 1)
+    return _copied(paths, path, instruction, to, source, instruction.size, instruction.places[2:])
+
+
+def _tensor_copy(paths: Paths, path: Path, instruction: TensorCopy) -> list[Path]:
+    """A read of the tensor map, and behind it the reads of a bulk copy (9.7.9.25)."""
+    path.copies = replace(path.copies, agents=path.copies.agents + 1)
+    read = Event("R", path.steps, instruction, "weak", needs=path.control, agent=path.copies.agents,
+                 behind=_own_events(path))  # fmt: skip
+    at, found = 1 << len(path.events), []
+    for way, name, offset, size in boxes(paths, path, instruction, read):
+        shared, tensor = paths.place(way, instruction, instruction.places[1], size), (name, offset)
+        to, source = (shared, tensor) if instruction.loads else (tensor, shared)
+        found += _copied(paths, way, instruction, to, source, size, instruction.places[2:], at)
+    return found
+
+
+def _copied(paths: Paths, path: Path, instruction: Copy, to: tuple[str, int], source: tuple[str, int], bytes_: int,
+            told_of: Sequence[Place], map_read: int = 0) -> list[Path]:  # fmt: skip
+    """The reads and writes of a copy of so many bytes, and what is told of its end. map_read: the event that has read
+    the tensor map, as a set."""
+    copies = path.copies
+    type_ = instruction.type or (paths.types[to[0]] if instruction.function else None)
+    size = type_.bits // 8 if type_ is not None else 8
     for name, offset in (to, source):
-        size = gcd(size, paths.types[name].bits // 8, offset or size, instruction.size)
-    count = instruction.size // size
+        size = gcd(size, paths.types[name].bits // 8, offset or size, bytes_)
+    count = bytes_ // size
     if count > MOST_ELEMENTS:
         refuse(
             paths.test.source, f"a copy of {count} elements", instruction.span, f"at most {MOST_ELEMENTS} are modelled"
         )
     proxy = "async" if instruction.bulk else "generic"
     first, own = len(path.events), _own_events(path)
-    event = Event("R", path.steps, instruction, "weak", "", proxy, size=size, needs=path.control, agent=copies.agents,
-                  behind=own)  # fmt: skip
+    event = Event("R", path.steps, instruction, "weak", "", proxy, size=size, needs=path.control | map_read,
+                  agent=copies.agents, behind=own | map_read)  # fmt: skip
     for at in range(count):
         path.events.append(replace(event, location=source[0], offset=source[1] + at * size))
     written = len(path.events)
     behind = own | _mask(first, written)
     for at in range(count):
         write = replace(event, location=to[0], offset=to[1] + at * size, behind=behind)
-        path.events.append(_stored(write, instruction, first + at, len(path.events)))
+        path.events.append(_stored(write, instruction.function, type_, first + at, len(path.events)))
     last = len(path.events)
     if not instruction.bulk:
         path.copies = replace(copies, small=copies.small.with_copy(_mask(first, last)))
         return [path]
     fence = Event("P", path.steps, instruction, proxy="async", agent=copies.agents)
-    if len(instruction.places) == 2:
+    if map_read:  # completion is that of the read of the map as well
+        path.events.append(replace(fence, proxy="tensormap", completes=map_read))
+        map_read = 1 << last
+        last += 1
+    if not told_of:
         path.events += [replace(fence, completes=_mask(first, written)), replace(fence, completes=_mask(first, last))]
-        path.copies = replace(copies, reads=copies.reads.with_copy(1 << last), bulk=copies.bulk.with_copy(2 << last))
+        reads, whole = 1 << last | map_read, 2 << last | map_read
+        path.copies = replace(copies, reads=copies.reads.with_copy(reads), bulk=copies.bulk.with_copy(whole))
         return [path]
     path.events.append(replace(fence, completes=_mask(first, last)))
-    name, offset = paths.place(path, instruction, instruction.places[2], _WORD_BYTES)
+    name, offset = paths.place(path, instruction, told_of[0], _WORD_BYTES)
     told = Event("U", path.steps, instruction, "release", "cluster", "generic", name, offset, _WORD_BYTES,
-                 needs=path.control, returns=False, mbarrier=True, agent=copies.agents, after=1 << last,
-                 behind=own)  # fmt: skip
-    path.events.append(_updated(told, path, "complete_tx", [constant(instruction.size)]))
+                 needs=path.control, returns=False, mbarrier=True, agent=copies.agents,
+                 after=1 << last | map_read, behind=own)  # fmt: skip
+    path.events.append(_updated(told, path, "complete_tx", [constant(bytes_)]))
     return [path]
 
 
@@ -195,9 +223,8 @@ def _reduced(write: Event, instruction: RemoteStore, at: int) -> Event:
     return replace(write, kind="U", returns=False, value=value, needs=write.needs | needs)
 
 
-def _stored(write: Event, instruction: Copy, read: int, at: int) -> Event:
+def _stored(write: Event, function: str, type_: Type | None, read: int, at: int) -> Event:
     """The write, or the relaxed atomic operation of a reduction (9.7.9.25.4.2), of what an event has read."""
-    function, type_ = instruction.function, instruction.type
     if not function:
         return replace(
             write, kind="W", value=Value(1 << read, lambda reads: reads[read]), needs=write.needs | 1 << read
@@ -229,4 +256,6 @@ ASYNCHRONOUS: dict[type[Instruction], Follow] = {
     Copy: _copy,
     CopyGroup: _copy_group,
     RemoteStore: _remote,
+    TensorCopy: _tensor_copy,
+    TensorMap: follow_tensor_map,
 }

@@ -6,8 +6,8 @@ The three models differ in what is marked "6.0", "7.5" and "8.x" below, and nowh
   a write that a thread has observed precedes what overlaps it later in that thread.
 - 7.5 adds proxies and aliases: program order is part of base causality, and causality keeps, of base causality, only
   what the proxies preserve.
-- 8.x adds the cluster scope, one-sided fences (`fence.acquire`, `fence.release`), `.mmio`, and barriers of a cluster.
-  Its axioms are those of 7.5.
+- 8.x adds the cluster scope, one-sided fences (`fence.acquire`, `fence.release`, and those of a proxy), `.mmio`, and
+  barriers of a cluster. Its axioms are those of 7.5, which has no such fences: the sets are empty there.
 
 An event is an operation of 8.4. An atomic operation is one event, which reads and writes. A barrier is two events: it
 arrives, then it waits.
@@ -28,6 +28,9 @@ F, F_SC, F_REL, F_ACQ = Set("F"), Set("F_SC"), Set("F_REL"), Set("F_ACQ")
 RELEASE, ACQUIRE, STRONG = Set("REL"), Set("ACQ"), Set("STRONG")
 # 8.6: the proxies. `PROXY_FENCE` are fences of a single proxy, `ALIAS_FENCE` those of virtual aliases.
 GENERIC, PROXY_FENCE, ALIAS_FENCE = Set("GENERIC"), Set("PROXY_FENCE"), Set("ALIAS_FENCE")
+# 9.7.13.4: one-sided fences, from the generic proxy to another one; memory fences that are for shared memory only.
+TO_PROXY_REL, TO_PROXY_ACQ = Set("TO_PROXY_REL"), Set("TO_PROXY_ACQ")
+SHARED_REL, SHARED_ACQ = Set("SHARED_REL"), Set("SHARED_ACQ")
 
 # What an execution comes with, fixed by the program …
 PROGRAM_ORDER = Given("po")  # 8.9.1
@@ -42,6 +45,9 @@ OVERLAP = Given("overlap")  # 8.2.1 and 8.2.2: they share bytes of memory, by wh
 OVERLAP_AT_ADDRESS = Given("overlap-at-address")  # 8.2.1: the same virtual address as well
 OVERLAP_COMPLETELY = Given("overlap-completely")  # the same address, and the same size
 BARRIER = Given("barrier")  # 8.9.4: from arriving at a barrier, or the fence before a relaxed arrival, to waiting at it
+ARRIVAL = Given("relaxed-barrier")  # 9.7.13.3: from a relaxed arrival to waiting; by itself it orders nothing
+PREREQUISITE = Given("prerequisite")  # 9.7.13.13: from all of a grid to griddepcontrol.wait in one that depends on it
+COVERED = Given("covered")  # 9.7.13.4: from an operation to a fence that is not limited to other memory, and back
 # … and what is decided at run time.
 READS_FROM = Given("rf", ORDER)  # from a write to each read that returns one of its bytes
 READ_FROM = Given("rf^-1", ORDER)
@@ -103,7 +109,7 @@ def model(version: str = DEFAULT_MODEL, without: str = "") -> Model:
     # 8.9.4: fence.sc by the Fence-SC order; barriers; a release pattern whose write is observed by an acquire pattern,
     # if the first operation of the one and the last operation of the other are morally strong.
     patterns = morally_strong & (release >> observation >> acquire)
-    synchronizes = Named("synchronizes", "8.9.4", FENCE_SC | BARRIER | patterns)
+    synchronizes = Named("synchronizes", "8.9.4", FENCE_SC | BARRIER | PREREQUISITE | patterns)
 
     # 8.9.5: causality order.
     if has_proxies:
@@ -122,12 +128,38 @@ def model(version: str = DEFAULT_MODEL, without: str = "") -> Model:
             "proxy-preserved-base-causality",
             "8.9.5",
             (on(M) >> ((OVERLAP_AT_ADDRESS & (leave >> base >> enter)) | (OVERLAP_AT_ADDRESS & same)) >> on(M))
-            | (on(M) >> (OVERLAP & (leave >> base >> on(ALIAS_FENCE) >> base >> enter)) >> on(M)),
+            | (on(M) >> (OVERLAP & (leave >> base >> on(ALIAS_FENCE) >> base >> enter)) >> on(M))
+            | (on(M) >> (OVERLAP & (PREREQUISITE >> base)) >> on(M)),  # 8.9.4: as the end of a task, for all proxies
         )
-        cause = Named("causality", "8.9.5", preserved | (observation >> preserved))
+        # 9.7.13.4: a release and an acquire of another proxy, one handed on to the other by base causality or a pattern
+        # of their own, order what goes through the generic proxy in front with what goes through that one behind.
+        flag = PROGRAM_ORDER >> on(strong_write) >> observation >> on(strong_read) >> PROGRAM_ORDER
+        hands_on = morally_strong & (base | flag | (PROGRAM_ORDER >> ARRIVAL >> PROGRAM_ORDER))
+        handed_on = Named("handed-on", "9.7.13.4", on(TO_PROXY_REL) >> hands_on >> on(TO_PROXY_ACQ))
+        crossing = on(M & GENERIC) >> (base & COVERED) >> handed_on >> (same & COVERED) >> on(M)
+        # A memory fence for shared memory only is one end of a pattern of 8.8, or both, for operations on that memory.
+        give = on(M & GENERIC) >> (base & COVERED) >> on(SHARED_REL)
+        take = on(SHARED_ACQ) >> (base & COVERED) >> on(M & GENERIC)
+        gives, takes = PROGRAM_ORDER >> on(strong_write), on(strong_read) >> PROGRAM_ORDER
+        restricted = (
+            (
+                give
+                >> ((morally_strong & (gives >> observation >> acquire)) | (PROGRAM_ORDER >> ARRIVAL))
+                >> base.maybe()
+            )
+            | (base.maybe() >> (morally_strong & (release >> observation >> takes)) >> take)
+            | (give >> (morally_strong & (gives >> observation >> takes)) >> take)
+        )
+        one_sided = Named(
+            "one-sided",
+            "9.7.13.4",
+            OVERLAP_AT_ADDRESS & (crossing | (on(M & GENERIC) >> restricted >> on(M & GENERIC))),
+        )
+        preserved_all = preserved | one_sided
+        cause = Named("causality", "8.9.5", preserved_all | (observation >> preserved_all))
         sc_cause = base
         po_overlap = PROGRAM_ORDER & OVERLAP_AT_ADDRESS & SAME_PROXY
-        proxies = (leave, enter, preserved)
+        proxies = (leave, enter, preserved, handed_on, one_sided)
     else:
         base = Named("base-causality", "8.9.5", (PROGRAM_ORDER.maybe() >> synchronizes >> PROGRAM_ORDER.maybe()).plus())
         cause = Named("causality", "8.9.5", base | (observation >> (base | (PROGRAM_ORDER & OVERLAP))))

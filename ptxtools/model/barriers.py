@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from .relations import Relation
+from .programs import Barrier
+from .relations import Relation, members
 from .structures import Skeleton
 
 
-def barrier_orders(found: Skeleton) -> Iterator[Relation]:
-    """Each way in which arrivals meet waits (8.9.4), as the relation "barrier". Executions in which a thread waits
-    for ever have none, unless it was left over at a barrier at which others have met.
+def barrier_orders(found: Skeleton) -> Iterator[tuple[Relation, Relation]]:
+    """Each way in which arrivals meet waits (8.9.4), as the relations "barrier" and "relaxed-barrier". Executions in
+    which a thread waits for ever have none, unless it was left over at a barrier at which others have met.
 
     A barrier without a count waits for the threads of the CTA that use it: their k-th arrivals meet each other. One
     with a count is complete whenever so many threads have arrived.
@@ -40,7 +41,8 @@ def barrier_orders(found: Skeleton) -> Iterator[Relation]:
     universe = found.structure.universe
     for way in ways:
         if universe.is_acyclic(universe.relation(way) | found.structure.given["po"]):
-            yield universe.relation((source, b) for a, b in way for source in _releases(found, a, b))
+            relaxed = universe.relation((a, b) for a, b in way if not found.nodes[a].event.ordering)
+            yield universe.relation((source, b) for a, b in way for source in _releases(found, a, b)), relaxed
 
 
 def _releases(found: Skeleton, a: int, b: int) -> list[int]:
@@ -56,6 +58,41 @@ def _releases(found: Skeleton, a: int, b: int) -> list[int]:
         if found.structure.sets["F_REL"] >> n & 1 and node.thread == nodes[a].thread
         and node.event.step < nodes[a].event.step and arriving.shares(node.event.scope, waiting)
     ]  # fmt: skip
+
+
+def arrivals(found: Skeleton, wait: int) -> list[int]:
+    """The arrivals that a wait at a barrier meets, in the way in which threads meet now."""
+    nodes, barrier = found.nodes, found.structure.given["barrier"]
+    holds = found.structure.universe.holds
+    return [a for a, node in enumerate(nodes) if node.event.kind == "A" and holds(barrier, a, wait)]
+
+
+def reductions(found: Skeleton) -> list[int]:
+    """The waits whose thread gets a result."""
+    return [
+        b for b, node in enumerate(found.nodes)
+        if node.event.kind == "B" and isinstance(node.instruction, Barrier) and node.instruction.reduction
+    ]  # fmt: skip
+
+
+def dependencies(found: Skeleton) -> Relation:
+    """Those of threads (8.10.4), and from what the predicates of a barrier's reduction depend on to what depends on its
+    result (9.7.13.1)."""
+    pending = {b: arrivals(found, b) for b in reductions(found)}
+    order = found.dependencies
+    if not pending:
+        return order
+    nodes, universe = found.nodes, found.structure.universe
+    sources: dict[int, set[int]] = {}
+    while pending:  # no result depends on itself: a barrier's predicates are there before it is complete
+        for b, theirs in list(pending.items()):
+            needed = {found.first[nodes[a].thread] + at for a in theirs for at in members(nodes[a].event.needs)}
+            if needed.isdisjoint(pending):
+                sources[b] = needed.union(*(sources.get(n, ()) for n in needed))
+                del pending[b]
+    return order | universe.relation(
+        (a, w) for b, needed in sources.items() for w in members(universe.after(order, b)) for a in needed
+    )  # fmt: skip
 
 
 def _turns(found: Skeleton, events: list[int]) -> list[tuple[list[int], list[int]]]:

@@ -181,7 +181,11 @@ class _Simplified:
 def check_for(x: Structure, axioms: tuple[Axiom, ...], kept: tuple[Term, ...]) -> Check:
     """The check for structures with the same empty sets."""
     names = [name for name, events in x.sets.items() if not events]
-    names += [name for name in ("barrier", "dep", "issued", "completed") if not x.given[name]]
+    names += [
+        name
+        for name in ("barrier", "relaxed-barrier", "prerequisite", "covered", "dep", "issued", "completed")
+        if not x.given[name]
+    ]
     if not x.sets["F_SC"]:
         names.append("sc")
     return _made_check(axioms, kept, frozenset(names))

@@ -24,13 +24,20 @@ def equal(value: Value, number: int) -> Value:
     return Value(value.needs, lambda reads: int(value.of(reads) == number))
 
 
+def truth(value: Value, wanted: bool) -> Value:
+    """1 if the value, as a predicate, is as wanted."""
+    return Value(value.needs, lambda reads: int(bool(value.of(reads)) == wanted))
+
+
 @dataclass(slots=True)
 class Event:
     """An operation of a path. kind: "R" read, "W" write, "U" atomic, "F" fence, "P" proxy fence, "A" arrives at a
     barrier, "B" waits at it, "C" waits for asynchronous operations. step: events of one step are not ordered by program
-    order. needs: the reads that its value, its address or its existence depend on. returns: whether an atomic operation
-    is a read operation (8.4). mbarrier: whether it accesses an mbarrier object. limited: whether a fence orders no
-    prior operations but initialisations of mbarriers. space: of a proxy fence.
+    order. value: what is written; of an arrival at a barrier with a reduction, the thread's predicate. needs: the reads
+    that its value, its address or its existence depend on; the wait at such a barrier is one of them. returns: whether
+    an atomic operation is a read operation (8.4). mbarrier: whether it accesses an mbarrier object. limited: whether a
+    fence orders no prior operations but initialisations of mbarriers. covers: the bytes, as location, start and end,
+    that it is limited to. space: of a proxy fence.
 
     agent: the asynchronous operation that it is a part of, 0 for what the thread executes itself (8.9.1.1). Sets of
     events of the path: behind, those that precede an asynchronous event; completes, the asynchronous ones whose
@@ -55,6 +62,7 @@ class Event:
     mbarrier: bool = False
     limited: bool = False
     space: str = ""
+    covers: tuple[str, int, int] | None = None
     agent: int = 0
     behind: int = 0
     completes: int = 0
@@ -97,7 +105,7 @@ class Copies:
 @dataclass(slots=True)
 class Path:
     """conditions: values that must be true (not 0) or false for the thread to take this path; unreached: the path ends
-    at a barrier with a count, at which the thread is left over and waits for ever: the instructions behind it.
+    at a barrier with a count, at which the thread is left over and waits for ever: that instruction and those behind.
     copies: the asynchronous operations so far, as far as groups and mbarriers track them."""
 
     thread: Thread
@@ -116,8 +124,9 @@ class Path:
 
     @property
     def control(self) -> int:
-        """The reads that decided so far where the thread goes."""
+        """The reads that decided so far where the thread goes: its own. What an asynchronous operation has read decides
+        where that one goes."""
         found = 0
         for value, _ in self.conditions:
             found |= value.needs
-        return found
+        return found & ~sum(1 << at for at, event in enumerate(self.events) if event.agent) if found else 0

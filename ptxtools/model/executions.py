@@ -9,7 +9,7 @@ from itertools import product
 
 from . import DEFAULT_MODEL
 from .axioms import Model, model
-from .barriers import barrier_orders
+from .barriers import barrier_orders, dependencies
 from .events import Path
 from .features import refuse_unknown
 from .paths import DEFAULT_UNROLL, Paths
@@ -212,10 +212,12 @@ class Choices:
             found = self.skeletons.get(number) or skeleton(self.test, combination, self.initial)
             if number < _MOST_KEPT:
                 self.skeletons[number] = found
-            for way, barrier in enumerate(barrier_orders(found)):
+            for way, (barrier, relaxed) in enumerate(barrier_orders(found)):
                 if (number, way) in self.impossible:
                     continue
                 found.structure.given["barrier"] = barrier
+                found.structure.given["relaxed-barrier"] = relaxed
+                found.structure.given["dep"] = dependencies(found)
                 found.structure.changed(PROGRAM)
                 search = Search(self.test, found, chosen, axioms, self.paths, self.initial)
                 yield search

@@ -7,7 +7,20 @@ from collections.abc import Iterator
 from ptxtools.diagnostics import NO_SPAN, Diagnostic, PtxError, Span
 
 from . import MODELS
-from .programs import Barrier, Copy, CopyGroup, Fence, Instruction, Mbarrier, Memory, ProxyFence, RemoteStore, Test
+from .programs import (
+    Barrier,
+    Copy,
+    CopyGroup,
+    Fence,
+    GridControl,
+    Instruction,
+    Mbarrier,
+    Memory,
+    ProxyFence,
+    RemoteStore,
+    TensorMap,
+    Test,
+)
 
 
 def refuse_unknown(test: Test, version: str) -> None:
@@ -26,18 +39,24 @@ def _check_spaces(test: Test) -> None:
     which CTA's shared memory they are in (9.7.13.4)."""
     for thread in test.threads:
         for fence in thread.instructions:
-            if not (isinstance(fence, ProxyFence) and fence.space):
+            if not (isinstance(fence, ProxyFence | Fence) and fence.space):
                 continue
+            one_sided = isinstance(fence, Fence) or bool(fence.order)
             for name, location in test.locations.items():
                 message = ""
                 if not location.space:
                     message = f"this fence needs the state space of '{name}'"
-                elif (fence.space, location.space) == ("shared::cta", "shared") and len(
-                    {(user.gpu, user.cta) for user in test.users(name)}
-                ) > 1:
+                elif (fence.space, location.space) == ("shared::cta", "shared") and (
+                    test.owner(name) is None if one_sided
+                    else len({(user.gpu, user.grid, user.cta) for user in test.users(name)}) > 1
+                ):  # fmt: skip
                     message = f"this fence needs to know which CTA's shared memory '{name}' is in"
                 if message:
-                    help_ = (f"declare it: '.global {name} = …' or '.shared {name} = …'",) if not location.space else ()
+                    help_: tuple[str, ...] = ()
+                    if not location.space:
+                        help_ = (f"declare it: '.global {name} = …' or '.shared {name} = …'",)
+                    elif one_sided:
+                        help_ = (f"declare it: '.shared @cta 0 {name} = …'",)
                     raise PtxError([Diagnostic("PTX100", message, fence.span, test.source, help=help_)])
 
 
@@ -56,13 +75,17 @@ def _needs_of(instruction: Instruction) -> Iterator[tuple[str, str]]:
         yield "mbarriers and asynchronous copies (8.9.1.1)", "7.5"
     if isinstance(instruction, RemoteStore):
         yield "asynchronous stores (9.7.9.12)", "8.x"
+    if isinstance(instruction, GridControl):
+        yield "dependent grids (9.7.13.13)", "8.x"
+    if isinstance(instruction, TensorMap):
+        yield "tensor maps (5.5.8)", "8.x"
     if isinstance(instruction, Copy | CopyGroup) and instruction.bulk:
         yield "bulk copies (9.7.9.25.4)", "8.x"
     if isinstance(instruction, Mbarrier) and (instruction.kind.endswith("_tx") or instruction.transactions is not None):
         yield "transactions of mbarriers (9.7.13.15.5)", "8.x"
     proxy = getattr(instruction, "proxy", "generic")
     if proxy != "generic" or isinstance(instruction, ProxyFence):
-        yield "proxies (8.6)", "8.x" if proxy == "async" else "7.5"
+        yield "proxies (8.6)", "8.x" if proxy in ("async", "tensormap") else "7.5"
     if getattr(instruction, "scope", "") == "cluster":
         yield "cluster scope (8.5)", "8.x"
     if isinstance(instruction, Barrier) and instruction.place == "cluster":

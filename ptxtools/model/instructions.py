@@ -17,6 +17,7 @@ from .programs import (
     UNTYPED,
     Address,
     Branch,
+    GridControl,
     Guard,
     Instruction,
     Label,
@@ -29,6 +30,7 @@ from .programs import (
     scalar_type,
 )
 from .refusals import not_modelled
+from .tensors import read_tensor_map
 from .words import Reader, Word
 
 #: Modifiers without a meaning in the model: state spaces (8.3) and caches.
@@ -178,6 +180,10 @@ class Cells:
             return read_barrier(self, word, opcode, modifiers)
         if opcode in OPCODES:
             return read_asynchronous(self, word, opcode, modifiers)
+        if opcode == "griddepcontrol" and modifiers in (["wait"], ["launch_dependents"]):
+            return GridControl(waits=modifiers == ["wait"], **self.done())
+        if opcode == "tensormap":
+            return read_tensor_map(self, word, modifiers)
         if opcode == "mapa" and self.maps:
             return self.mapped(word, modifiers)
         if opcode in _BRANCHES:

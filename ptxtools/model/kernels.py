@@ -186,6 +186,11 @@ class _Builder:
             refuse(self.source, f"expected 1 to {MOST_THREADS} different threads", at)
         return list(chosen)
 
+    def _is_whole(self, cta: int) -> bool:
+        """Whether the test has all threads of a CTA."""
+        size = _product(self.launch.block)
+        return self.launch.threads is None or sum(chosen == cta for chosen, _ in self.launch.threads) == size
+
     # --- memory ---
 
     def _variables(self, ctas: list[int]) -> None:
@@ -279,6 +284,9 @@ class _Builder:
         elif isinstance(one, Barrier) and one.place == "cta" and one.count is not None:
             refuse(self.source, "a barrier with a count of threads is not modelled: a test has some of a CTA's threads",
                    statement.span)  # fmt: skip
+        elif isinstance(one, Barrier) and one.reduction and not self._is_whole(thread.cta):
+            refuse(self.source, "a reduction of predicates needs all threads of the CTA: the test has some of them",
+                   statement.span)  # fmt: skip
         return one
 
     def _parameter(self, statement: ir.Instruction, reader: Reader) -> Instruction:
@@ -341,6 +349,7 @@ def _registers(instruction: Instruction) -> Iterator[str]:
         *places,
         *getattr(instruction, "numbers", ()),
         getattr(instruction, "transactions", None),
+        getattr(instruction, "predicate", None),
     ):
         if isinstance(value, Register):
             yield value.name

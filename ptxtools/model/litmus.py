@@ -20,6 +20,7 @@ from .mbarriers import initial
 from .programs import PROXIES, UNTYPED, Address, Branch, Label, Location, Test, Thread, Type, scalar_type
 from .proxy_tests import is_proxy_test, read_proxy_tests
 from .scope_trees import read_map, read_tree, starts_map, starts_tree
+from .tensors import MAP_BYTES
 from .words import Reader, Word, refuse, words_of
 
 _HEAD = re.compile(r"\ufeff?(?:\s+|//[^\n]*|\(\*.*?\*\)|/\*.*?\*/)*(?:GPU_PTX|PTX|ptx)\b[ \t]*([^\n{\"]*)", re.DOTALL)
@@ -33,6 +34,8 @@ _C_TYPES = {
 }  # fmt: skip
 _SPACES = frozenset((".global", ".shared", ".const", ".reg", ".surfref", ".texref", ".conref"))
 _MEMORY_SPACES = (".global", ".shared", ".const")
+#: Bytes of a tensor map's box, if the test does not say.
+_BOX = 16
 #: Bytes of an array.
 MOST_BYTES = 1024
 _ENDINGS = ("exists", "forall", "~", "not", "filter", "locations", "observed")
@@ -106,10 +109,22 @@ def _read_declaration(reader: Reader, test: Test, aliases: list[tuple[Word, str,
         name = reader.name("a register").text.lstrip("%")
         test.registers[f"P{thread}:{name}"] = _initial(reader, test) if reader.accept("=", "==") else 0
         return
+    owner = None
+    if reader.next.text == ".shared" and reader.peek().text == "@":
+        space = reader.take()
+        reader.take()
+        reader.accept("cta") or reader.fail("expected 'cta' and the number of the CTA whose shared memory it is")
+        owner = reader.number("the number of a CTA")
+        type_ = _read_types(reader) or type_
+        reader.words[start : reader.at] = [space]
+        reader.at = start + 1
     named = [word.text for word in reader.words[start : reader.at] if word.text in _MEMORY_SPACES]
     mbarrier = None
     if reader.next.text in ("mbarrier", ".mbarrier") and reader.peek().kind == "word":
         mbarrier = reader.take()
+    map_ = mbarrier is None and reader.next.text in ("tensormap", ".tensormap") and reader.peek().kind == "word"
+    if map_:
+        reader.take()
     bracket = reader.accept("[")
     reader.accept("*")
     word = reader.name("a location")
@@ -129,6 +144,14 @@ def _read_declaration(reader: Reader, test: Test, aliases: list[tuple[Word, str,
     location = test.locations.setdefault(word.text, Location(word.text))
     location.type = type_ or location.type
     location.space = "shared" if mbarrier else named[0][1:] if named else location.space
+    location.owner = owner
+    if map_:
+        location.type, location.size = UNTYPED, MAP_BYTES
+        location.space = location.space or "global"
+        location.box = _elements(reader) or _BOX
+        reader.accept("=", "==") or reader.fail("expected '=' and the tensor that the map describes")
+        location.initial = _initial(reader, test)
+        return
     elements = _elements(reader) if not (mbarrier or bracket) else None
     if reader.next.text in ("=", "==") and reader.peek().text == "{":
         reader.take()
@@ -240,7 +263,7 @@ def _read_threads(reader: Reader, test: Test) -> bool:
         if bool(at := reader.accept("@")) != placed and test.threads:
             reader.fail("some threads have a place and some have none", word)
         placed = at is not None
-        places = {"cta": -1 if placed else len(test.threads), "cluster": -1, "gpu": 0, "sys": 0}
+        places = {"cta": -1 if placed else len(test.threads), "cluster": -1, "gpu": 0, "sys": 0, "grid": 0}
         while at:
             level = reader.name("'cta', 'cluster' or 'gpu'")
             if level.text not in places or (level.text == "sys" and reader.next.text != "0"):
@@ -249,7 +272,7 @@ def _read_threads(reader: Reader, test: Test) -> bool:
             at = reader.accept(",")
         if places["cta"] < 0:
             reader.fail("the thread's place names no CTA", word)
-        test.add(Thread(number, places["cta"], places["cluster"], places["gpu"]), reader)
+        test.add(Thread(number, places["cta"], places["cluster"], places["gpu"], grid=places["grid"]), reader)
         if not reader.accept("|"):
             break
     reader.expect(";", "after the threads")
@@ -263,7 +286,7 @@ def _read_threads(reader: Reader, test: Test) -> bool:
 def _check_places(reader: Reader, test: Test) -> None:
     for thread in test.threads:
         for other in test.threads:
-            same = thread.gpu == other.gpu and thread.cta == other.cta
+            same = (thread.gpu, thread.grid, thread.cta) == (other.gpu, other.grid, other.cta)
             if same and thread.cluster != other.cluster:
                 reader.fail(f"{thread.name} and {other.name} are in one CTA and in two clusters")
 

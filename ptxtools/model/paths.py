@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from .asynchronous import ASYNCHRONOUS
-from .events import Event, Path, Value, constant, equal
+from .events import Event, Path, Value, constant, equal, truth
 from .functions import computed
 from .programs import (
     UNTYPED,
@@ -14,6 +14,7 @@ from .programs import (
     Barrier,
     Branch,
     Fence,
+    GridControl,
     Guard,
     Instruction,
     Label,
@@ -160,13 +161,24 @@ class Paths:
             )
         elif isinstance(instruction, Fence):
             path.events.append(Event("F", path.steps, instruction, instruction.order, instruction.scope,
-                                     limited=instruction.limited))  # fmt: skip
+                                     limited=instruction.limited, space=instruction.space))  # fmt: skip
+        elif isinstance(instruction, GridControl):
+            path.events.append(Event("C", path.steps, instruction))
         elif isinstance(instruction, ProxyFence):
-            path.events.append(Event("P", path.steps, instruction, proxy=instruction.proxy, space=instruction.space))
+            path.events.append(Event("P", path.steps, instruction, instruction.order, instruction.scope,
+                                     instruction.proxy, space=instruction.space,
+                                     covers=self._covered(path, instruction)))  # fmt: skip
         else:
             follow = ASYNCHRONOUS.get(type(instruction))
             return [path] if follow is None else follow(self, path, instruction)
         return [path]
+
+    def _covered(self, path: Path, instruction: ProxyFence) -> tuple[str, int, int] | None:
+        """The bytes that a fence is limited to."""
+        for place in instruction.places:
+            name, offset = self.place(path, instruction, place, instruction.size)
+            return name, offset, offset + instruction.size
+        return None
 
     def _mapped(self, path: Path, address: Operand, rank: Operand) -> Value:
         """mapa: the address of the same variable in the CTA of that rank (9.7.9.23); 0, where nothing is, if there is
@@ -297,13 +309,13 @@ class Paths:
         thread = path.thread
         place: tuple[object, ...]
         if instruction.place == "cluster":
-            place = ("cluster", thread.gpu, thread.cluster if thread.cluster >= 0 else ("cta", thread.cta))
+            place = ("cluster", thread.gpu, thread.grid, thread.cluster if thread.cluster >= 0 else ("cta", thread.cta))
         elif instruction.place == "warp":
-            place = ("warp", thread.gpu, thread.cta, thread.warp)
+            place = ("warp", thread.gpu, thread.grid, thread.cta, thread.warp)
             if any(self.operand(path, mask).needs for mask in instruction.numbers):
                 refuse(self.test.source, "a mask that depends on a read is not modelled", instruction.span)
         else:
-            place = ("cta", thread.gpu, thread.cta)
+            place = ("cta", thread.gpu, thread.grid, thread.cta)
         count = None
         if instruction.count is not None:
             value = self.operand(path, instruction.count)
@@ -327,13 +339,18 @@ class Paths:
         for way, key in ways:
             event = Event("A", way.steps, instruction, barrier=key, count=count, needs=way.control,
                           ordering=instruction.ordering)  # fmt: skip
+            if instruction.reduction:
+                event.value = truth(self.operand(way, instruction.predicate), not instruction.negated)
+                event.needs |= event.value.needs
             if instruction.mode != "wait":
                 way.events.append(event)
             if instruction.mode == "sync" and count is not None:
                 over = way.copy()
-                over.at, over.unreached = len(thread.instructions), thread.instructions[over.at :]
+                over.at, over.unreached = len(thread.instructions), thread.instructions[over.at - 1 :]
                 alone.append(over)
             if instruction.mode != "arrive":
                 way.steps += 1
-                way.events.append(replace(event, kind="B", step=way.steps))
+                if instruction.result:
+                    way.registers[instruction.result] = self.loaded(len(way.events), UNTYPED)
+                way.events.append(replace(event, kind="B", step=way.steps, value=None))
         return [way for way, _ in ways] + alone

@@ -14,7 +14,7 @@ from .words import Reader
 #: The scopes of 8.5, from the smallest.
 SCOPES = ("cta", "cluster", "gpu", "sys")
 #: The proxies of 8.6.
-PROXIES = ("generic", "surface", "texture", "constant", "async")
+PROXIES = ("generic", "surface", "texture", "constant", "async", "tensormap")
 
 #: Threads of a test, and instructions of one of them.
 MOST_THREADS, MOST_INSTRUCTIONS = 16, 100
@@ -102,32 +102,44 @@ class Memory(Instruction):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fence(Instruction):
     """A memory fence. order: "sc", "acq_rel", "acquire" or "release"; limited: it orders no prior operations but
-    `mbarrier.init` (9.7.13.4)."""
+    `mbarrier.init`; space: the shared memory whose objects it is for only, "" if for all (9.7.13.4)."""
 
     order: str
     scope: str
     limited: bool = False
+    space: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProxyFence(Instruction):
-    """proxy: one of `PROXIES`, or "alias"; space: the state space that it is limited to (9.7.13.4), "" if it is not."""
+    """proxy: one of `PROXIES`, or "alias"; space: the state space that it is limited to (9.7.13.4), "" if it is not;
+    order, scope: of a one-sided fence from the generic proxy, "release" or "acquire"; places, size: the memory that it
+    is limited to, bytes."""
 
     proxy: str
     space: str = ""
+    order: str = ""
+    scope: str = ""
+    places: tuple[Place, ...] = ()
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Barrier(Instruction):
     """mode: "sync", "arrive" or "wait"; place: "cta", "warp" or "cluster"; numbers: what names the barrier, of
-    a warp its mask; count: how many
-    threads take part, if given; ordering: whether it synchronises memory: a relaxed arrival does not."""
+    a warp its mask; count: how many threads take part, if given; ordering: whether it synchronises memory: a relaxed
+    arrival does not; reduction: what the result is of the predicates of all who arrive, "popc", "and" or "or"; "" if
+    there is none (9.7.13.1); negated: whether this thread's predicate counts as its opposite."""
 
     mode: str
     place: str
     numbers: tuple[Operand, ...] = ()
     count: Operand | None = None
     ordering: bool = True
+    reduction: str = ""
+    predicate: Operand = 0
+    negated: bool = False
+    result: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +173,25 @@ class Copy(Instruction):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TensorCopy(Copy):
+    """A tensor copy (9.7.9.25.5). places: the tensor map, the shared memory, and the mbarrier that is told of the end,
+    if the copy loads; coordinate: of the box, in elements; size: 0, since the map has it."""
+
+    coordinate: Operand
+    loads: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorMap(Instruction):
+    """tensormap.replace of the tensor's address (9.7.9.26), or, with a second place, tensormap.cp_fenceproxy of so wide
+    a scope (9.7.13.16)."""
+
+    places: tuple[Place, ...]
+    values: tuple[Operand, ...] = ()
+    scope: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteStore(Instruction):
     """st.async or red.async (9.7.9.12, 9.7.13.7). places: to, and the mbarrier that is told of the end, if any; values:
     what is stored, an element each; order, scope: of the access; function: what a reduction computes; type: of an
@@ -183,6 +214,13 @@ class CopyGroup(Instruction):
     bulk: bool
     pending: int = 0
     reads: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GridControl(Instruction):
+    """griddepcontrol (9.7.13.13). waits: for the end of the grid before, else it only lets the next one begin."""
+
+    waits: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +251,7 @@ class Label(Instruction):
 @dataclass(slots=True)
 class Thread:
     """cluster: -1 if the test names none; then each CTA is one of its own. warp: of the CTA, 0 if the test names
-    none."""
+    none. grid: CTAs and clusters of different grids are different ones; each grid depends on the one before."""
 
     number: int
     cta: int
@@ -221,6 +259,7 @@ class Thread:
     gpu: int
     instructions: list[Instruction] = field(default_factory=list)
     warp: int = 0
+    grid: int = 0
 
     @property
     def name(self) -> str:
@@ -232,8 +271,10 @@ class Thread:
             return True
         if self.gpu != other.gpu:
             return False
-        if scope == "gpu" or self.cta == other.cta:
+        if scope == "gpu" or (self.cta, self.grid) == (other.cta, other.grid):
             return True
+        if self.grid != other.grid:
+            return False
         return scope == "cluster" and self.cluster == other.cluster >= 0
 
 
@@ -241,7 +282,8 @@ class Thread:
 class Location:
     """A name of memory. memory: the name of the bytes it stands for; virtual: the name whose virtual address it has;
     size: bytes, 0 if the test does not say: then an address that depends on a read is that of its first byte; space:
-    its state space, "" if the test does not say; peers: the names of the same variable in each CTA of the cluster."""
+    its state space, "" if the test does not say; owner: the CTA whose shared memory it is in, if the test says so;
+    peers: the names of the same variable in each CTA of the cluster; box: of a tensor map, bytes of its box, else 0."""
 
     name: str
     initial: int | Address = 0
@@ -251,6 +293,8 @@ class Location:
     size: int = 0
     space: str = ""
     peers: tuple[str, ...] = ()
+    owner: int | None = None
+    box: int = 0
 
     def __post_init__(self) -> None:
         self.memory = self.memory or self.name
@@ -298,6 +342,13 @@ class Test:
         if len(self.threads) == MOST_THREADS:
             reader.fail(f"more than {MOST_THREADS} threads")
         self.threads.append(thread)
+
+    def owner(self, name: str) -> int | None:
+        """The CTA whose shared memory a location is in: the declared one, or that of all threads that name it; None if
+        several do."""
+        declared = self.locations[name].owner
+        ctas = {user.cta for user in self.users(name)} if declared is None else {declared}
+        return ctas.pop() if len(ctas) == 1 else None
 
     def users(self, name: str) -> list[Thread]:
         """The threads that name a location, or begin with its address in a register."""

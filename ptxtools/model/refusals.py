@@ -12,22 +12,18 @@ from .words import Reader, Word
 #: Beginnings of names -> why there is no meaning, or what says the same; docs/memory-model.md has the list.
 REASONS = {
     r"cp\.(reduce\.)?async\.bulk\.tensor|cp\.async\.bulk\.prefetch\.tensor":
-        "what it accesses is in a tensor map; 'cp.async.bulk' of as many bytes orders its accesses alike (8.9.1.1)",
+        "a test's tensor maps have one dimension: write '.1d', with '.tile' or no mode, in a test in herd's format",
     r"cp\.async\.bulk\.prefetch|prefetch|applypriority|createpolicy": "it changes no value: leave it out",
     r"discard": "it leaves memory without a value (9.7.9.17)",
     r"multimem": "a multi-address stands for a location on each device (8.2.3), and a test has one of each name",
     r"wgmma|tcgen05|mma|wmma|ldmatrix|stmatrix|movmatrix":
         "it works on matrices, and values are integers of one thread; for its accesses of shared memory through the "
         "async proxy, 'cp.async.bulk' can stand",
-    r"griddepcontrol": "it orders one grid behind another, and a test has one",
-    r"(bar|barrier)\.(cta\.)?red": "its result depends on registers of other threads; 'bar.sync' orders alike (8.9.4)",
     r"(shfl|vote|match|redux|activemask|elect)\b": "it exchanges registers of a warp; a test has only its memory",
-    r"fence\.(acquire|release)\.sync_restrict": "a fence without '.sync_restrict' orders more, a missing one less",
-    r"fence\.proxy\.(tensormap|async::generic)": "one-sided proxy fences are not in 8.9.5; 'fence.proxy.async' orders "
-        "both ways",
     r"(tex|tld4|suld\.b|sust\.[bp]|sured\.[bp])\b": "a texel's address is not modelled; 'tld', 'suld', 'sust' and "
         "'sured' of a location stand for such an access",
-    r"tensormap": "tensor maps are not modelled",
+    r"tensormap": "of a tensor map the model has the address: '.replace.tile.global_address' and '.cp_fenceproxy', in "
+        "a test in herd's format",
     r"(ldu)\b": "write 'ld.global.nc'",
     r"(call|brx)\b": "write its instructions in its place",
 }  # fmt: skip

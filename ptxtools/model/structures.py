@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 from .events import Event, Path
-from .programs import Instruction, Label, Test
-from .relations import Events, Universe, members
+from .programs import GridControl, Instruction, Label, Test
+from .relations import Events, Relation, Universe, members
 from .terms import Structure
 
 #: The instruction of the events that initialise memory.
@@ -45,7 +45,8 @@ class Node:
 @dataclass(slots=True)
 class Skeleton:
     """nodes: the events, initial writes first; first: the number of each path's first event; pieces: of each memory
-    object, its parts (start, end) between which no access begins or ends; slots: what reads choose: (read, piece)."""
+    object, its parts (start, end) between which no access begins or ends; slots: what reads choose: (read,
+    piece); dependencies: those within threads (8.10.4)."""
 
     paths: Sequence[Path]
     nodes: list[Node]
@@ -56,6 +57,7 @@ class Skeleton:
     writers: list[int]
     fences: list[tuple[int, int]]
     initial: dict[str, int]
+    dependencies: Relation
 
     def follow(self, a: int, b: int) -> bool:
         """Whether one thread executes both itself, one after the other."""
@@ -89,6 +91,7 @@ def skeleton(test: Test, paths: Sequence[Path], initial: dict[str, int]) -> Skel
             nodes.append(Node(event, index, at, *names, space=space))
     pieces = _pieces(nodes, objects)
     structure = _structure(nodes, paths)
+    structure.given["covered"] = structure.universe.relation(_covered(test, nodes, paths))
     writers = [
         sum(1 << n for n, node in enumerate(nodes) if piece in node.pieces and node.event.kind in "WU")
         for piece in range(len(pieces))
@@ -99,7 +102,7 @@ def skeleton(test: Test, paths: Sequence[Path], initial: dict[str, int]) -> Skel
         if structure.sets["F_SC"] >> a & 1 and structure.sets["F_SC"] >> b & 1
     ]  # fmt: skip
     return Skeleton(paths, nodes, first, structure, pieces, slots, writers, fences,
-                    {name: n for n, name in enumerate(objects)})  # fmt: skip
+                    {name: n for n, name in enumerate(objects)}, structure.given["dep"])  # fmt: skip
 
 
 def _pieces(nodes: list[Node], objects: list[str]) -> list[tuple[str, int, int]]:
@@ -120,14 +123,15 @@ def _structure(nodes: list[Node], paths: Sequence[Path]) -> Structure:
     n = len(nodes)
     sets = dict.fromkeys(
         ("M", "R", "W", "RMW", "F", "F_SC", "F_REL", "F_ACQ", "REL", "ACQ", "STRONG", "GENERIC", "PROXY_FENCE",
-         "ALIAS_FENCE"), 0)  # fmt: skip
+         "ALIAS_FENCE", "TO_PROXY_REL", "TO_PROXY_ACQ", "SHARED_REL", "SHARED_ACQ"), 0)  # fmt: skip
     sets["_"] = (1 << n) - 1
     for a, node in enumerate(nodes):
         for name in _kinds(node):
             sets[name] |= 1 << a
     given: dict[str, list[Events]] = {
         name: [0] * n for name in ("po", "issued", "completed", "dep", "scopes", "same-cta", "same-proxy", "overlap",
-                                   "overlap-at-address", "overlap-completely", "barrier", "initial")
+                                   "overlap-at-address", "overlap-completely", "barrier", "relaxed-barrier",
+                                   "prerequisite", "initial")
     }  # fmt: skip
     _relate_memory(nodes, given)
     _relate_threads(nodes, paths, given)
@@ -189,12 +193,39 @@ def _relate_threads(nodes: list[Node], paths: Sequence[Path], given: dict[str, l
             x = nodes[a]
             given["same-cta"][a] = cta
             given["scopes"][a] = included.get(x.event.scope, 0)
+            for t, later in enumerate(threads):
+                if later.grid == first.grid + 1:
+                    given["prerequisite"][a] |= sum(1 << b for b in of[t] if _waits_for_grid(nodes[b]))
             for b in of[s]:
                 y = nodes[b]
                 for name in _orders(x, y):
                     given[name][a] |= 1 << b
                 if y.event.kind in "WU" and y.event.needs >> x.at & 1:
                     given["dep"][a] |= 1 << b
+
+
+def _waits_for_grid(node: Node) -> bool:
+    return isinstance(node.instruction, GridControl) and node.instruction.waits
+
+
+def _covered(test: Test, nodes: list[Node], paths: Sequence[Path]) -> Iterator[tuple[int, int]]:
+    """Between an operation and a one-sided fence that is not limited to other memory, both ways (9.7.13.4)."""
+    for f, fence in enumerate(nodes):
+        if fence.event.kind not in "FP" or not fence.event.order or (fence.event.kind == "F" and not fence.space):
+            continue
+        cta, covers = paths[fence.thread].thread.cta, fence.event.covers
+        for a, node in enumerate(nodes):
+            if not node.memory or node.thread < 0:
+                continue
+            if covers is not None:
+                name, start, end = covers
+                covered = node.virtual == test.locations[name].virtual and node.start < end and start < node.end
+            elif fence.event.space == "shared::cta":
+                covered = node.space == "shared" and test.owner(node.event.location) == cta
+            else:
+                covered = fence.event.space != "shared::cluster" or node.space == "shared"
+            if covered:
+                yield from ((a, f), (f, a))
 
 
 def _may_share(x: Node, y: Node) -> bool:
@@ -234,6 +265,8 @@ def _kinds(node: Node) -> Iterator[str]:
             yield "REL"
         if event.order in ("acquire", "acq_rel"):
             yield "ACQ"
+    elif event.kind == "F" and event.space:
+        yield from ("F", "STRONG", "SHARED_REL" if event.order == "release" else "SHARED_ACQ")
     elif event.kind == "F":
         yield from ("F", "STRONG")
         if event.order == "sc":
@@ -242,7 +275,9 @@ def _kinds(node: Node) -> Iterator[str]:
             yield "F_REL"
         if event.order in ("sc", "acq_rel", "acquire"):
             yield "F_ACQ"
-    if event.kind == "P":
+    if event.kind == "P" and event.order:
+        yield from ("STRONG", "TO_PROXY_REL" if event.order == "release" else "TO_PROXY_ACQ")
+    elif event.kind == "P":
         yield "ALIAS_FENCE" if event.proxy == "alias" else "PROXY_FENCE"
     elif event.proxy == "generic":
         yield "GENERIC"

@@ -7,6 +7,7 @@ from itertools import product
 from typing import TypeAlias
 
 from .axioms import Model
+from .barriers import arrivals, reductions
 from .events import Path
 from .paths import Paths
 from .programs import Test
@@ -51,6 +52,10 @@ class Valuation:
             f"{path.thread.name}:{register}": (index, path, value)
             for index, path in enumerate(found.paths) for register, value in path.registers.items()
         }  # fmt: skip
+        #: The waits at barriers that return a result, with the arrivals that they meet.
+        self.reductions = {b: arrivals(found, b) for b in reductions(found)}
+        for b in self.reductions:
+            self.chosen_reads[found.nodes[b].thread] |= 1 << found.nodes[b].at
         self.others = {name: paths.initial(number) for name, number in test.registers.items()}
 
     def choose(self, read: int, piece: int, write: int) -> None:
@@ -132,6 +137,9 @@ class Valuation:
             return self.known[read]
         self.known[read] = None
         node, result = self.found.nodes[read], 0
+        if read in self.reductions:
+            self.known[read] = self._reduced(read)
+            return self.known[read]
         for piece in node.pieces:
             source = self.sources.get((read, piece))
             if source is None:
@@ -142,6 +150,19 @@ class Valuation:
             result |= value << 8 * (self.found.pieces[piece][1] - node.start)
         self.known[read] = result
         return result
+
+    def _reduced(self, wait: int) -> int | None:
+        """The result of a barrier's reduction (9.7.13.1); None if a predicate is not known yet."""
+        predicates = []
+        for arrival in self.reductions[wait]:
+            node = self.found.nodes[arrival]
+            if node.event.value is not None:
+                reads = self._read_values(node.thread, self.found.paths[node.thread], node.event.value.needs)
+                if reads is None:
+                    return None
+                predicates.append(node.event.value.of(reads))
+        kind = getattr(self.found.nodes[wait].instruction, "reduction", "")
+        return sum(predicates) if kind == "popc" else int(all(predicates) if kind == "and" else any(predicates))
 
     def written_value(self, write: int, piece: int) -> int | None:
         """The bytes of a piece of memory as a write leaves them, as an unsigned number."""
@@ -251,7 +272,10 @@ class Valuation:
         return found
 
     def is_undefined(self) -> bool:
-        """Whether an operation on an mbarrier finds none, or leaves none (9.7.13.15)."""
+        """Whether an operation on an mbarrier finds none, or leaves none (9.7.13.15), or threads that want a reduction
+        meet others that take no part in it at a barrier (9.7.13.1)."""
+        if any(self.found.nodes[a].event.value is None for met in self.reductions.values() for a in met):
+            return True
         for n, node in enumerate(self.found.nodes):
             if node.event.mbarrier and getattr(node.instruction, "kind", "") != "inval":
                 if node.event.kind in "RU" and self.read_value(n) == 0:

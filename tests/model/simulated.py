@@ -44,6 +44,8 @@ class Kernel:
 
     def __init__(self, test):
         self.test, self.scopes = test, {}
+        if any(thread.grid for thread in test.threads):
+            raise TranslationError("several grids")
         if len({thread.gpu for thread in test.threads}) > 1 and all(thread.cluster < 0 for thread in test.threads):
             self.scopes = {"gpu": "cluster"}
             if any(getattr(i, "scope", "") == "cluster" for thread in test.threads for i in thread.instructions):
@@ -82,7 +84,7 @@ class Kernel:
                 yield from (f"P{thread.number}:{name}" for name in instruction.results)
                 if isinstance(instruction.base, Register):
                     raise TranslationError("an address in a register")
-            elif isinstance(instruction, Local):
+            elif isinstance(instruction, Local) or (isinstance(instruction, Barrier) and instruction.result):
                 yield f"P{thread.number}:{instruction.result}"
         yield from (name for name in self.test.registers if name.startswith(f"P{thread.number}:"))
 
@@ -135,6 +137,8 @@ class Kernel:
             return [f"L{thread.number}_{i.name}:"] if i.name else []
         if isinstance(i, Fence) and not i.limited:
             return [f"fence.{i.order}.{self.scopes.get(i.scope, i.scope)};"]
+        if isinstance(i, Barrier) and i.reduction and i.count is None:
+            return self._reduction(thread, i)
         if isinstance(i, Barrier) and i.place == "cta" and i.count is None and i.mode == "sync" and len(i.numbers) == 1:
             return [f"barrier.sync {self._value(thread, i.numbers[0])};"]
         if isinstance(i, Barrier) and i.place == "cluster":
@@ -151,6 +155,14 @@ class Kernel:
         if isinstance(i, Memory) and i.proxy == "generic" and not i.mmio:
             return [self._access(thread, i)]
         raise TranslationError(i.text)
+
+    def _reduction(self, thread, i):
+        result, at = self._register(thread, i.result), self._value(thread, i.numbers[0])
+        lines = [f"mov.b64 %at, {self._value(thread, i.predicate)};", "setp.ne.s64 %q, %at, 0;"]
+        operands = f"{at}, {'!' if i.negated else ''}%q;"
+        if i.reduction == "popc":
+            return [*lines, f"barrier.red.popc.u32 %lane, {operands}", f"cvt.u64.u32 {result}, %lane;"]
+        return [*lines, f"barrier.red.{i.reduction}.pred %q, {operands}", f"selp.b64 {result}, 1, 0, %q;"]
 
     def _access(self, thread, i):
         place = f"[%mem+{STRIDE * self.memory.index(i.base) + i.offset}]"

@@ -102,7 +102,7 @@ REFUSED = [
     (ONE.format("ld.nc.b64 r0, x"), 4, 2, "needs '.global' (9.7.9.9)"),
     (ONE.format("ld.global.nc.relaxed.gpu r0, x"), 4, 2, "has no memory order (9.7.9.9)"),
     (ONE.format("fence.proxy.foo"), 4, 2, "is not modelled"),
-    (ONE.format("bar.red.popc.u32 r0, 0, p1"), 4, 2, "is not modelled"),
+    (ONE.format("bar.red.popc.u32 r0, 0"), 4, 2, "needs a barrier and a predicate"),
     (ONE.format("frobnicate r0"), 4, 2, "is not modelled"),
     (ONE.format("goto L7"), 4, 2, "no label 'L7'"),
     (ONE.format("L0: ;\n L0:"), 5, 2, "defined twice"),

@@ -16,7 +16,9 @@ MODELLED = {
     "9.7.9.8": "ld", "9.7.9.9": "ld.global.nc", "9.7.9.11": "st", "9.7.9.12": "st.async",
     "9.7.9.15": "prefetch", "9.7.9.25.3.1": "cp.async",
     "9.7.9.25.4.1": "cp.async.bulk", "9.7.9.25.4.2": "cp.reduce.async.bulk", "9.7.13.1": "bar", "9.7.13.2": "bar.warp",
-    "9.7.13.3": "barrier.cluster",
+    "9.7.13.3": "barrier.cluster", "9.7.9.25.5.2": "cp.async.bulk.tensor",
+    "9.7.9.25.5.3": "cp.reduce.async.bulk.tensor", "9.7.9.26": "tensormap.replace",
+    "9.7.13.13": "griddepcontrol", "9.7.13.16": "tensormap.cp_fenceproxy",
     "9.7.13.4": "fence", "9.7.13.5": "atom", "9.7.13.6": "red", "9.7.13.7": "red.async",
 }  # fmt: skip
 #: Families without an address that order accesses of memory all the same.
@@ -76,9 +78,8 @@ def test_the_section_is_that_of_the_instruction():
 def test_what_is_refused_says_why():
     """Each reason, by one instruction; and docs/memory-model.md names every family that has one."""
     page = (Path(__file__).resolve().parents[2] / "docs" / "memory-model.md").read_text("utf-8")
-    opcodes = ("cp.async.bulk.tensor.1d.shared::cluster.global", "multimem.st.weak.global.u32", "discard.global.L2",
-               "wgmma.fence.sync.aligned", "griddepcontrol.wait", "bar.red.popc.u32", "shfl.sync.bfly.b32",
-               "fence.acquire.sync_restrict::shared::cluster.cluster", "fence.proxy.tensormap::generic.release.gpu",
+    opcodes = ("cp.async.bulk.tensor.2d.shared::cluster.global", "multimem.st.weak.global.u32", "discard.global.L2",
+               "wgmma.fence.sync.aligned", "shfl.sync.bfly.b32",
                "tex.1d.v4.u32.s32", "tensormap.replace.tile.rank.global.b1024.b32", "ldu.global.u32", "call",
                "applypriority.global.L2::evict_normal")  # fmt: skip
     reasons = set()
