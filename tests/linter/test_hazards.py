@@ -65,7 +65,8 @@ def test_expected_bytes(body, codes):
     ("@%p1 vote.sync.any.pred %p3, %p2, 0xffff;", []),
     ("@%p1 shfl.sync.idx.b32 %r5, %r4, 0, 31, -1;", ["PTX535"]),
     ("shfl.sync.idx.b32 %r5, %r4, 0, 31, 0;", ["PTX536"]),
-    ("bar.warp.sync %r4;", []),
+    ("bar.warp.sync %r4;", ["PTX537"]),  # lane 1 names lane 0
+    ("bar.warp.sync %r5;", []),
     ("bar.arrive 1, 64; bar.sync 1, 64;", []),
     ("bar.arrive 1, 64; bar.sync 1, 96; bar.sync 2, 32;", ["PTX532"]),
     ("bar.red.popc.u32 %r5, 1, 64, %p1; bar.sync 1, 96;", ["PTX532"]),
@@ -111,7 +112,7 @@ def test_what_is_missing_may_be_elsewhere(extra, codes):
     ("@%p1 bra.uni L; mov.b32 %r5, 1; L:", ["PTX539"]),
     ("@%p2 bra.uni L; mov.b32 %r5, 1; L:", []),
     ("@%p1 mov.b32 %r5, 1; vote.sync.any.pred %p3, %p1, 0x7fffffff;", ["PTX537"]),
-    ("@%p1 bra L; L: vote.sync.any.pred %p3, %p1, 0x7fffffff;", []),  # who comes to L is not known
+    ("@%p1 bra L; L: vote.sync.any.pred %p3, %p1, 0x7fffffff;", ["PTX537"]),  # all come to L
     ("elect.sync _|%p3, -1; @%p3 bar.sync 0;", ["PTX530"]),
     ("and.b32 %r5, %r4, 1; setp.eq.u32 %p3, %r5, 1; @%p3 bar.warp.sync 0xaaaaaaaa;", []),
     ("and.b32 %r5, %r4, 1; setp.eq.u32 %p3, %r5, 1; @%p3 bar.warp.sync 0x55555555;", ["PTX535", "PTX537"]),

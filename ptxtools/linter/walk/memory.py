@@ -11,6 +11,7 @@ from ..accesses import variable_bytes
 from ..facts import Line
 from ..memory import access_bytes
 from ..values import THREADS, WARP, ZERO, Value, plus, shortest
+from .collectives import Collectives
 from .computing import Op, differs, unknown
 from .flights import Flights
 from .grids import Grids
@@ -30,10 +31,12 @@ _KINDS = {"update": "race with an update", "same": "race of one store", "round":
 _Handler = Callable[["Group", Op, int], "bool | None"]
 
 
+#: Families of instructions of which only the member mask matters.
+COLLECTIVES = frozenset({"shfl", "vote", "match", "redux"})
 #: Families of the instructions that do something with memory, or with the order of accesses.
 HANDLED = frozenset({"ld", "ldu", "st", "atom", "red", "bar", "barrier", "fence", "membar", "call", "mbarrier",
                      "cp", "wgmma", "tcgen05", "multimem", "ldmatrix", "stmatrix", "mapa", "elect",
-                     "setmaxnreg", "griddepcontrol"})  # fmt: skip
+                     "setmaxnreg", "griddepcontrol", *COLLECTIVES})  # fmt: skip
 
 
 def _first_of(mask: int) -> int:
@@ -81,6 +84,7 @@ class Memory:
             self._looked_at |= {"shared::cta", "shared::cluster"}
         self.flights = Flights(self)
         self.grids = Grids(walker)
+        self.collectives = Collectives(walker)
         self.slots: set[Value] = set()  # where tcgen05.alloc has stored an address
         self._deferred: list[tuple[int, Meeting]] = []
         self.handlers: dict[str, _Handler] = {
@@ -90,6 +94,7 @@ class Memory:
             "wgmma": self.flights.product, "tcgen05": self.flights.tensor, "ldmatrix": self.flights.rows,
             "stmatrix": self._unseen, "setmaxnreg": self._registers,
             "griddepcontrol": self._dependency,
+            **dict.fromkeys((*COLLECTIVES, "elect"), self._collective),
         }  # fmt: skip
         self.written: dict[object, set[int]] = {}
         self.all_seen = self.threads.whole and not self.threads.apart
@@ -328,6 +333,14 @@ class Memory:
         if op.opcode == "griddepcontrol.wait":
             self.grids.wait(mask)
 
+    def _collective(self, group: Group, op: Op, mask: int) -> bool:
+        """A .sync instruction with a member mask. Its result is noted before its threads part."""
+        if self.threads.apart:
+            return False
+        if op.into:
+            self.walker.write(group, op, mask)
+        return self.collectives.meet(group, op, mask)
+
     def _registers(self, group: Group, op: Op, mask: int) -> None:
         """setmaxnreg: all warps of a warpgroup execute the same one."""
         _, before = self._resized.get(id(op.line.item), (op, 0))
@@ -355,7 +368,7 @@ class Memory:
             for half in (0, 1):
                 if mask & _HALVES[half]:
                     self.shadow.lanes[half] = now
-            return False
+            return self._collective(group, op, mask)
         if "cluster" in words:
             return self._cluster_barrier(group, op, mask)
         sources = op.sources or ()
@@ -417,6 +430,9 @@ class Memory:
         """Threads that can go on behind a barrier, now that nobody else can run; None if there are none."""
         walker = self.walker
         waiting = [group for group in walker.running if group.waits is not None]
+        released = self.collectives.release(waiting)
+        if released is not None:
+            return released
         by_place: dict[tuple[object, ...], list[Group]] = {}
         for group in waiting:
             assert group.waits is not None
