@@ -376,3 +376,55 @@ ROW = (
 def test_rows_of_threads_that_are_not_aligned(body, codes):
     body = f".shared .align 16 .b8 s[2048];\n{body}"
     assert [code for code in kernel(body, ".reqntid 64") if code in ("PTX541", "PTX201")] == codes
+
+
+MAP = "ld.param.b64 %d2, [x]; shl.b32 %r5, %r4, 2; cvt.u64.u32 %d3, %r5; add.u64 %d3, %d2, %d3;\n"
+TENSOR = (
+    "cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%d2, {%r6}], [%r2];\n"
+)
+PUBLISH = "fence.proxy.tensormap::generic.release.gpu; fence.proxy.tensormap::generic.acquire.gpu [%d2], 128;\n"
+WAIT = "WAIT: mbarrier.try_wait.parity.shared.b64 %p3, [%r2], 0; @!%p3 bra WAIT;\n"
+REPLACE = "tensormap.replace.tile.global_address.global.b1024.b64 [%d2], %d1;\n"
+
+
+@pytest.mark.parametrize(("body", "codes"), [
+    (MAP + "mov.b32 %r6, 0; st.global.b32 [%d3], %r4;" + PUBLISH + TENSOR + WAIT, []),
+    (MAP + "mov.b32 %r6, 0; st.global.b32 [%d3], %r4;" + TENSOR + WAIT, ["PTX528"]),
+    (MAP + "mov.b32 %r6, 0; st.global.b32 [%d3+128], %r4;" + TENSOR + WAIT, []),  # behind the map
+    (MAP + "mov.b32 %r6, 0;" + TENSOR + "st.global.b32 [%d3], %r4;" + WAIT, ["PTX567"]),
+    (MAP + "mov.b32 %r6, 0;" + TENSOR + WAIT + "st.global.b32 [%d3], %r4;", []),
+    (MAP + "mov.b32 %r6, 0;" + TENSOR + REPLACE + WAIT + PUBLISH, ["PTX567"]),
+    (MAP + "mov.b32 %r6, 0;" + TENSOR + WAIT + REPLACE + PUBLISH, []),
+    (MAP + "mov.b32 %r6, 0;" + TENSOR + "ld.global.b32 %r5, [%d3]; mov.b32 %r4, %r5;" + WAIT, []),  # only read
+])  # fmt: skip
+def test_tensor_maps(body, codes):
+    assert found(body) == codes
+
+
+GIVES = ".visible .func (.reg .b64 o) f() {{ .local .align 8 .b8 v[32]; .reg .b64 %d<3>; {} ret; }}\n"
+
+
+@pytest.mark.parametrize(("body", "codes"), [
+    ("mov.b64 %d1, v; cvta.local.u64 o, %d1;", ["PTX500"]),
+    ("mov.b64 %d1, v; cvta.local.u64 %d2, %d1; add.u64 o, %d2, 8;", ["PTX500"]),
+    ("mov.b64 %d1, v; cvta.local.u64 %d2, %d1; ld.b64 o, [%d2];", []),
+])  # fmt: skip
+def test_addresses_of_dead_memory(body, codes):
+    assert found("", extra=GIVES.format(body)) == codes
+
+
+def test_addresses_of_dead_memory_in_parameters():
+    give = "mov.b64 %d1, v; cvta.local.u64 %d2, %d1; st.param.b64 [o], %d2;"
+    assert found("", extra=GIVES.format(give).replace(".reg .b64 o", ".param .b64 o")) == ["PTX500"]
+
+
+RELAXED = "barrier.cluster.arrive.relaxed; barrier.cluster.wait;\n"
+
+
+@pytest.mark.parametrize(("body", "codes"), [
+    ("st.shared.b32 [%r1], 1;" + RELAXED + "ld.shared.b32 %r5, [%r1+4];", ["PTX594"]),
+    ("st.shared.b32 [%r1], 1; ld.shared.b32 %r5, [%r1+4];" + RELAXED, []),  # it only keeps the CTA
+    ("st.shared.b32 [%r1], 1; fence.acq_rel.cluster;" + RELAXED + "ld.shared.b32 %r5, [%r1+4];", []),
+])  # fmt: skip
+def test_relaxed_arrivals(body, codes):
+    assert [code for code in found(body) if code == "PTX594"] == codes

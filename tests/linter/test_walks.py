@@ -41,7 +41,9 @@ STORE, LOAD = "st.shared.b32 [%r4], %r1;", "ld.shared.b32 %r8, [%r5];"
     (STORE + "bar.warp.sync -1; xor.b32 %r5, %r4, 64;" + LOAD, []),
     (STORE + "xor.b32 %r5, %r4, 64;" + LOAD, ["PTX515"]),  # lanes of a warp do not run in step
     ("setp.lt.u32 %p1, %r1, 32; @%p1 " + STORE + "@!%p1 ld.shared.b32 %r8, [%r3];", ["PTX515"]),
-    ("setp.lt.u32 %p1, %r1, 32; @%p1 " + STORE + "@!%p1 ld.shared.b32 %r8, [%r4];", ["PTX527"]),
+    ("setp.lt.u32 %p1, %r1, 32; @%p1 " + STORE + "mov.b32 %r8, 0; @!%p1 ld.shared.b32 %r8, [%r4];"
+     "add.u32 %r10, %r8, 1;", ["PTX527"]),
+    ("setp.lt.u32 %p1, %r1, 32; @%p1 " + STORE + "@!%p1 ld.shared.b32 %r8, [%r4]; selp.u32 %r10, 0, %r8, %p1;", []),
     ("st.shared.b32 [s], 1;", []),  # all store the same
     ("st.shared.b32 [s], 1; ld.shared.b32 %r8, [s];", []),
     ("st.shared.b32 [s], %r6;", ["PTX516"]),

@@ -9,6 +9,7 @@ from ptxtools.ir.nodes import Immediate, Variable
 
 from ..accesses import variable_bytes
 from ..facts import Line
+from ..inflight import accessed
 from ..memory import access_bytes
 from ..values import THREADS, WARP, ZERO, Value, plus, shortest
 from .collectives import Collectives
@@ -104,6 +105,8 @@ class Memory:
         self._strong_read = [False, False]
         self._arrived: dict[object, list[tuple[int, int]]] = {}
         self._cluster: list[int | None] = [None, None]
+        #: By when each CTA of the cluster has arrived at its barrier, and by when the other one has learnt of that.
+        self._came, self._met = [0, 0], [0, 0]
         self._remote: list[tuple[Touch, int, int]] = []
         self._gone = [False, False]
         self._resized: dict[int, tuple[Op, int]] = {}
@@ -270,7 +273,7 @@ class Memory:
         if touch.kind != "stores":
             symbol = touch.line.names.lookup(touch.address.variable or "")
             known = isinstance(symbol, Variable) and variable_bytes(symbol) is not None
-            for thread in lanes if known and not touch.flight else ():
+            for thread in lanes if known and not touch.flight and self._matters(touch.line) else ():
                 if any(byte not in written for byte in range(numbers[thread], numbers[thread] + touch.size)):
                     if not self.walker.assumed:
                         name = touch.address.variable
@@ -281,6 +284,16 @@ class Memory:
         if touch.kind != "reads":
             for thread in lanes:
                 written.update(range(numbers[thread], numbers[thread] + touch.size))
+
+    def _matters(self, line: Line) -> bool:
+        """Whether what a load gives is used by more than selections and guarded instructions."""
+        into = [key for name, write in accessed(line) if write and (key := line.registers[name]) is not None]
+        for other in self.walker.program.lines if into else ():
+            if other.item.guard is not None or other.plan.family in ("selp", "slct", "mov", "prmt"):
+                continue
+            if any(not write and other.registers[name] in into for name, write in accessed(other)):
+                return True
+        return not into
 
     # --- order --------------------------------------------------------------------------------------------------------
 
@@ -468,7 +481,8 @@ class Memory:
             now = self.shadow.tick()
             for half in (0, 1):
                 if mask & _HALVES[half]:
-                    self._cluster[half] = now
+                    self._came[half] = now
+                    self._cluster[half] = self._fenced[half] if ".relaxed" in op.opcode else now
             return False
         if mask != group.mask:
             group = self._apart(group, mask)
@@ -481,8 +495,10 @@ class Memory:
             return False
         now = self.shadow.tick()
         first, second = [moment if moment is not None else now for moment in self._cluster]
-        self.shadow.order_halves(first, second)
+        known = self.shadow.known
+        self.shadow.order_halves(max(first, known[0][1]), max(second, known[1][0]))
         self._cluster = [None, None]
+        self._met = list(self._came)
         return True
 
     def note_remote(self, touch: Touch) -> None:
@@ -508,7 +524,7 @@ class Memory:
             if mask & _HALVES[half] and not self.walker.alive & _HALVES[half]:
                 self._gone[half] = True
                 for touch, who, owner in self._remote:
-                    unknown_yet = touch.moment >= self.shadow.known[who][owner]
+                    unknown_yet = touch.moment >= max(self.shadow.known[who][owner], self._met[who])
                     if owner == half and unknown_yet and not self.blind:
                         message = f"CTA {owner} of the cluster may end before CTA {who} accesses its memory here"
                         self.walker.report("peer ends", touch.line, touch.operand, message)
