@@ -27,8 +27,6 @@ UNSEEN = {
     "buffer_not_written": _HOST, "buffer_half_written": _HOST,
     "buffer_accumulated_without_zero": _HOST, "leak_of_one_thread": _PATHS, "heap_not_written": _PATHS,
     "local_memory_of_a_function_that_has_returned": "the function is warned of, in both",
-    "half_of_a_pair": "compilers pack undefined halves where the value does not matter",
-    "a_registers_in_a_loop": "groups of wgmma are not counted across rounds of a loop",
 }  # fmt: skip
 
 

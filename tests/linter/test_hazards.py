@@ -17,6 +17,8 @@ FROM_REGISTERS = (
     "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, {%r5, %r6, %r7, %r8}, %d1, 1, 1, 1, 0;\n"
 )
 FENCE = "wgmma.fence.sync.aligned;\n"
+PREPARED = "mov.b32 %r5, 0; mov.b32 %r6, 0; mov.b32 %r7, 0; mov.b32 %r8, 0;"
+LEFT, AGAIN = "wgmma.wait_group.sync.aligned {};\n", "L: {} @%p3 bra L; wgmma.wait_group.sync.aligned 0;\n"
 COMMIT = "wgmma.commit_group.sync.aligned;\n"
 COPY = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%d1], {}, [%r{}];\n"
 EXPECT = "mbarrier.arrive.expect_tx.shared.b64 _, [%r{}], {};\n"
@@ -39,6 +41,10 @@ def found(body, *, head=S90, extra=""):
     (FENCE + FROM_REGISTERS + COMMIT + "mov.b32 %r5, 0;", ["PTX521", "PTX588"]),
     (FENCE + FROM_REGISTERS + COMMIT + "mov.b32 %r4, %r5;", []),  # reading A does no harm
     (WGMMA + COMMIT, ["PTX580"]),
+    (PREPARED + AGAIN.format("mov.b32 %r5, %r4;" + FENCE + FROM_REGISTERS + COMMIT + LEFT.format(0)), []),
+    (PREPARED + AGAIN.format("mov.b32 %r5, %r4;" + FENCE + FROM_REGISTERS + COMMIT + LEFT.format(1)), ["PTX588"]),
+    (PREPARED + AGAIN.format("@%p3 bra M; mov.b32 %r5, %r4; M:" + FENCE + FROM_REGISTERS + COMMIT), ["PTX588"]),
+    (PREPARED + AGAIN.format("mov.f32 %f5, %f1;" + FENCE + WGMMA + COMMIT + LEFT.format(1)), ["PTX588"]),
     (FENCE + WGMMA, ["PTX581"]),
 ])  # fmt: skip
 def test_wgmma(body, codes):
