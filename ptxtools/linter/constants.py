@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
+
 from ptxtools.ir.nodes import Immediate, Name, Operand
 from ptxtools.isa.types import TYPES
 
 from .facts import FunctionFacts, Line
+from .inflight import accessed
 from .lanes import only_write
+
+#: Longest chain of instructions that is followed back, and how far a write may be above.
+_DEPTH, _NEAR = 8, 16
+_COMPUTE: dict[str, Callable[..., int]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "and": operator.and_, "or": operator.or_,
+    "xor": operator.xor, "shl": operator.lshift,
+}  # fmt: skip
 
 
 def constant_divisor(line: Line) -> int | None:
@@ -18,12 +29,49 @@ def constant_divisor(line: Line) -> int | None:
     return divisor.value if isinstance(divisor, Immediate) else None
 
 
-def constant(facts: FunctionFacts, line: Line, operand: Operand) -> int | None:
-    """The number that an operand certainly is: as it is written, or as the only `mov` into its register has it."""
+def constant(facts: FunctionFacts, line: Line, operand: Operand, depth: int = _DEPTH) -> int | None:
+    """The number that an operand certainly is at an instruction: as it is written, or as what writes its register
+    computes it from such numbers. That is its only write, or one above with no label in between."""
     if isinstance(operand, Immediate):
-        return operand.value
-    made = only_write(facts, line, operand.name) if isinstance(operand, Name) else None
-    if made is None or made.plan.family != "mov" or len(made.item.operands) != 2:
+        return None if operand.type[0] == "f" else operand.value
+    if not isinstance(operand, Name) or not depth:
         return None
-    source = made.item.operands[1]
-    return source.value if isinstance(source, Immediate) and made.item.guard is None else None
+    made = only_write(facts, line, operand.name) or _above(facts, line, operand.name)
+    if made is None or made.item.guard is not None or made.plan.op is None or len(made.item.operands) < 2:
+        return None
+    if made.item.operands[0] != operand:
+        return None
+    family, sources = made.plan.family, made.item.operands[1:]
+    type_ = TYPES.get(made.plan.op.type or "")
+    if type_ is None or type_.kind not in ("int", "bits") or type_.bits > 64:
+        return None
+    if family in ("sub", "xor") and len(sources) == 2 and sources[0] == sources[1] and isinstance(sources[0], Name):
+        return 0
+    if family in ("mov", "cvt") and len(sources) == 1:
+        return _fits(constant(facts, made, sources[0], depth - 1), type_.bits)
+    if family not in _COMPUTE or len(sources) != 2 or ".hi" in made.item.opcode or ".sat" in made.item.opcode:
+        return None
+    numbers = [constant(facts, made, source, depth - 1) for source in sources]
+    if 0 in numbers and (family == "and" or family == "mul"):
+        return 0
+    if None in numbers or (family == "shl" and not 0 <= (numbers[1] or 0) < type_.bits):
+        return None
+    return _fits(_COMPUTE[family](*numbers), type_.bits)
+
+
+def _fits(number: int | None, bits: int) -> int | None:
+    """A number, if it is the same as signed and unsigned and in any larger type."""
+    return number if number is not None and 0 <= number < 1 << bits - 1 else None
+
+
+def _above(facts: FunctionFacts, line: Line, name: str) -> Line | None:
+    """The instruction that last wrote a register, if it is close above and no label is in between."""
+    key = line.registers[name]
+    before: Line | None = line
+    for _ in range(_NEAR) if key is not None else ():
+        before = facts.before(before) if before is not None else None
+        if before is None:
+            return None
+        if any(write and before.registers[other] == key for other, write in accessed(before)):
+            return before
+    return None

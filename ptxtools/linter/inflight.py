@@ -78,7 +78,8 @@ class Flights:
             self._groups["mbarrier"][0] += [flight for group in self._groups["cp"] for flight in group]
             self._groups["cp"] = [[]]
         elif "prefetch" not in opcode:
-            (groups if ".mbarrier::" not in opcode else self._groups["mbarrier"])[-1].extend(_flights(step))
+            into = (groups if ".mbarrier::" not in opcode else self._groups["mbarrier"])[-1]
+            into += [*_flights(step), *_map(step)]
 
 
 def _flights(step: Step) -> Iterator[Flight]:
@@ -91,6 +92,11 @@ def _flights(step: Step) -> Iterator[Flight]:
     for place, address in enumerate(step.addresses[:2]):
         if address is not None and place < len(spaces) and size:
             yield Flight(step, Reach(place, spaces[place], address, size), place == 0)
+
+
+def _map(step: Step) -> Iterator[Flight]:
+    if step.map is not None:
+        yield Flight(step, step.map, False)
 
 
 def copied(step: Step) -> list[Reach]:

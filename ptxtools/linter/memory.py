@@ -19,14 +19,18 @@ from .values import THREADS, WARP, Reader, Value, known_values, plus, thread_cou
 STEPPING = frozenset({
     "ld", "ldu", "st", "atom", "red", "cp", "bar", "barrier", "fence", "membar", "mbarrier", "call", "ldmatrix",
     "stmatrix", "mapa", "wgmma", "tcgen05", "griddepcontrol", "discard", "applypriority", "prefetch", "multimem",
+    "tensormap",
 })  # fmt: skip
+#: Bytes of a tensor map.
+MAP_BYTES = 128
 _ACCESSING = frozenset({"ld", "st", "atom", "red"})
 _STRONG = ("volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", "sc")
 
 
 class Step(NamedTuple):
     """An instruction. addresses: of each operand, None where it is none; stored: what a `st` writes, if it is one
-    value; active: the threads that certainly run it, None if unknown; access: of a `ld`, `st`, `atom` or `red`."""
+    value; active: the threads that certainly run it, None if unknown; access: of a `ld`, `st`, `atom` or `red`; map: of
+    a tensor copy, with its place."""
 
     line: Line
     addresses: tuple[Value | None, ...]
@@ -34,6 +38,7 @@ class Step(NamedTuple):
     active: tuple[bool, ...] | None
     access: Reach | None
     family: str
+    map: Reach | None = None
 
     def has(self, *words: str) -> bool:
         op = self.line.plan.op
@@ -116,7 +121,8 @@ def _steps(
                 for operand in item.operands
             ])  # fmt: skip
             stored = reader.of(item.operands[1], line) if family == "st" and len(item.operands) > 1 else None
-            yield Step(line, addresses, stored, _both(active, reader, line), _reach(line, addresses), family)
+            used = _map(reader, line) if family == "cp" and ".tensor" in item.opcode else None
+            yield Step(line, addresses, stored, _both(active, reader, line), _reach(line, addresses), family, used)
         elif item.guard is not None and family in ("bra", "exit", "ret"):
             holds = reader.holds(line) if active is not None else None
             active = None if active is None or holds is None else tuple(
@@ -125,6 +131,24 @@ def _steps(
         into = item.operands[0] if item.operands and item.guard is None else None
         if type(into) is not Name or line.registers[into.name] not in settled:
             reader.step(line)
+
+
+def _map(reader: Reader, line: Line) -> Reach | None:
+    """The tensor map that a copy uses."""
+    for place, operand in enumerate(line.item.operands):
+        if isinstance(operand, Address) and operand.extra and isinstance(operand.base, Name):
+            base = reader.of_name(operand.base.name, line)
+            return Reach(place, "global", plus(base, Value((), operand.offset)), MAP_BYTES)
+    return None
+
+
+def changed_map(step: Step) -> Reach | None:
+    """What tensormap.replace changes."""
+    if step.family != "tensormap" or not step.addresses or step.addresses[0] is None:
+        return None
+    op = step.line.plan.op
+    space = (op.space or "") if op is not None else ""
+    return Reach(0, space.partition("::")[0], step.addresses[0], MAP_BYTES)
 
 
 def _reach(line: Line, addresses: tuple[Value | None, ...]) -> Reach | None:
@@ -151,4 +175,4 @@ def variable_of(line: Line, address: Value) -> Variable | None:
     return symbol if isinstance(symbol, Variable) and address.terms[0][1] == 1 else None
 
 
-__all__ = ["WARP", "Reach", "Step", "access_bytes", "steps_of", "variable_of"]
+__all__ = ["WARP", "Reach", "Step", "access_bytes", "changed_map", "steps_of", "variable_of"]

@@ -26,9 +26,7 @@ UNSEEN = {
     "box_beyond_the_target": _MAP, "map_that_is_none": _MAP, "plain_read_of_a_counter": _GRID,
     "buffer_not_written": _HOST, "buffer_half_written": _HOST,
     "buffer_accumulated_without_zero": _HOST, "leak_of_one_thread": _PATHS, "heap_not_written": _PATHS,
-    "map_stored_without_fence": "stores of single words into a map are not followed",
-    "half_of_a_pair": "compilers pack undefined halves where the value does not matter",
-    "a_registers_in_a_loop": "groups of wgmma are not counted across rounds of a loop",
+    "local_memory_of_a_function_that_has_returned": "the function is warned of, in both",
 }  # fmt: skip
 
 
@@ -45,7 +43,8 @@ def test_bugs_are_seen_and_corrections_are_not(path) -> None:
     unseen, pairs = [], bugs.read(path)
     for pair in pairs:
         bug, correction = hazards(pair, "-"), hazards(pair, "+")
-        assert set(correction) <= {"PTX520"}, (pair.name, correction)  # the frame's registers
+        # The frame's registers; and a function that gives back a dead address, which the correction does not use.
+        assert set(correction) <= {"PTX520", "PTX500"}, (pair.name, correction)
         if not Counter(bug) - Counter(correction):
             unseen.append(pair.name)
     print(f"{path.stem}: {len(pairs) - len(unseen)} of {len(pairs)} bugs are seen")

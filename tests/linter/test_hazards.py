@@ -17,6 +17,8 @@ FROM_REGISTERS = (
     "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, {%r5, %r6, %r7, %r8}, %d1, 1, 1, 1, 0;\n"
 )
 FENCE = "wgmma.fence.sync.aligned;\n"
+PREPARED = "mov.b32 %r5, 0; mov.b32 %r6, 0; mov.b32 %r7, 0; mov.b32 %r8, 0;"
+LEFT, AGAIN = "wgmma.wait_group.sync.aligned {};\n", "L: {} @%p3 bra L; wgmma.wait_group.sync.aligned 0;\n"
 COMMIT = "wgmma.commit_group.sync.aligned;\n"
 COPY = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%d1], {}, [%r{}];\n"
 EXPECT = "mbarrier.arrive.expect_tx.shared.b64 _, [%r{}], {};\n"
@@ -39,6 +41,10 @@ def found(body, *, head=S90, extra=""):
     (FENCE + FROM_REGISTERS + COMMIT + "mov.b32 %r5, 0;", ["PTX521", "PTX588"]),
     (FENCE + FROM_REGISTERS + COMMIT + "mov.b32 %r4, %r5;", []),  # reading A does no harm
     (WGMMA + COMMIT, ["PTX580"]),
+    (PREPARED + AGAIN.format("mov.b32 %r5, %r4;" + FENCE + FROM_REGISTERS + COMMIT + LEFT.format(0)), []),
+    (PREPARED + AGAIN.format("mov.b32 %r5, %r4;" + FENCE + FROM_REGISTERS + COMMIT + LEFT.format(1)), ["PTX588"]),
+    (PREPARED + AGAIN.format("@%p3 bra M; mov.b32 %r5, %r4; M:" + FENCE + FROM_REGISTERS + COMMIT), ["PTX588"]),
+    (PREPARED + AGAIN.format("mov.f32 %f5, %f1;" + FENCE + WGMMA + COMMIT + LEFT.format(1)), ["PTX588"]),
     (FENCE + WGMMA, ["PTX581"]),
 ])  # fmt: skip
 def test_wgmma(body, codes):
@@ -65,7 +71,8 @@ def test_expected_bytes(body, codes):
     ("@%p1 vote.sync.any.pred %p3, %p2, 0xffff;", []),
     ("@%p1 shfl.sync.idx.b32 %r5, %r4, 0, 31, -1;", ["PTX535"]),
     ("shfl.sync.idx.b32 %r5, %r4, 0, 31, 0;", ["PTX536"]),
-    ("bar.warp.sync %r4;", []),
+    ("bar.warp.sync %r4;", ["PTX537"]),  # lane 1 names lane 0
+    ("bar.warp.sync %r5;", []),
     ("bar.arrive 1, 64; bar.sync 1, 64;", []),
     ("bar.arrive 1, 64; bar.sync 1, 96; bar.sync 2, 32;", ["PTX532"]),
     ("bar.red.popc.u32 %r5, 1, 64, %p1; bar.sync 1, 96;", ["PTX532"]),
@@ -111,7 +118,7 @@ def test_what_is_missing_may_be_elsewhere(extra, codes):
     ("@%p1 bra.uni L; mov.b32 %r5, 1; L:", ["PTX539"]),
     ("@%p2 bra.uni L; mov.b32 %r5, 1; L:", []),
     ("@%p1 mov.b32 %r5, 1; vote.sync.any.pred %p3, %p1, 0x7fffffff;", ["PTX537"]),
-    ("@%p1 bra L; L: vote.sync.any.pred %p3, %p1, 0x7fffffff;", []),  # who comes to L is not known
+    ("@%p1 bra L; L: vote.sync.any.pred %p3, %p1, 0x7fffffff;", ["PTX537"]),  # all come to L
     ("elect.sync _|%p3, -1; @%p3 bar.sync 0;", ["PTX530"]),
     ("and.b32 %r5, %r4, 1; setp.eq.u32 %p3, %r5, 1; @%p3 bar.warp.sync 0xaaaaaaaa;", []),
     ("and.b32 %r5, %r4, 1; setp.eq.u32 %p3, %r5, 1; @%p3 bar.warp.sync 0x55555555;", ["PTX535", "PTX537"]),
@@ -375,3 +382,55 @@ ROW = (
 def test_rows_of_threads_that_are_not_aligned(body, codes):
     body = f".shared .align 16 .b8 s[2048];\n{body}"
     assert [code for code in kernel(body, ".reqntid 64") if code in ("PTX541", "PTX201")] == codes
+
+
+MAP = "ld.param.b64 %d2, [x]; shl.b32 %r5, %r4, 2; cvt.u64.u32 %d3, %r5; add.u64 %d3, %d2, %d3;\n"
+TENSOR = (
+    "cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%d2, {%r6}], [%r2];\n"
+)
+PUBLISH = "fence.proxy.tensormap::generic.release.gpu; fence.proxy.tensormap::generic.acquire.gpu [%d2], 128;\n"
+WAIT = "WAIT: mbarrier.try_wait.parity.shared.b64 %p3, [%r2], 0; @!%p3 bra WAIT;\n"
+REPLACE = "tensormap.replace.tile.global_address.global.b1024.b64 [%d2], %d1;\n"
+
+
+@pytest.mark.parametrize(("body", "codes"), [
+    (MAP + "mov.b32 %r6, 0; st.global.b32 [%d3], %r4;" + PUBLISH + TENSOR + WAIT, []),
+    (MAP + "mov.b32 %r6, 0; st.global.b32 [%d3], %r4;" + TENSOR + WAIT, ["PTX528"]),
+    (MAP + "mov.b32 %r6, 0; st.global.b32 [%d3+128], %r4;" + TENSOR + WAIT, []),  # behind the map
+    (MAP + "mov.b32 %r6, 0;" + TENSOR + "st.global.b32 [%d3], %r4;" + WAIT, ["PTX567"]),
+    (MAP + "mov.b32 %r6, 0;" + TENSOR + WAIT + "st.global.b32 [%d3], %r4;", []),
+    (MAP + "mov.b32 %r6, 0;" + TENSOR + REPLACE + WAIT + PUBLISH, ["PTX567"]),
+    (MAP + "mov.b32 %r6, 0;" + TENSOR + WAIT + REPLACE + PUBLISH, []),
+    (MAP + "mov.b32 %r6, 0;" + TENSOR + "ld.global.b32 %r5, [%d3]; mov.b32 %r4, %r5;" + WAIT, []),  # only read
+])  # fmt: skip
+def test_tensor_maps(body, codes):
+    assert found(body) == codes
+
+
+GIVES = ".visible .func (.reg .b64 o) f() {{ .local .align 8 .b8 v[32]; .reg .b64 %d<3>; {} ret; }}\n"
+
+
+@pytest.mark.parametrize(("body", "codes"), [
+    ("mov.b64 %d1, v; cvta.local.u64 o, %d1;", ["PTX500"]),
+    ("mov.b64 %d1, v; cvta.local.u64 %d2, %d1; add.u64 o, %d2, 8;", ["PTX500"]),
+    ("mov.b64 %d1, v; cvta.local.u64 %d2, %d1; ld.b64 o, [%d2];", []),
+])  # fmt: skip
+def test_addresses_of_dead_memory(body, codes):
+    assert found("", extra=GIVES.format(body)) == codes
+
+
+def test_addresses_of_dead_memory_in_parameters():
+    give = "mov.b64 %d1, v; cvta.local.u64 %d2, %d1; st.param.b64 [o], %d2;"
+    assert found("", extra=GIVES.format(give).replace(".reg .b64 o", ".param .b64 o")) == ["PTX500"]
+
+
+RELAXED = "barrier.cluster.arrive.relaxed; barrier.cluster.wait;\n"
+
+
+@pytest.mark.parametrize(("body", "codes"), [
+    ("st.shared.b32 [%r1], 1;" + RELAXED + "ld.shared.b32 %r5, [%r1+4];", ["PTX594"]),
+    ("st.shared.b32 [%r1], 1; ld.shared.b32 %r5, [%r1+4];" + RELAXED, []),  # it only keeps the CTA
+    ("st.shared.b32 [%r1], 1; fence.acq_rel.cluster;" + RELAXED + "ld.shared.b32 %r5, [%r1+4];", []),
+])  # fmt: skip
+def test_relaxed_arrivals(body, codes):
+    assert [code for code in found(body) if code == "PTX594"] == codes

@@ -205,3 +205,31 @@ def test_what_a_round_writes_before_it_reads_is_not_carried():
     lines[place:place] = ["mov.b32 %c9, 0;"]
     body = "\n".join(lines)
     assert "PTX720" not in found(body, directives=".maxntid 1024")
+
+
+TYPES = ".reg .b16 %h<4>; mov.b16 %h1, 4; mov.f32 %f1, 0f3f800000;"
+
+
+@rows(("body", "count"), [
+    ("cvt.u64.u32 %rd2, %r1; cvt.u32.u64 %r5, %rd2;", 1),
+    ("cvt.s64.s32 %rd2, %r1; cvt.s32.s64 %r5, %rd2;", 1),
+    ("cvt.u64.u32 %rd2, %r1; cvt.u32.u64 %r5, %rd2; add.u64 %rd3, %rd2, %rd1;", 0),  # the low half is for nothing
+    ("cvt.u32.u64 %r5, %rd1; cvt.u64.u32 %rd2, %r5;", 0),
+    ("cvt.u32.s32 %r5, %r1;", 1), ("cvt.sat.u32.s32 %r5, %r1;", 0), ("cvt.rni.f32.f32 %f2, %f1;", 0),
+    ("cvt.u32.u16 %r5, %h1; cvt.u64.u32 %rd2, %r5;", 1),
+    ("cvt.u32.u16 %r5, %h1; cvt.u64.u32 %rd2, %r5; add.u32 %r6, %r5, 1;", 0),
+    ("cvt.s32.s16 %r5, %h1; cvt.u64.u32 %rd2, %r5;", 0),  # the sign goes half of the way
+    ("cvt.u32.u16 %r5, %h1; cvt.s64.s32 %rd2, %r5;", 1),
+    ("cvt.u32.u64 %r5, %rd1; cvt.u16.u32 %h2, %r5;", 1),
+    ("cvt.u16.u32 %h2, %r1; cvt.u32.u16 %r5, %h2;", 0),
+    ("cvt.f64.f32 %d2, %f1; cvt.rn.f32.f64 %f2, %d2; add.f64 %d3, %d2, %d1;", 1),
+    ("cvt.rn.f32.f64 %f2, %d1; cvt.f64.f32 %d2, %f2;", 0),
+    ("cvta.to.global.u64 %rd2, %rd1; cvta.to.global.u64 %rd3, %rd1;", 1),
+    ("cvta.to.global.u64 %rd2, %rd1; cvta.global.u64 %rd3, %rd2;", 1),
+    ("cvta.shared.u64 %rd2, %rd1; cvta.to.global.u64 %rd3, %rd2;", 0),
+    ("cvta.to.global.u64 %rd2, %rd1; @%p1 bra L; cvta.to.global.u64 %rd3, %rd1; L:", 1),
+    ("@%p1 bra L; cvta.to.global.u64 %rd3, %rd1; L: cvta.to.global.u64 %rd2, %rd1;", 0),
+    ("cvta.to.global.u64 %rd2, %rd1; bra M; M: cvta.to.global.u64 %rd3, %rd1;", 1),
+])  # fmt: skip
+def test_needless_conversions(body, count):
+    assert found(TYPES + body).count("PTX710") == count

@@ -13,7 +13,7 @@ ld.param.b64 %d1, [a]; ld.param.b32 %r9, [n]; mov.u32 %r1, %tid.x; mov.u32 %r2, 
 shl.b32 %r4, %r1, 2; add.u32 %r4, %r4, %r3; xor.b32 %r5, %r4, 128; shr.u32 %r6, %r1, 5; and.b32 %r7, %r1, 31;
 """
 WALKED = {"PTX508", "PTX509", "PTX515", "PTX516", "PTX517", "PTX522", "PTX524", "PTX525", "PTX527", "PTX530", "PTX539",
-          "PTX541", "PTX567", "PTX592", "PTX596"}  # fmt: skip
+          "PTX535", "PTX537", "PTX541", "PTX567", "PTX592", "PTX596"}  # fmt: skip
 
 
 def text(body: str, directives: str = ".reqntid 64") -> str:
@@ -41,7 +41,9 @@ STORE, LOAD = "st.shared.b32 [%r4], %r1;", "ld.shared.b32 %r8, [%r5];"
     (STORE + "bar.warp.sync -1; xor.b32 %r5, %r4, 64;" + LOAD, []),
     (STORE + "xor.b32 %r5, %r4, 64;" + LOAD, ["PTX515"]),  # lanes of a warp do not run in step
     ("setp.lt.u32 %p1, %r1, 32; @%p1 " + STORE + "@!%p1 ld.shared.b32 %r8, [%r3];", ["PTX515"]),
-    ("setp.lt.u32 %p1, %r1, 32; @%p1 " + STORE + "@!%p1 ld.shared.b32 %r8, [%r4];", ["PTX527"]),
+    ("setp.lt.u32 %p1, %r1, 32; @%p1 " + STORE + "mov.b32 %r8, 0; @!%p1 ld.shared.b32 %r8, [%r4];"
+     "add.u32 %r10, %r8, 1;", ["PTX527"]),
+    ("setp.lt.u32 %p1, %r1, 32; @%p1 " + STORE + "@!%p1 ld.shared.b32 %r8, [%r4]; selp.u32 %r10, 0, %r8, %p1;", []),
     ("st.shared.b32 [s], 1;", []),  # all store the same
     ("st.shared.b32 [s], 1; ld.shared.b32 %r8, [s];", []),
     ("st.shared.b32 [s], %r6;", ["PTX516"]),
@@ -127,6 +129,45 @@ def test_clusters(body, codes):
 ])  # fmt: skip
 def test_threads_that_part(body, codes):
     assert [code for code in found(body) if code not in ("PTX516", "PTX515")] == codes
+
+
+SHUFFLE, VOTE = "shfl.sync.bfly.b32 %r8, %r1, 1, 31, {};", "vote.sync.any.pred %p2, %p3, -1;"
+EIGHT, SIXTEEN = "setp.ge.u32 %p1, %r7, 8; @%p1 bra L;", "setp.ge.u32 %p1, %r1, 16; @%p1 bra L;"
+ROUND = "mov.u32 %r10, %r7; L: {} add.u32 %r10, %r10, 32; setp.lt.u32 %p1, %r10, {}; @%p1 bra L;"
+
+
+@rows(("body", "codes"), [
+    (SIXTEEN + SHUFFLE.format("0xff") + "L:", ["PTX537"]),
+    (SIXTEEN + SHUFFLE.format("0xffff") + "L:", []),
+    (EIGHT + SHUFFLE.format("0xffff") + "L:", ["PTX535"]),
+    (EIGHT + SHUFFLE.format("0xff") + "L:", []),
+    (EIGHT + SHUFFLE.format("-1") + "bra M; L:" + SHUFFLE.format("-1") + "M:", []),  # lanes meet at two instructions
+    (EIGHT + SHUFFLE.format("-1") + "bra M; L: shfl.sync.up.b32 %r8, %r1, 1, 0, -1; M:", ["PTX535", "PTX535"]),
+    (EIGHT + SHUFFLE.format("-1") + "L:" + SHUFFLE.format("-1"), ["PTX535"]),  # the first eight come twice
+    (EIGHT + SHUFFLE.format("0xff") + "bra M; L:" + SHUFFLE.format("0xff") + "M:", ["PTX537"]),
+    ("mov.b32 %r10, 0xff;" + EIGHT + "match.any.sync.b32 %r8, %r1, %r10; L:", []),
+    ("mov.b32 %r10, 0xffff;" + EIGHT + "match.any.sync.b32 %r8, %r1, %r10; L:", ["PTX535"]),
+    ("mov.b32 %r11, 255; and.b32 %r10, %r7, 24; shl.b32 %r10, %r11, %r10;" + SHUFFLE.format("%r10"), []),
+    ("mov.b32 %r11, 255; and.b32 %r10, %r7, 28; shl.b32 %r10, %r11, %r10;" + SHUFFLE.format("%r10"),
+     ["PTX535"]),  # they overlap
+    ("mov.b32 %r11, 255; and.b32 %r10, %r7, 24; shl.b32 %r10, %r11, %r10; setp.eq.u32 %p1, %r7, 3; @%p1 bra L;"
+     + SHUFFLE.format("%r10") + "L:", ["PTX535"]),
+    ("setp.lt.u32 %p1, %r7, 8; vote.sync.ballot.b32 %r10, %p1, -1; @!%p1 bra L;" + SHUFFLE.format("%r10") + "L:", []),
+    ("setp.lt.u32 %p1, %r7, 9; vote.sync.ballot.b32 %r10, %p1, -1;" + EIGHT + SHUFFLE.format("%r10") + "L:",
+     ["PTX535"]),
+    ("setp.eq.u32 %p1, %r7, 0; @%p1 bra L; bar.warp.sync 0xfffffffe; L: bar.warp.sync -1;", []),
+    # lanes leave a loop at different times
+    (ROUND.format(VOTE, 100), ["PTX535"]), (ROUND.format(VOTE, 128), []), (ROUND.format(VOTE, "%r9"), ["PTX535"]),
+    (ROUND.format("", "%r9") + VOTE, []), (ROUND.format("vote.sync.any.pred %p2, %p3, %r9;", "%r9"), []),
+    ("mov.u32 %r10, %r7; L: setp.ge.u32 %p1, %r10, 100; @%p1 bra E;" + VOTE + "add.u32 %r10, %r10, 32; bra L; E:",
+     ["PTX535"]),
+    ("mov.u32 %r10, %r7; L: setp.ge.u32 %p1, %r10, %r9; @%p1 bra E;" + VOTE + "add.u32 %r10, %r10, 32; bra L; E:",
+     ["PTX535"]),
+    ("mov.u32 %r10, 0; L: setp.ge.u32 %p1, %r10, %r9; @%p1 bra E;" + VOTE + "add.u32 %r10, %r10, 32; bra L; E:", []),
+    ("setp.ge.u32 %p1, %r1, %r9; @%p1 bra L;" + SHUFFLE.format("-1") + "L:", []),  # all come, or none
+])  # fmt: skip
+def test_member_masks(body, codes):
+    assert found(body) == codes
 
 
 MALLOC = """{{ .param .b64 size; .param .b64 given; st.param.b64 [size], 64; call (given), malloc, (size);

@@ -35,6 +35,16 @@ def found(body, head=HEAD):
     ("shr.s64 %rd1, %rd1, 64;", ["PTX502"]),
     ("rem.u32 %r1, %r1, 0;", ["PTX503"]),
     ("div.s32 %r1, %r1, 8;", []),
+    ("mov.b32 %r3, 0; div.u32 %r4, %r1, %r3;", ["PTX503"]),
+    ("mov.b32 %r3, 1; div.u32 %r4, %r1, %r3;", []),
+    ("xor.b32 %r3, %r1, %r1; rem.s32 %r4, %r1, %r3;", ["PTX503"]),
+    ("mov.b32 %r3, 4; sub.u32 %r3, %r3, 4; div.s32 %r4, %r1, %r3;", ["PTX503"]),
+    ("mov.b32 %r3, 4; L: sub.u32 %r3, %r3, 4; div.s32 %r4, %r1, %r3; setp.eq.u32 %p1, %r4, 0; @%p1 bra L;", []),
+    ("mov.b32 %r3, 0; @%p1 mov.b32 %r3, 3; div.s32 %r4, %r1, %r3;", []),
+    ("mov.b32 %r3, 0; cvt.u64.u32 %rd2, %r3; rem.u64 %rd3, %rd1, %rd2;", ["PTX503"]),
+    ("mov.b32 %r3, 40; shl.b32 %r4, %r1, %r3;", ["PTX502"]),
+    ("mov.b32 %r3, 31; add.u32 %r3, %r3, 1; shr.u32 %r4, %r1, %r3;", ["PTX502"]),
+    ("mov.b32 %r3, 31; shr.u32 %r4, %r1, %r3;", []),
     ("rem.u32 %r1, %r1, 1;", []),
     ("rem.u64 %rd1, %rd1, 4096;", ["PTX702"]),
     ("div.rn.f32 %r1, %r1, 0f00000000;", []),
@@ -83,6 +93,11 @@ def test_end_of_body(text, codes):
     ("st.global.b32 [%rd3], %r1;", ["PTX520"]),
     ("shfl.sync.down.b32 %r1, %r7, 1, 31, -1;", []),  # padding of a structure, perhaps
     ("shfl.sync.down.b32 %r1, %r7, %r7, 31, -1;", ["PTX520"]),
+    ("mov.b32 %r3, {%h1, %h2}; st.global.b32 [%rd1], %r3;", ["PTX520"]),
+    ("mov.b32 %r3, {%h1, %h2}; add.u32 %r4, %r3, 1;", ["PTX520"]),
+    ("mov.b32 %r3, {%h1, %h2}; add.f16x2 %r4, %r3, %r3;", []),  # half by half
+    ("mov.b32 %r3, {%h1, %h2}; and.b32 %r4, %r3, 0xffff;", []),
+    ("mov.b32 %r3, {%h1, %h1}; st.global.b32 [%rd1], %r3;", []),
 ])  # fmt: skip
 def test_registers_that_nothing_writes(body, codes):
     assert found(body) == codes

@@ -1,6 +1,6 @@
 """PTX502 | shift by at least the width | 9.7.8.7, 9.7.8.8
 
-What: a constant shift amount that is not smaller than the operand's width.
+What: a shift by a constant, or by a register that certainly holds one, that is not smaller than the operand's width.
 Why: PTX clamps the amount: the result is zero, or all sign bits. Other languages differ, so it is usually a mistake.
 Example:
     shl.b32 %r1, %r2, 32;
@@ -10,10 +10,10 @@ Better:
 
 from __future__ import annotations
 
-from ptxtools.ir.nodes import Immediate
 from ptxtools.ir.positions import part_span
 from ptxtools.isa.types import TYPES
 
+from ..constants import constant
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
 from ..registry import instructions
@@ -26,8 +26,8 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
     op, operands = line.plan.op, line.item.operands
     if op is None or len(operands) < 3 or op.type is None:
         return
-    amount, bits = operands[2], TYPES[op.type].bits
-    if isinstance(amount, Immediate) and (amount.value & 0xFFFFFFFF) >= bits:
+    amount, bits = constant(facts, line, operands[2]), TYPES[op.type].bits
+    if amount is not None and (amount & 0xFFFFFFFF) >= bits:
         left = "copies of the sign bit" if op.type.startswith("s") and op.family == "shr" else "zero"
-        message = f"a shift of .{op.type} by {amount.value} leaves {left}"
+        message = f"a shift of .{op.type} by {amount} leaves {left}"
         context.warn(CODE, message, part_span(line.item, 2), section=op.section)

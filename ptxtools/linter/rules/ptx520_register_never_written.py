@@ -1,6 +1,7 @@
 """PTX520 | register is never written | 5.1.1
 
-What: an instruction computes with a register that the function never writes.
+What: an instruction computes with a register that the function never writes; or it is one part of several that a mov
+packs, and what that gives is stored whole, or computed with as one number.
 Why: the value is undefined. Compilers leave such reads where the value does not matter, so what only moves bytes (mov,
 prmt, the value of shfl) is not reported.
 Example:
@@ -15,11 +16,13 @@ Better:
 
 from __future__ import annotations
 
-from ptxtools.ir.nodes import Instruction, Name
+from ptxtools.ir.nodes import Instruction, Name, Vector
 from ptxtools.ir.positions import name_span
+from ptxtools.ir.symbols import RegisterKey
 
 from ..context import LintContext
-from ..facts import FunctionFacts
+from ..facts import FunctionFacts, Line
+from ..lanes import only_write
 from ..registry import bodies
 
 CODE = "PTX520"
@@ -28,6 +31,10 @@ CODE = "PTX520"
 #: which matter.
 _MOVES = ("mov.", "prmt.", "st.u8", "st.b8", "st.param.b8", "st.param.u8", "st.local.u8", "st.local.b8")
 
+#: Instructions whose result depends on all bits of what they read, those of a store included.
+_WHOLE = ("st", "add", "sub", "mul", "mad", "setp", "div", "rem", "min", "max", "atom", "red")
+_POSSIBLE = "possible: who reads the whole may not look at this part"
+
 
 @bodies
 def check(context: LintContext, facts: FunctionFacts) -> None:
@@ -35,9 +42,33 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
     parameters = {id(v) for v in (*facts.function.params, *facts.function.returns)}
     for key in facts.reads.keys() - facts.writes.keys():
         (declaration, name), item = key, facts.reads[key]
-        if declaration not in parameters and not item.opcode.startswith(_MOVES) and not _shuffled(item, name):
+        if declaration not in parameters and _packed(facts, key):
+            message = f"part '{name}' of what is packed here is never written, and the whole is used"
+            context.warn(CODE, message, name_span(item, name), help=(_POSSIBLE,), section="5.1.1")
+        elif declaration not in parameters and not item.opcode.startswith(_MOVES) and not _shuffled(item, name):
             message = f"register '{name}' is read here but never written"
             context.warn(CODE, message, name_span(item, name), section="5.1.1")
+
+
+def _packed(facts: FunctionFacts, key: RegisterKey) -> bool:
+    """Whether a register is first read as a part of a whole that is used as one."""
+    item = facts.reads[key]
+    into, *parts = item.operands if item.opcode.startswith("mov.b") else (None,)
+    if not isinstance(into, Name) or len(parts) != 1 or not isinstance(parts[0], Vector):
+        return False
+    line = next(line for line in facts.lines if line.item is item)
+    made = only_write(facts, line, into.name)
+    return made is line and any(_whole(other, line.registers[into.name]) for other in facts.of(*_WHOLE))
+
+
+def _whole(line: Line, key: RegisterKey | None) -> bool:
+    """Whether an instruction stores a register, or computes with it as a number."""
+    op = line.plan.op
+    places = [place for place, one in enumerate(line.item.operands) if isinstance(one, Name)]
+    if line.item.opcode.startswith(("st.param", "st.local")):
+        return False  # of a structure, which has padding
+    used = any(line.registers[line.item.operands[place].name] == key for place in places if place)  # type: ignore[union-attr]
+    return used and op is not None and (op.type or "").endswith(("32", "64")) and not op.has("x2")
 
 
 def _shuffled(item: Instruction, name: str) -> bool:

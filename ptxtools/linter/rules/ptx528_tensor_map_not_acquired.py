@@ -40,9 +40,32 @@ from ptxtools.ir.symbols import RegisterKey
 
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
+from ..memory import Step
 from ..registry import bodies_with
 
 CODE = "PTX528"
+
+#: Stores that are remembered.
+_MOST = 16
+
+
+@bodies_with("cp")
+def check_stores(context: LintContext, facts: FunctionFacts) -> None:
+    """Maps that plain stores make."""
+    if not any(".tensor" in line.item.opcode for line in facts.of("cp")):
+        return
+    for steps in facts.steps:
+        stored: list[Step] = []
+        for step in steps:
+            if step.family == "call" or (step.family == "fence" and ".tensormap" in step.line.item.opcode):
+                stored = []
+            elif step.family == "st" and step.access is not None and step.access.space in ("", "global"):
+                stored = [*stored[-_MOST:], step]
+            elif step.map is not None:
+                before = next((one for one in stored if one.access and one.access.meets(step.map)), None)
+                if before is not None:
+                    _report(context, before.line, step.line)
+                    return
 
 
 @bodies_with("tensormap")
@@ -59,12 +82,14 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
             elif opcode.startswith("cp.") and ".tensor" in opcode and changed:
                 for key in _bases(line):
                     if key in changed:
-                        number = context.source.line_of(changed[key].item.span[0])
-                        message = (
-                            f"the tensor map was changed in line {number}, and no fence of its proxy is in between"
-                        )
-                        context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.13.4")
+                        _report(context, changed[key], line)
                         return
+
+
+def _report(context: LintContext, before: Line, line: Line) -> None:
+    number = context.source.line_of(before.item.span[0])
+    message = f"the tensor map was changed in line {number}, and no fence of its proxy is in between"
+    context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.13.4")
 
 
 def _bases(line: Line) -> list[RegisterKey]:

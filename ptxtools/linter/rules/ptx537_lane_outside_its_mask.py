@@ -1,6 +1,7 @@
 """PTX537 | lane that is not in its mask | 9.7.9.6, 9.7.13.2
 
-What: a lane certainly executes a .sync instruction whose constant mask does not name it, if its CTA has that lane.
+What: a lane executes a .sync instruction whose mask does not name it, if its CTA has that lane; the mask is constant,
+or computed from lane numbers, and what branches leave of the lanes is known. Certain but where it says "possible".
 Why: the behaviour is undefined if the executing lane is not in its mask.
 Example:
     .version 9.0
@@ -34,6 +35,7 @@ from ..facts import FunctionFacts
 from ..lanes import ALL, places
 from ..masks import MASKED, mask_operand
 from ..registry import bodies_with
+from ..walk import tell
 
 CODE = "PTX537"
 
@@ -50,3 +52,4 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
             lane = (missing & -missing).bit_length() - 1
             message = f"lane {lane} executes '{line.item.opcode}', and is not in its mask"
             context.warn(CODE, message, part_span(line.item, place), section="9.7.9.6")
+    tell(context, facts, CODE, "outside of the mask", "9.7.9.6")

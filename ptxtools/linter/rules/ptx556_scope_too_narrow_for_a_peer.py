@@ -1,7 +1,8 @@
 """PTX556 | scope of the CTA for memory of another CTA | 8.5
 
 What: an atomic operation, a strong access or an mbarrier operation has the scope .cta, and an address from mapa or in
-.shared::cluster.
+.shared::cluster. Or a thread waits with the scope .cta, written out, for an mbarrier at which other CTAs arrive behind
+plain stores into its memory, and reads that; nothing in the kernel acquires more. The latter is possible.
 Why: .cta orders the operation for threads of one CTA only; those of the other CTA race with it.
 Example:
     mapa.shared::cluster.u32 %r4, %r1, 1;
@@ -13,13 +14,17 @@ Better:
 
 from __future__ import annotations
 
+import re
+
 from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
-from ..registry import instructions
+from ..registry import bodies_with, instructions
 
 CODE = "PTX556"
+
+_WIDE = re.compile(r"^(?!.*(proxy|mbarrier_init)).*\.(cluster|gpu|sys)\b(?!::)")
 
 
 @instructions("ld", "st", "atom", "red", "mbarrier")
@@ -32,3 +37,25 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
         context.warn(
             CODE, message, parts_of(line.item).opcode, help=("use .cluster",), section="8.5, 8.10.6 (Causality)"
         )
+
+
+@bodies_with("mapa")
+def check_waits(context: LintContext, facts: FunctionFacts) -> None:
+    """Waits for what plain stores of other CTAs have written."""
+    stores = any(line.item.opcode.startswith("st.shared::cluster") for line in facts.of("st"))
+    bars = facts.of("mbarrier")
+    remote = any(".arrive" in line.item.opcode and ".release.cluster" in line.item.opcode for line in bars)
+    waits = [line for line in bars if "_wait" in line.item.opcode]
+    wide = [line for line in (*waits, *facts.of("fence")) if _WIDE.search(line.item.opcode)]
+    narrow = next((line for line in waits if ".acquire.cta" in line.item.opcode), None)
+    if not stores or not remote or narrow is None or wide or "membar" in facts.families:
+        return
+    behind = [line for line in facts.lines if line.item.span[0] > narrow.item.span[0]]
+    for line in behind:
+        if line.item.opcode.startswith(("barrier.cluster.wait", "call")):
+            return
+        if line.item.opcode.startswith("ld.shared"):
+            message = "other CTAs store what this waits for, and the scope .cta does not acquire that"
+            help = ("possible: it depends on which mbarrier they arrive at", "use .acquire.cluster")
+            context.warn(CODE, message, parts_of(narrow.item).opcode, help=help, section="8.5, 8.10.6 (Causality)")
+            return

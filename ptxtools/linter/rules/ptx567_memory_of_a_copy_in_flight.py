@@ -1,8 +1,8 @@
 """PTX567 | memory of an asynchronous copy before its wait | 9.7.9.25
 
 What: a load, store or further copy reaches the destination of a copy that nothing in between has waited for, or
-writes its source; or stores into a factor of a product under way. Certain if no label stands between the two, else the
-finding says how sure it is.
+writes its source or its tensor map; or stores into a factor of a product under way, or frees its tensor memory. Certain
+if no label stands between the two, else the finding says how sure it is.
 Why: the copy may not have begun, or may be under way.
 Example:
     .shared .align 16 .b32 s[4];
@@ -23,7 +23,7 @@ from ptxtools.ir.positions import part_span
 from ..context import LintContext
 from ..facts import FunctionFacts
 from ..inflight import Flight, Flights
-from ..memory import Reach, Step
+from ..memory import Reach, Step, changed_map
 from ..registry import bodies_with
 from ..walk import tell
 
@@ -35,10 +35,11 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
     for steps in facts.steps:
         flights = Flights()
         for step in steps:
-            access = step.access
+            access = step.access or changed_map(step)
             for flight in flights.of(step) if access is not None and not step.atomic else ():
                 if access is not None and _disturbs(step, access, flight):
                     what = "the destination" if flight.destination else "the source"
+                    what = what if flight.reach is not flight.step.map else "the tensor map"
                     line = context.source.line_of(flight.step.line.item.span[0])
                     message = f"this is {what} of the copy in line {line}, which nothing has waited for"
                     context.warn(CODE, message, part_span(step.line.item, access.operand), section="9.7.9.25")

@@ -1,6 +1,7 @@
 """PTX571 | initialisation of an mbarrier that nothing makes visible | 9.7.13.15.9
 
-What: the module initialises an mbarrier, and has neither a barrier nor a fence.
+What: the module initialises an mbarrier, and has neither a barrier nor a fence. Or a kernel copies to all CTAs of a
+cluster (.multicast::cluster), and no barrier of the cluster stands between the initialisation and the copy.
 Why: other threads, and the async proxy, may use the mbarrier's word before it is initialised.
 Example:
     .version 9.0
@@ -32,8 +33,9 @@ from __future__ import annotations
 from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
+from ..facts import FunctionFacts
 from ..presence import unmet
-from ..registry import modules_with
+from ..registry import bodies_with, modules_with
 
 CODE = "PTX571"
 
@@ -44,3 +46,21 @@ def check(context: LintContext) -> None:
     if line is not None:
         message = "nothing makes this initialisation visible to other threads"
         context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.13.15.9")
+
+
+@bodies_with("cp")
+def check_multicast(context: LintContext, facts: FunctionFacts) -> None:
+    """Copies that complete at mbarriers of all CTAs of a cluster."""
+    made = None
+    if facts.function.kind != "entry" or "call" in facts.families:
+        return
+    for line in facts.of("mbarrier", "barrier", "cp"):
+        opcode = line.item.opcode
+        if opcode.startswith("mbarrier.init"):
+            made = made or line
+        elif opcode.startswith("barrier.cluster.wait"):
+            return
+        elif ".multicast::cluster" in opcode and made is not None:
+            message = "the copy reaches mbarriers of other CTAs, which nothing has waited for to be initialised"
+            context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.13.15.9")
+            return

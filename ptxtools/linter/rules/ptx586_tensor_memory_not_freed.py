@@ -1,8 +1,9 @@
 """PTX586 | tensor memory that is never freed | 9.7.16.7.1
 
-What: the module has tcgen05.alloc, and no tcgen05.dealloc; or a kernel has more tcgen05.alloc one behind the other than
-it has tcgen05.dealloc, all outside of loops.
-Why: all tensor memory must be freed before a kernel ends; a later kernel may wait for it for ever.
+What: the module has tcgen05.alloc, and no tcgen05.dealloc, or no tcgen05.relinquish_alloc_permit; or a kernel has more
+tcgen05.alloc one behind the other than it has tcgen05.dealloc, all outside of loops.
+Why: all tensor memory must be freed before a kernel ends; a later kernel may wait for it for ever. While a CTA keeps
+its permit, no other one of its SM can allocate.
 Example:
     .version 9.0
     .target sm_100a
@@ -21,6 +22,7 @@ Better:
         .reg .b32 %r<9>; .reg .b64 %d<3>; .reg .pred %p<3>; .shared .align 8 .b64 bar; .shared .b32 at;
         tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [at], 32;
         ld.shared.b32 %r1, [at];
+        tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
         tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 32;
         ret;
     }
@@ -38,15 +40,24 @@ from ..registry import modules_with
 
 CODE = "PTX586"
 
+#: What a module with an allocation needs, and what is said where it is missing.
+_NEEDS = (
+    (r"tcgen05\.dealloc", "the module never frees what '{}' allocates"),
+    (r"tcgen05\.relinquish", "the module never gives up the permit to allocate that '{}' takes"),
+)
+
 
 @modules_with("tcgen05")
 def check(context: LintContext) -> None:
     for facts in context.facts.functions if context.facts.whole else ():
         _count(context, facts)
-    line = unmet(context, r"tcgen05\.alloc", r"tcgen05\.dealloc")
-    if line is not None:
-        message = f"the module never frees what '{line.item.opcode}' allocates"
+    for needs, what in _NEEDS:
+        line = unmet(context, r"tcgen05\.alloc", needs)
+        if line is None:
+            continue
+        message = what.format(line.item.opcode)
         context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.16.7.1")
+        return
 
 
 def _count(context: LintContext, facts: FunctionFacts) -> None:

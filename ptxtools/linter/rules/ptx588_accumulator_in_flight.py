@@ -1,7 +1,7 @@
 """PTX588 | register of a wgmma in flight | 9.7.15.7
 
 What: an instruction accesses the accumulator of a wgmma, or writes its A registers, before a wait for it. Certain: no
-label stands between the two.
+label stands between the two, or a loop comes to it in its next round.
 Why: until wgmma.wait_group the product may still read A and change the accumulator.
 Example:
     .version 9.0
@@ -37,7 +37,7 @@ from ptxtools.ir.nodes import Immediate, Vector
 from ptxtools.ir.positions import name_span
 
 from ..context import LintContext
-from ..facts import FunctionFacts, Line, operand_names
+from ..facts import ENDING, FunctionFacts, Line, operand_names
 from ..inflight import accessed
 from ..registry import bodies_with
 
@@ -46,17 +46,27 @@ CODE = "PTX588"
 
 @bodies_with("wgmma")
 def check(context: LintContext, facts: FunctionFacts) -> None:
+    seen: set[int] = set()
     for run in facts.runs:
-        _check(context, run)
+        _check(context, run, seen)
+    for loop in facts.loops:
+        if loop.innermost and not any(_turns(line) for line in loop.lines[:-1]):
+            _check(context, loop.lines * 2, seen)
 
 
-def _check(context: LintContext, run: list[Line]) -> None:
+def _turns(line: Line) -> bool:
+    """Whether control goes elsewhere, so that what stands behind is not the next to run."""
+    return line.plan.family in ENDING and line.item.guard is None
+
+
+def _check(context: LintContext, run: list[Line], seen: set[int]) -> None:
+    """Report the first access of what is in flight along some instructions. seen: those that are reported."""
     groups: list[dict[str, bool]] = [{}]  # register: whether reading it is wrong, too; the last group is open
     for line in run:
         item = line.item
         if line.plan.family != "wgmma":
             if len(groups) > 1 or groups[0]:
-                _touches(context, line, groups)
+                _touches(context, line, groups, seen)
         elif item.opcode.startswith("wgmma.mma_async"):
             groups[-1].update({name: True for name, _ in operand_names(item.operands[0])})
             if isinstance(item.operands[1], Vector):
@@ -69,10 +79,11 @@ def _check(context: LintContext, run: list[Line]) -> None:
             groups = groups[max(0, len(groups) - 1 - left) :]
 
 
-def _touches(context: LintContext, line: Line, groups: list[dict[str, bool]]) -> None:
+def _touches(context: LintContext, line: Line, groups: list[dict[str, bool]], seen: set[int]) -> None:
     for name, write in accessed(line):
         wrong = [group.pop(name) for group in groups if name in group and (write or group[name])]
-        if wrong:
+        if wrong and id(line.item) not in seen:
+            seen.add(id(line.item))
             what = "the accumulator" if wrong[0] else "A"
             message = f"'{name}' is {what} of a wgmma that nothing has waited for"
             context.warn(CODE, message, name_span(line.item, name), section="9.7.15.7")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ptxtools.ir.positions import name_span, part_span, parts_of
 
 from ..facts import FunctionFacts
+from .collectives import MEETING
 from .threads import places_of
 from .walker import Found, Program, Walker
 
@@ -69,6 +70,12 @@ def walk_of(facts: FunctionFacts) -> list[Found]:
             left = walker.left
             if left <= 0 or not program.new_way(seen):
                 break
+        if not threads.apart and program.ends and left > 0:
+            walker = Walker(program, threads, set(), left, parting=True)
+            for one in walker.run():
+                if one.kind in MEETING:
+                    found.setdefault((one.kind, id(one.line.item)), one)
+            left = walker.left
     return list(found.values())
 
 

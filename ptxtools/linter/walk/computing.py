@@ -135,6 +135,14 @@ def unknown(differs: bool, *why: object) -> Value:
     return Value(((name, 1),), 0)
 
 
+def compared(name: str) -> tuple[Callable[[int, int], bool], Value] | None:
+    """The comparison with 0 that an unknown predicate is, and what is compared; None if it is none."""
+    why = _reasons.get(name[1:], ())
+    if len(why) == 3 and why[0] in COMPARE and isinstance(why[2], Value):
+        return COMPARE[str(why[0])], why[2]
+    return None
+
+
 def origin(value: Value, depth: int = 6) -> tuple[Value, int] | None:
     """The shared address that a matrix descriptor was made from, and the constant bits beside it; None if unknown."""
     if value.terms and value.terms[0][0][0] == "&":

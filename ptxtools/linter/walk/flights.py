@@ -275,6 +275,13 @@ class Flights:
             where = Place("tensor", plus(value, Value((), quarter << _QUARTER)))
             self.memory.touch(group, op, operand, where, size, mask, kind, False, data, flight)
 
+    def _free(self, group: Group, op: Op, mask: int) -> None:
+        """tcgen05.dealloc: no product may still write what it frees."""
+        address = self.walker.value(group, op.sources[0]) if op.sources else None
+        if address is not None and address.terms and not differs(address) and not self.threads.apart:
+            where = Place("tensor", address)
+            self.memory.touch(group, op, 0, where, 1, mask & -mask, "frees", False)
+
     def _look_at_columns(
         self, group: Group, op: Op, operand: int, value: Value, mask: int, size: int, flight: bool
     ) -> None:
@@ -335,6 +342,8 @@ class Flights:
                 self._unseen = True
             else:
                 self._tensor_touch(group, op, mask, self._columns(op), False)
+        elif op.opcode.startswith("tcgen05.dealloc"):
+            self._free(group, op, mask)
         elif op.opcode.startswith("tcgen05.fence::before"):
             self._unfenced.clear()
         elif op.opcode.startswith("tcgen05.fence::after") and self._crossed is not None:

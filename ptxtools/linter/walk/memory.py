@@ -9,8 +9,10 @@ from ptxtools.ir.nodes import Immediate, Variable
 
 from ..accesses import variable_bytes
 from ..facts import Line
+from ..inflight import accessed
 from ..memory import access_bytes
 from ..values import THREADS, WARP, ZERO, Value, plus, shortest
+from .collectives import Collectives
 from .computing import Op, differs, unknown
 from .flights import Flights
 from .grids import Grids
@@ -30,10 +32,12 @@ _KINDS = {"update": "race with an update", "same": "race of one store", "round":
 _Handler = Callable[["Group", Op, int], "bool | None"]
 
 
+#: Families of instructions of which only the member mask matters.
+COLLECTIVES = frozenset({"shfl", "vote", "match", "redux"})
 #: Families of the instructions that do something with memory, or with the order of accesses.
 HANDLED = frozenset({"ld", "ldu", "st", "atom", "red", "bar", "barrier", "fence", "membar", "call", "mbarrier",
                      "cp", "wgmma", "tcgen05", "multimem", "ldmatrix", "stmatrix", "mapa", "elect",
-                     "setmaxnreg", "griddepcontrol"})  # fmt: skip
+                     "setmaxnreg", "griddepcontrol", *COLLECTIVES})  # fmt: skip
 
 
 def _first_of(mask: int) -> int:
@@ -81,6 +85,7 @@ class Memory:
             self._looked_at |= {"shared::cta", "shared::cluster"}
         self.flights = Flights(self)
         self.grids = Grids(walker)
+        self.collectives = Collectives(walker)
         self.slots: set[Value] = set()  # where tcgen05.alloc has stored an address
         self._deferred: list[tuple[int, Meeting]] = []
         self.handlers: dict[str, _Handler] = {
@@ -90,6 +95,7 @@ class Memory:
             "wgmma": self.flights.product, "tcgen05": self.flights.tensor, "ldmatrix": self.flights.rows,
             "stmatrix": self._unseen, "setmaxnreg": self._registers,
             "griddepcontrol": self._dependency,
+            **dict.fromkeys((*COLLECTIVES, "elect"), self._collective),
         }  # fmt: skip
         self.written: dict[object, set[int]] = {}
         self.all_seen = self.threads.whole and not self.threads.apart
@@ -99,6 +105,8 @@ class Memory:
         self._strong_read = [False, False]
         self._arrived: dict[object, list[tuple[int, int]]] = {}
         self._cluster: list[int | None] = [None, None]
+        #: By when each CTA of the cluster has arrived at its barrier, and by when the other one has learnt of that.
+        self._came, self._met = [0, 0], [0, 0]
         self._remote: list[tuple[Touch, int, int]] = []
         self._gone = [False, False]
         self._resized: dict[int, tuple[Op, int]] = {}
@@ -265,7 +273,7 @@ class Memory:
         if touch.kind != "stores":
             symbol = touch.line.names.lookup(touch.address.variable or "")
             known = isinstance(symbol, Variable) and variable_bytes(symbol) is not None
-            for thread in lanes if known and not touch.flight else ():
+            for thread in lanes if known and not touch.flight and self._matters(touch.line) else ():
                 if any(byte not in written for byte in range(numbers[thread], numbers[thread] + touch.size)):
                     if not self.walker.assumed:
                         name = touch.address.variable
@@ -276,6 +284,16 @@ class Memory:
         if touch.kind != "reads":
             for thread in lanes:
                 written.update(range(numbers[thread], numbers[thread] + touch.size))
+
+    def _matters(self, line: Line) -> bool:
+        """Whether what a load gives is used by more than selections and guarded instructions."""
+        into = [key for name, write in accessed(line) if write and (key := line.registers[name]) is not None]
+        for other in self.walker.program.lines if into else ():
+            if other.item.guard is not None or other.plan.family in ("selp", "slct", "mov", "prmt"):
+                continue
+            if any(not write and other.registers[name] in into for name, write in accessed(other)):
+                return True
+        return not into
 
     # --- order --------------------------------------------------------------------------------------------------------
 
@@ -328,6 +346,14 @@ class Memory:
         if op.opcode == "griddepcontrol.wait":
             self.grids.wait(mask)
 
+    def _collective(self, group: Group, op: Op, mask: int) -> bool:
+        """A .sync instruction with a member mask. Its result is noted before its threads part."""
+        if self.threads.apart:
+            return False
+        if op.into:
+            self.walker.write(group, op, mask)
+        return self.collectives.meet(group, op, mask)
+
     def _registers(self, group: Group, op: Op, mask: int) -> None:
         """setmaxnreg: all warps of a warpgroup execute the same one."""
         _, before = self._resized.get(id(op.line.item), (op, 0))
@@ -355,7 +381,7 @@ class Memory:
             for half in (0, 1):
                 if mask & _HALVES[half]:
                     self.shadow.lanes[half] = now
-            return False
+            return self._collective(group, op, mask)
         if "cluster" in words:
             return self._cluster_barrier(group, op, mask)
         sources = op.sources or ()
@@ -417,6 +443,9 @@ class Memory:
         """Threads that can go on behind a barrier, now that nobody else can run; None if there are none."""
         walker = self.walker
         waiting = [group for group in walker.running if group.waits is not None]
+        released = self.collectives.release(waiting)
+        if released is not None:
+            return released
         by_place: dict[tuple[object, ...], list[Group]] = {}
         for group in waiting:
             assert group.waits is not None
@@ -452,7 +481,8 @@ class Memory:
             now = self.shadow.tick()
             for half in (0, 1):
                 if mask & _HALVES[half]:
-                    self._cluster[half] = now
+                    self._came[half] = now
+                    self._cluster[half] = self._fenced[half] if ".relaxed" in op.opcode else now
             return False
         if mask != group.mask:
             group = self._apart(group, mask)
@@ -465,8 +495,10 @@ class Memory:
             return False
         now = self.shadow.tick()
         first, second = [moment if moment is not None else now for moment in self._cluster]
-        self.shadow.order_halves(first, second)
+        known = self.shadow.known
+        self.shadow.order_halves(max(first, known[0][1]), max(second, known[1][0]))
         self._cluster = [None, None]
+        self._met = list(self._came)
         return True
 
     def note_remote(self, touch: Touch) -> None:
@@ -492,7 +524,7 @@ class Memory:
             if mask & _HALVES[half] and not self.walker.alive & _HALVES[half]:
                 self._gone[half] = True
                 for touch, who, owner in self._remote:
-                    unknown_yet = touch.moment >= self.shadow.known[who][owner]
+                    unknown_yet = touch.moment >= max(self.shadow.known[who][owner], self._met[who])
                     if owner == half and unknown_yet and not self.blind:
                         message = f"CTA {owner} of the cluster may end before CTA {who} accesses its memory here"
                         self.walker.report("peer ends", touch.line, touch.operand, message)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ptxtools.ir.nodes import Function, Name
 
 from ..facts import FunctionFacts
+from ..masks import MASKED, mask_operand
 from ..values import THREADS, WARP, Value, plus, shortest
 
 #: Threads of each CTA that are compared with those of another one if no directive says how many there are: kernels for
@@ -70,8 +71,20 @@ def _of_warps(facts: FunctionFacts) -> bool:
     shared = [line.plan.family for line in accesses if ".shared" in line.item.opcode]
     if any(family != "ld" for family in shared):
         return True
+    if not MASKED.isdisjoint(facts.families) and _may_part(facts):
+        return True
     barriers = "bar" in facts.families or "barrier" in facts.families
     return barriers and any(line.item.guard is not None for line in facts.of("exit", "ret"))
+
+
+def _may_part(facts: FunctionFacts) -> bool:
+    """Whether lanes of a warp may part, and meet at an instruction with a member mask."""
+    parts = any(line.item.guard is not None for line in facts.lines)
+    for line in facts.of(*MASKED):
+        place = mask_operand(line)
+        if place is not None and (parts or isinstance(line.item.operands[place], Name)):
+            return True
+    return False
 
 
 def _of_a_grid(facts: FunctionFacts) -> bool:

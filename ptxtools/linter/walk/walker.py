@@ -8,21 +8,26 @@ before; what was assumed of a value holds for the rest of the walk.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from ptxtools.ir.nodes import Address, Immediate, Label, Name
 from ptxtools.ir.symbols import RegisterKey
 
 from ..facts import ENDING, FunctionFacts, Line, operand_names
-from ..values import WARP, Value
-from .computing import Op, differs, mixed, result, taken_apart, truth, unknown
-from .memory import HANDLED, Memory
+from ..masks import mask_operand
+from ..values import WARP, Terms, Value
+from .computing import Op, compared, differs, mixed, result, taken_apart, truth, unknown
+from .memory import COLLECTIVES, HANDLED, Memory
 from .threads import Threads
 
 #: The value of a register that nothing depends on.
 _ANY = unknown(True, "any")
 #: Rounds of a loop that are walked: those that follow only repeat what the first ones do.
 _ROUNDS = 2
+#: Rounds of a loop that are walked if it is known how many there are, and lanes may part in it before a .sync
+#: instruction.
+_KNOWN_ROUNDS = 12
 #: Barriers that a way is looked at for, whether it misses them.
 _BARRIERS = 16
 
@@ -105,6 +110,7 @@ class Program:
         self.barriers = [at for at, line in enumerate(facts.lines) if line.plan.family in ("bar", "barrier")][
             :_BARRIERS
         ]
+        self.collectives = [at for at, line in enumerate(facts.lines) if mask_operand(line) is not None]
         self.writes: dict[RegisterKey, list[int]] = {}
         self._find_plain()
         self.stored = {id(step.line.item): step.stored for step in facts.accesses if step.stored is not None}
@@ -153,7 +159,10 @@ class Program:
         if line.plan.family not in HANDLED:
             return
         accesses = line.plan.family in ("ld", "ldu", "st", "atom", "red")
-        for operand in item.operands:
+        operands = item.operands
+        if line.plan.family in COLLECTIVES:  # a vote's predicate decides its result
+            operands = operands[1:] if line.plan.family == "vote" else operands[-1:]
+        for operand in operands:
             if not accesses or type(operand) is Address or line.item.opcode.startswith("st.bulk"):
                 for name, _ in operand_names(operand):
                     key = line.registers[name]
@@ -184,6 +193,24 @@ class Program:
             self._numbers.update({id(line.item): at for at, line in enumerate(self.lines)})
         return self._numbers[id(line.item)]
 
+    @cached_property
+    def ends(self) -> frozenset[int]:
+        """Guarded branches at which lanes may part from a loop that has instructions with a member mask."""
+        branches = [at for at, line in enumerate(self.lines) if line.plan.family == "bra"] if self.collectives else []
+        targets = {at: self.target(self.at(at)) for at in branches}
+        loops = [(to, at) for at, to in targets.items() if to is not None and to <= at and self.meets(to, at)]
+        found = set()
+        for at, to in targets.items():
+            if to is not None and self.lines[at].item.guard is not None:
+                inside = [last for first, last in loops if first <= at <= last]
+                if any(at == last or to > last for last in inside):
+                    found.add(at)
+        return frozenset(found)
+
+    def meets(self, first: int, last: int) -> bool:
+        """Whether there is an instruction with a member mask between two."""
+        return any(first <= at <= last for at in self.collectives)
+
     def written(self, first: int, last: int) -> set[RegisterKey]:
         """The registers that instructions between two, themselves included, write."""
         return {key for at in range(first, last + 1) for key in self.at(at).into}
@@ -197,10 +224,14 @@ class Program:
 
 
 class Walker:
-    """One walk. seen: ways that this or an earlier walk has taken at an unknown branch, as (place, taken)."""
+    """One walk. seen: ways that this or an earlier walk has taken at an unknown branch, as (place, taken). parting: it
+    is assumed that lanes leave loops at different times, where an unknown number decides that."""
 
-    def __init__(self, program: Program, threads: Threads, seen: set[tuple[int, bool]], steps: int) -> None:
-        self.program, self.threads, self.seen = program, threads, seen
+    def __init__(
+        self, program: Program, threads: Threads, seen: set[tuple[int, bool]], steps: int, parting: bool = False
+    ) -> None:
+        self.program, self.threads, self.seen, self.parting = program, threads, seen, parting
+        self.numbers: dict[Terms, int] = {}
         self.left = steps
         self.assumed: dict[str, bool] = {}
         self.found: list[Found] = []
@@ -303,16 +334,20 @@ class Walker:
         handler: Callable[[Group, Op, int], bool | None] | None = self.memory.handlers.get(family)
         if handler is not None:
             waits = bool(handler(group, op, mask))
-        if op.into:
-            self._write(group, op, mask)
+        if op.into and not (waits and group.waits is not None and group.waits[0] == "mask"):
+            self.write(group, op, mask & group.mask)
         return waits
 
-    def _write(self, group: Group, op: Op, mask: int) -> None:
+    def write(self, group: Group, op: Op, mask: int) -> None:
+        """Note what an instruction writes in some threads of a group."""
         self.moment += 1
         if op.single:
             key = op.into[0]
             if key not in self.program.needed:
                 new = _ANY
+            elif op.family == "vote":
+                known = self.memory.collectives.ballot(group, op, mask)
+                new = known if known is not None else unknown(True, id(op.line.item), self.moment)
             elif op.family == "mbarrier":
                 new = unknown(False, id(op.line.item), self.moment)  # a wait ends for all that wait
             elif op.family == "ld" or op.family == "mapa":
@@ -390,6 +425,9 @@ class Walker:
             negated ^= inverted
             if name in self.assumed:
                 return group.mask if self.assumed[name] ^ negated else 0
+            parted = self._parted(group.pc, name) if self.parting else None
+            if parted is not None:
+                return group.mask & (~parted if negated else parted)
         # What is guarded is better executed, and a branch better not taken: it leaves what is interesting.
         at = group.pc
         runs = op.family not in ("bra", "exit", "ret")
@@ -403,6 +441,20 @@ class Walker:
         group.doubtful |= name[0] == "#"
         return group.mask if runs else 0
 
+    def _parted(self, at: int, name: str) -> int | None:
+        """The threads for which a comparison with an unknown number holds, of which it is assumed that lanes part."""
+        found = compared(name)
+        if found is None or any(term[0] == "#" for term, _ in found[1].terms):
+            return None
+        holds, difference = found
+        number = self.numbers.get(difference.terms)
+        if number is None:
+            if isinstance(difference.each, int) or at not in self.program.ends:
+                return None
+            number = self.numbers[difference.terms] = -difference.numbers[WARP // 2]
+            self.assumed[f"number {difference.terms}"] = True
+        return sum(1 << thread for thread, each in enumerate(difference.numbers) if holds(each + number, 0))
+
     def _branch(self, group: Group, op: Op, mask: int) -> bool:
         target = self.program.target(op)
         if target is None:
@@ -411,7 +463,7 @@ class Walker:
         back = target <= group.pc
         if back and mask:
             rounds = self._rounds[group.pc] = self._rounds.get(group.pc, 0) + 1
-            if rounds > _ROUNDS:
+            if rounds > _ROUNDS and not (rounds <= _KNOWN_ROUNDS and self._counted(group, op, target)):
                 return self._leave_loop(group, op, target)
         if mask == group.mask:
             group.pc = target
@@ -425,6 +477,19 @@ class Walker:
         self.left -= len(group.registers) >> 2
         self.running.append(group.split(target, mask))
         return True
+
+    def _counted(self, group: Group, op: Op, target: int) -> bool:
+        """Whether lanes may part in a loop that has .sync instructions, since it is known how long each one stays."""
+        if not self.program.meets(target, group.pc):
+            return False
+        if op.guard is None:
+            return not self.assumed
+        value = group.registers.get(op.guard)
+        known = truth(value) if value is not None else None
+        if isinstance(known, tuple):  # compared with a number of which much is assumed
+            found = compared(known[0])
+            return found is not None and found[1].terms in self.numbers
+        return isinstance(known, int)
 
     def _leave_loop(self, group: Group, op: Op, target: int) -> bool:
         """Go on behind a loop, whose results are not known, since not all of its rounds have been walked."""

@@ -1,0 +1,116 @@
+"""Member masks in a walk: lanes that execute a .sync instruction, those that it names, and those that never come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ptxtools.ir.nodes import Immediate, Name
+
+from ..lanes import ALL
+from ..masks import mask_operand
+from ..values import THREADS, WARP, Value, shortest
+from .computing import Op, truth
+
+if TYPE_CHECKING:
+    from .walker import Group, Walker
+
+#: What is found here.
+MEETING = ("outside of the mask", "lanes do not come")
+
+
+class Collectives:
+    """The .sync instructions of a walk. A lane that executes one waits for those that its mask names: they may come to
+    another instruction with the same modifiers and the same mask (9.7.9.6)."""
+
+    def __init__(self, walker: Walker) -> None:
+        self.walker = walker
+
+    def meet(self, group: Group, op: Op, mask: int) -> bool:
+        """Threads of a group come to a .sync instruction; whether all of them wait."""
+        place = mask_operand(op.line)
+        named = None if place is None else self._named(group, op, place)
+        if place is None or named is None:
+            return False
+        waiting: list[tuple[int, int, int]] = []
+        for half in (0, 1):
+            by_mask: dict[int, int] = {}
+            for lane in range(WARP):
+                if mask >> half * WARP + lane & 1:
+                    members = named.numbers[half * WARP + lane] & ALL
+                    by_mask[members] = by_mask.get(members, 0) | 1 << lane
+            for members, lanes in by_mask.items():
+                if members and lanes & ~members:
+                    number = self._number(half, lanes & ~members)
+                    message = f"thread {number} executes '{op.opcode}', and is not in its mask"
+                    self.walker.report("outside of the mask", op.line, place, message)
+                elif members & self._existing(half) & ~lanes:
+                    waiting.append((half, members, lanes << half * WARP))
+        for half, members, part in waiting:
+            waits = ("mask", half, members, op.opcode, op)
+            if part == group.mask:
+                group.waits = waits
+                return True
+            other = group.split(group.pc, part)
+            other.waits = waits
+            self.walker.running.append(other)
+        return False
+
+    def ballot(self, group: Group, op: Op, mask: int) -> Value | None:
+        """What vote.sync.ballot gives, if the predicate is known in all lanes that come."""
+        place = mask_operand(op.line)
+        named = None if place is None else self._named(group, op, place)
+        if named is None or ".ballot" not in op.opcode or not op.sources:
+            return None
+        holds = truth(self.walker.value(group, op.sources[0]))
+        if not isinstance(holds, int):
+            return None
+        halves = [(holds & mask) >> half * WARP & ALL for half in (0, 1)]
+        return Value((), shortest(iter([halves[thread // WARP] & named.numbers[thread] for thread in range(THREADS)])))
+
+    def _named(self, group: Group, op: Op, place: int) -> Value | None:
+        """The mask of each thread; None if it is not known."""
+        operand = op.line.item.operands[place]
+        if isinstance(operand, Immediate):
+            return Value((), operand.value & ALL)
+        key = op.line.registers[operand.name] if isinstance(operand, Name) else None
+        found = self.walker.value(group, key) if key is not None else None
+        return found if found is not None and not found.terms else None
+
+    def _existing(self, half: int) -> int:
+        return self.walker.threads.mask >> half * WARP & ALL
+
+    def _number(self, half: int, lanes: int) -> int:
+        """The number of the first thread of some lanes."""
+        lane = (lanes & -lanes).bit_length() - 1
+        return self.walker.threads.registers["%tid.x"].numbers[half * WARP + lane]
+
+    def release(self, waiting: list[Group]) -> Group | None:
+        """Threads that go on behind a .sync instruction, now that nobody else can run; None if none wait at one."""
+        groups: dict[tuple[object, ...], list[Group]] = {}
+        for group in waiting:
+            if group.waits is not None and group.waits[0] == "mask":
+                groups.setdefault(group.waits[:4], []).append(group)
+        if not groups:
+            return None
+        lacking: list[tuple[int, int, int, list[Group]]] = []
+        for (_, half, members, _), together in groups.items():
+            assert isinstance(half, int) and isinstance(members, int)
+            lanes = sum(group.mask for group in together) >> half * WARP
+            missing = members & self._existing(half) & ~lanes
+            if not missing:
+                return self._go(together)
+            lacking.append((min(group.pc for group in together), half, missing, together))
+        _, half, missing, together = min(lacking, key=lambda each: each[:2])
+        first = min(together, key=lambda group: group.pc)
+        assert first.waits is not None
+        op = first.waits[4]
+        assert isinstance(op, Op)
+        message = f"the mask names thread {self._number(half, missing)}, which never comes to this '{op.opcode}'"
+        self.walker.report("lanes do not come", op.line, mask_operand(op.line), message)
+        return self._go(together)
+
+    @staticmethod
+    def _go(groups: list[Group]) -> Group:
+        for group in groups:
+            group.waits = None
+        return groups[0]
