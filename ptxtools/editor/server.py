@@ -113,7 +113,7 @@ class Server(LanguageServer):
 
 def _converter() -> Converter:
     """Makes messages. References, of which there may be thousands, are made by their handler."""
-    converter: Converter = default_converter()
+    converter: Converter = default_converter()  # type: ignore[no-untyped-call]
     converter.register_unstructure_hook(
         lsp.ReferencesResponse, lambda made: {"id": made.id, "jsonrpc": made.jsonrpc, "result": made.result}
     )

@@ -17,9 +17,7 @@ class OpenText(TextDocument):
     @classmethod
     def of(cls, other: TextDocument) -> OpenText:
         """The same text."""
-        return cls(
-            other.uri, other.source, other.version, other.language_id, position_codec=other.position_codec
-        )
+        return cls(other.uri, other.source, other.version, other.language_id, position_codec=other.position_codec)
 
     @property
     def places(self) -> Positions:

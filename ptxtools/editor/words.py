@@ -113,8 +113,8 @@ def encoded(tokens: Sequence[Token], places: Positions) -> list[int]:
 
 
 class Row(NamedTuple):
-    """Lines that are read as one. first, others: their numbers, from the first line on; last: the line of the last word;
-    height: the number of lines; length: their characters; before, opcode: the state of `Words` behind them."""
+    """Lines that are read as one. first, others: their numbers, from the first line on; last: the line of the last
+    word; height: the number of lines; length: their characters; before, opcode: the state of `Words` behind them."""
 
     first: tuple[int, ...]
     others: tuple[int, ...]
@@ -181,9 +181,9 @@ class Coloured:
         return len(older)
 
     def _new_row(self, line: str, before: str, opcode: bool) -> Row:
-        words, places = Words(before, opcode), Positions(line, self._encoding)
+        words, places = Words(before, opcode), Positions(line + "\n", self._encoding)
         data = tuple(encoded(list(words.of(line)), places))
-        height = places.position(len(line)).line + 1
+        height = places.position(len(line) + 1).line
         return Row(data[:1], data[1:], sum(data[::_FIVE]), height, len(line) + 1, words.before, words.opcode)
 
     def numbers(self, begin: int = 0, end: int | None = None) -> list[int]:
@@ -215,7 +215,11 @@ class Coloured:
             same -= 1
         same = max(same - 1, 0)  # how far its first word is from the one before may differ
         replaced = len(older.numbers(begin, ends[1] - same))
-        return sum(map(len, chain.from_iterable(map(_NUMBERS_OF, mine[:begin])))), replaced, self.numbers(begin, ends[0] - same)
+        return (
+            sum(map(len, chain.from_iterable(map(_NUMBERS_OF, mine[:begin])))),
+            replaced,
+            self.numbers(begin, ends[0] - same),
+        )
 
 
 def _row_at(text: str, at: int) -> str:
