@@ -14,6 +14,7 @@ PACKAGE = TESTS.parent / "ptxtools"
 #: one with a row here stands on what its own row says.
 STANDS_ON = {
     "cache": (),
+    "expressions": ("cache",),
     "files": (),
     "records": (),
     "diagnostics": ("cache", "records"),
@@ -39,7 +40,7 @@ STANDS_ON = {
     "pages": ("syntax", "linter", "container", "nvvm"),
     "api": ("pages", "inputs", "model", "launch", "native", "reference", "reducer"),
     "editor": ("pages",),
-    "cli": ("api", "editor"),
+    "cli": ("api", "editor", "expressions"),
     "plugin": ("api",),
 }
 

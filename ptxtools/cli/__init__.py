@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from types import TracebackType
 
+from ptxtools import expressions
+
 
 def interrupted(error: BaseException | None) -> bool:
     """Whether Ctrl-C caused an exception: Python wraps it in others if it arrives while a class is created."""
@@ -20,3 +22,4 @@ def _report(kind: type[BaseException], error: BaseException, trace: TracebackTyp
 
 
 sys.excepthook = _report
+expressions.use_table()

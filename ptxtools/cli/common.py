@@ -18,6 +18,7 @@ from typing import IO, Any, NoReturn, TypeVar
 
 import click
 
+from ptxtools import expressions
 from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, PtxWarning, Trap
 from ptxtools.diagnostics.colour import Style, is_terminal, style_for
 from ptxtools.diagnostics.shorten import shortened
@@ -111,6 +112,7 @@ def run_command(command: click.Command, name: str, arguments: Sequence[str] | No
         _discard_output()
     if status == INTERRUPTED:
         _leave(status)
+    expressions.leave_table()
     gc.freeze()  # what is left lives to the end: the last collection need not look at it
     sys.exit(status)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from typing import Any
 
 import click
@@ -38,7 +39,7 @@ def reduce_file(names: list[str], options: dict[str, Any]) -> int:
     output = options["output"] or f"{os.path.splitext(name)[0]}.reduced.ptx"
     if name != STDIN and os.path.exists(output) and os.path.samefile(name, output):
         raise Failure(f"{output} is the input and would be overwritten; choose another output file")
-    tolerated = frozenset(error.code for error in errors_of(module))
+    tolerated = Counter(error.code for error in errors_of(module))
     state = _State(output, options["quiet"], print_module(module))
     if tolerated and not options["quiet"]:
         sys.stderr.write(f"{shown}: has errors ({', '.join(sorted(tolerated))}); candidates may have the same ones\n")

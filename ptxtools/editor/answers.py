@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ptxtools.diagnostics import Span
-from ptxtools.ir import Function, Instruction, Scope, Section, Variable
+from ptxtools.ir import Function, Instruction, Name, Scope, Section, Variable
 from ptxtools.ir.references import operand_names
 from ptxtools.ir.symbols import Names, Symbol
 from ptxtools.isa.errors import OpcodeError
@@ -98,11 +98,11 @@ def _uses(document: Document, name: str, symbol: Symbol) -> Iterator[str]:
     read: list[int] = []
     source = document.module.source
     assert source is not None
-    for span in document.places(name, symbol):
-        item = document.instruction_at(span[0])
+    offsets = [start for start, _ in document.places(name, symbol)]
+    for at, item in zip(offsets, document.instructions_at(offsets), strict=True):
         if item is not None:
-            result = not written or written[-1] < item.span[0]  # of two places in an instruction the first
-            (written if result and _writes(item, name) else read).append(span[0])
+            result = _writes(item, name) and (not written or written[-1] < item.span[0])
+            (written if result else read).append(at)  # of two places in an instruction that writes it, the first
     for what, found in (("written on", written), ("read on", read)):
         lines = list(dict.fromkeys(map(source.line_of, found[: 2 * _MOST_LINES])))
         if lines:
@@ -120,7 +120,12 @@ def _writes(item: Instruction, name: str) -> bool:
         results = _results(item.opcode)
     except OpcodeError:
         return False
-    return any(name in operand_names(item.operands[number]) for number in results if number < len(item.operands))
+    for number in results:
+        if number < len(item.operands):
+            operand = item.operands[number]
+            if operand.name == name if type(operand) is Name else name in operand_names(operand):
+                return True
+    return False
 
 
 @lru_cache(1000)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
 
 from ptxtools.diagnostics import Diagnostic, Severity, Span
@@ -85,13 +85,23 @@ class Document:
         functions = sorted(self.module.functions, key=lambda function: function.span)
         return functions, [function.span[0] for function in functions]
 
+    @property
+    def opcodes(self) -> set[str]:
+        """The opcodes of the text."""
+        bodies = (statements(f.body) for f in self.module.functions if f.body is not None)
+        return {s.opcode for body in bodies for s in body if isinstance(s, Instruction)}
+
     def _item_at(self, scope: Scope, offset: int) -> Statement | None:
         """The last item of a scope that begins at an offset or before it."""
+        place = bisect_right(self._begins_of(scope), offset) - 1
+        return scope.items[place] if place >= 0 else None
+
+    def _begins_of(self, scope: Scope) -> list[int]:
+        """Where the items of a scope begin."""
         begins = self._begins.get(id(scope))
         if begins is None:
             begins = self._begins[id(scope)] = [item.span[0] for item in scope.items]
-        place = bisect_right(begins, offset) - 1
-        return scope.items[place] if place >= 0 else None
+        return begins
 
     def names_at(self, offset: int) -> Names:
         """The names known at an offset."""
@@ -113,14 +123,36 @@ class Document:
 
     def instruction_at(self, offset: int) -> Instruction | None:
         """The instruction that an offset is in."""
-        function = self.function_at(offset)
-        found = self._item_at(function.body, offset) if function is not None and function.body is not None else None
-        while isinstance(found, Scope):
-            found = self._item_at(found, offset)
-        if not isinstance(found, Instruction):
-            return None
-        end = self.text.find(";", found.span[0])
-        return found if end < 0 or offset <= end else None
+        return next(self.instructions_at([offset]))
+
+    def instructions_at(self, offsets: Iterable[int]) -> Iterator[Instruction | None]:
+        """The instruction that each offset is in. Offsets that rise are found sooner."""
+        scope, area, begins = None, range(0), []
+        for offset in offsets:
+            if offset not in area:
+                function = self.function_at(offset)
+                area = range(*function.span) if function is not None else range(0)
+                scope = function.body if function is not None else None
+                begins = self._begins_of(scope) if scope is not None else []
+            place = bisect_right(begins, offset) - 1
+            found = scope.items[place] if scope is not None and place >= 0 else None
+            if isinstance(found, Scope):
+                found = self._item_within(found, offset)
+            if isinstance(found, Instruction) and self.text.find(";", begins[place], offset) < 0:
+                yield found
+            else:
+                yield None
+
+    def _item_within(self, scope: Scope, offset: int) -> Statement | None:
+        """The last item that begins at an offset or before it, in a scope or one inside of it, if its text goes on."""
+        while True:
+            begins = self._begins_of(scope)
+            place = bisect_right(begins, offset) - 1
+            found = scope.items[place] if place >= 0 else None
+            if isinstance(found, Scope):
+                scope = found
+            else:
+                return found if place >= 0 and self.text.find(";", begins[place], offset) < 0 else None
 
     def meaning(self, offset: int) -> tuple[Token, Symbol] | None:
         """The name at an offset, and its declaration."""
@@ -132,41 +164,44 @@ class Document:
 
     def places(self, name: str, symbol: Symbol) -> list[Span]:
         """Wherever this name means this, its declaration included."""
-        found = []
+        found: list[Span] = []
         own = self.function_at(self.declaration(name, symbol)[0])
         area = own.span if own is not None and symbol is not own else (0, len(self.text))
         body = own.body if own is not None and area == own.span else None
         # In a body without scopes in it a name means the same everywhere.
         alike = body is not None and not _has_scopes(body) and self.names_at(body.span[0] + 1).lookup(name) is symbol
-        for match in re.compile(rf"(?<![\w$%.:]){re.escape(name)}(?![\w$])", re.ASCII).finditer(self.text, *area):
-            start = match.start()
-            if not self._is_word(start) or self._is_remark(start):
-                continue
-            known = alike and body is not None and start > body.span[0]
-            meant = symbol if known else self.names_at(start).lookup(name)
-            if meant is symbol or (isinstance(meant, Function) and isinstance(symbol, Function)):
-                found.append(match.span())
-        return found
+        # The name comes first, so that the search is for it.
+        word = re.compile(rf"{re.escape(name)}(?<![\w$%.:]{re.escape(name)})(?![\w$])", re.ASCII)
+        spans = [match.span() for match in word.finditer(self.text, *area)]
+        if self._quiet:
+            spans = [span for span in spans if not self._is_quiet(span[0])]
+        if alike and body is not None:
+            first = bisect_right(spans, (body.span[0], len(self.text)))
+            spans, found = spans[:first], spans[first:]
+        same = [span for span in spans if self._means(span[0], name, symbol)]
+        return same + found
 
-    def _is_word(self, offset: int) -> bool:
-        """Whether what begins at an offset is in no comment or string of its line."""
-        line = self.text.rfind("\n", 0, offset) + 1
-        if self.text.find("/", line, offset) < 0 and self.text.find('"', line, offset) < 0:
-            return True
-        token = self.token_at(offset)
-        return token is not None and token.span[0] == offset
+    def _means(self, offset: int, name: str, symbol: Symbol) -> bool:
+        """Whether a name means this at an offset."""
+        meant = self.names_at(offset).lookup(name)
+        return meant is symbol or (isinstance(meant, Function) and isinstance(symbol, Function))
 
-    def _is_remark(self, offset: int) -> bool:
-        """Whether an offset is in a comment of several lines."""
-        place = bisect_right(self.remarks, offset, key=lambda span: span[0]) - 1
-        return place >= 0 and offset < self.remarks[place][1]
+    def _is_quiet(self, offset: int) -> bool:
+        """Whether an offset is in a comment or a string."""
+        place = bisect_right(self._quiet, (offset, len(self.text))) - 1
+        return place >= 0 and offset < self._quiet[place][1]
+
+    @cached_property
+    def _quiet(self) -> list[Span]:
+        """Where comments and strings stand."""
+        return [match.span() for match in _COMMENT.finditer(self.text)]
 
     @cached_property
     def remarks(self) -> list[Span]:
         """Where comments between /* and */ stand."""
         if "/*" not in self.text:
             return []
-        return [match.span() for match in _COMMENT.finditer(self.text) if match[0].startswith("/*")]
+        return [span for span in self._quiet if self.text.startswith("/*", span[0])]
 
     def declaration(self, name: str, symbol: Symbol) -> Span:
         """Where a name is declared: the name itself; of `%r<8>` its declaration's name."""
@@ -183,7 +218,7 @@ def _names_in(scope: Scope, outer: Names) -> Names:
 
 
 def _has_scopes(scope: Scope) -> bool:
-    return any(isinstance(item, Scope) for item in scope.items)
+    return Scope in map(type, scope.items)
 
 
 def labels_of(function: Function) -> list[Label]:

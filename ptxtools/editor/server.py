@@ -9,10 +9,13 @@ from __future__ import annotations
 import asyncio
 import gc
 from typing import Any
+from urllib.parse import unquote
 
+from cattrs import Converter
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
+from pygls.protocol import default_converter
 
 from ptxtools.diagnostics import Diagnostic, Severity
 from ptxtools.diagnostics.text import notes
@@ -23,12 +26,15 @@ from ptxtools.syntax.reformat import reformat
 from . import answers
 from .outline import Outline
 from .state import State
+from .texts import OpenText
 from .words import NAMES, Coloured, Row, encoded
 
 #: Seconds for the answers to requests that come with a change.
 _SOON = 0.01
 #: Seconds without a change before findings are worked out.
 _PAUSE = 0.1
+#: Seconds for others between two steps of preparations.
+_BREAK = 0.002
 #: Objects that are made between two runs of Python's collector: each walks the trees of all open texts.
 _COLLECT = 100_000
 _SEVERITIES = {
@@ -52,19 +58,28 @@ class Server(LanguageServer):
     """Keeps the state of each open text."""
 
     def __init__(self, version: str) -> None:
-        super().__init__("ptx-lint", version)
+        super().__init__("ptx-lint", version, converter_factory=_converter)
         self._states: dict[str, State] = {}
         self._rows: dict[tuple[str, str, bool], Row] = {}
         self._told: dict[str, tuple[str, Coloured]] = {}
         self.outline = Outline()
 
     def state(self, uri: str) -> State:
-        text = self.workspace.get_text_document(uri).source
-        known = self._states.get(uri)
+        open_text = self._open_text(uri)
+        known, text = self._states.get(uri), open_text.source
         if known is None or known.text != text:
             encoding = str(getattr(self.workspace.position_encoding, "value", ""))
-            known = self._states[uri] = State(text, uri, encoding, known)
+            known = self._states[uri] = State(text, uri, encoding, known, open_text.places)
         return known
+
+    def _open_text(self, uri: str) -> OpenText:
+        """The text as the client has it."""
+        found = self.workspace.get_text_document(uri)
+        if not isinstance(found, OpenText):
+            found, name = OpenText.of(found), unquote(uri)
+            if name in self.workspace.text_documents:
+                self.workspace.text_documents[name] = found
+        return found
 
     @property
     def refreshes_hints(self) -> bool:
@@ -79,8 +94,9 @@ class Server(LanguageServer):
     def coloured(self, uri: str) -> tuple[Coloured, str]:
         """The words of a text, and the name under which the client is told of them."""
         state = self.state(uri)
-        found = Coloured(state.text, state.encoding, self._rows)
-        self._told[uri] = str(int(self._told[uri][0]) + 1 if uri in self._told else 1), found
+        number, older = self._told.get(uri, ("0", None))
+        found = Coloured(state.text, state.encoding, self._rows, older)
+        self._told[uri] = str(int(number) + 1), found
         return found, self._told[uri][0]
 
     def told(self, uri: str, name: str) -> Coloured | None:
@@ -93,6 +109,15 @@ class Server(LanguageServer):
         known = self._states.pop(uri, None)
         if known is not None:
             known.leave()
+
+
+def _converter() -> Converter:
+    """Makes messages. References, of which there may be thousands, are made by their handler."""
+    converter: Converter = default_converter()  # type: ignore[no-untyped-call]
+    converter.register_unstructure_hook(
+        lsp.ReferencesResponse, lambda made: {"id": made.id, "jsonrpc": made.jsonrpc, "result": made.result}
+    )
+    return converter
 
 
 def serve(version: str) -> None:
@@ -127,6 +152,7 @@ async def _changed(server: Server, params: Any) -> None:
     if not server.is_newest(uri, state) or state.begun:
         return
     state.begun = True
+    preparing = asyncio.create_task(_prepare(server, uri, state))
     async for result in state.results():
         if not server.is_newest(uri, state):
             return
@@ -134,6 +160,15 @@ async def _changed(server: Server, params: Any) -> None:
         _publish(server, uri, state, state.found)
         if result.complete and state.told_older and server.refreshes_hints:
             server.workspace_inlay_hint_refresh(None)
+    await preparing
+
+
+async def _prepare(server: Server, uri: str, state: State) -> None:
+    """Use the time until the next change for what the answers after it need; requests come between its steps."""
+    for _ in state.preparations():
+        await asyncio.sleep(_BREAK)
+        if not server.is_newest(uri, state):
+            return
 
 
 def _publish(server: Server, uri: str, state: State, findings: list[Diagnostic]) -> None:
@@ -191,7 +226,8 @@ def _definition(server: Server, params: lsp.DefinitionParams) -> lsp.Location | 
     return lsp.Location(params.text_document.uri, state.places.range(span))
 
 
-def _references(server: Server, params: lsp.ReferenceParams) -> list[lsp.Location]:
+def _references(server: Server, params: lsp.ReferenceParams) -> list[dict[str, Any]]:
+    """Locations, as they stand in messages (see `_converter`)."""
     state = server.state(params.text_document.uri)
     meant = state.document.meaning(state.places.offset(params.position))
     if meant is None:
@@ -200,7 +236,8 @@ def _references(server: Server, params: lsp.ReferenceParams) -> list[lsp.Locatio
     if not params.context.include_declaration:
         declared = state.document.declaration(meant[0].text, meant[1])
         spans = [span for span in spans if span != declared]
-    return [lsp.Location(params.text_document.uri, state.places.range(span)) for span in spans]
+    uri = params.text_document.uri
+    return [{"uri": uri, "range": range} for range in state.places.messages(spans)]
 
 
 def _rename(server: Server, params: lsp.RenameParams) -> lsp.WorkspaceEdit:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import unquote, urlparse
 
@@ -12,8 +13,11 @@ from lsprotocol import types as lsp
 
 from ptxtools.check.codes import TOLERATED
 from ptxtools.diagnostics import Diagnostic, Severity, Span
+from ptxtools.isa.errors import OpcodeError
+from ptxtools.isa.opcode import resolve
 from ptxtools.linter import errors_within
 from ptxtools.syntax.edited import edit_of, moved_finding
+from ptxtools.syntax.reformat import reformat_soon
 
 from .background import Result, Work
 from .document import Document
@@ -21,6 +25,8 @@ from .positions import Positions
 
 #: Characters of a function that can be checked between two keystrokes.
 _LONG = 100_000
+#: Opcodes that are looked up in one step of the preparations.
+_OPCODES = 5
 
 
 #: An instruction without comments, and what may stand before it on its line.
@@ -54,7 +60,9 @@ class State:
     found: the findings that are known so far; None if nothing is.
     """
 
-    def __init__(self, text: str, uri: str, encoding: str, before: State | None = None) -> None:
+    def __init__(
+        self, text: str, uri: str, encoding: str, before: State | None = None, places: Positions | None = None
+    ) -> None:
         self.text, self.encoding = text, encoding
         self.found: list[Diagnostic] | None = None
         #: An earlier text with its findings, that this one comes of by edits in place.
@@ -73,7 +81,7 @@ class State:
             if self.document.in_place:
                 self._base = before._base if before.found is None else (before.text, before.found)
                 self._hint_base = before._hint_base if before.hints is None else (before.text, before.hints)
-        self.places = Positions(text, encoding)
+        self.places = places or Positions(text, encoding)
         self.shown: list[lsp.Diagnostic] | None = None
         self.begun = False
         self._work = Work(self.document)
@@ -145,6 +153,21 @@ class State:
     def with_warnings(self, errors: list[Diagnostic]) -> list[Diagnostic]:
         """Errors, and what is known so far of the warnings."""
         return sorted([*errors, *filter(is_warning, self.found or ())], key=lambda d: d.span)
+
+    def preparations(self) -> Iterator[None]:
+        """What the next answers need, a step at a time, each of some milliseconds: the rules of validity and the
+        instructions of the text are loaded, and its rows laid out."""
+        module = self.document.module
+        function = next((f for f in module.functions if f.body is not None), None)
+        if function is not None:
+            errors_within(module, self.document.syntax, function, function.span[:1] * 2)
+            yield
+        for n, opcode in enumerate(self.document.opcodes):
+            with suppress(OpcodeError):
+                resolve(opcode)
+            if n % _OPCODES == 0:
+                yield
+        yield from reformat_soon(self.text)
 
     def leave(self) -> None:
         """End the work at this state: there is a newer one."""

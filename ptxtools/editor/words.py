@@ -7,13 +7,17 @@ the lines that it touches, and the client is sent what differs.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import accumulate, chain
+from operator import itemgetter
 from typing import NamedTuple
 
 from ptxtools.diagnostics import Span
 from ptxtools.isa.index import CHAPTERS
+from ptxtools.syntax.edited import common, edit_of
 
-from .positions import Positions
+from .positions import Positions, lines_of
 
 #: Comments and strings, dotted words, numbers, names with their component, and single signs.
 _TOKEN = re.compile(
@@ -98,9 +102,9 @@ def encoded(tokens: Sequence[Token], places: Positions) -> list[int]:
     line = column = 0
     for token in tokens:
         kind, at = _NUMBERS[token.kind], token.span[0]
-        for text in token.text.split("\n"):
-            start, end = places.position(at), places.position(at + len(text.rstrip("\r")))
-            at += len(text) + 1
+        for text in lines_of(token.text):
+            start, end = places.position(at), places.position(at + len(text.rstrip("\r\n")))
+            at += len(text)
             if end.character > start.character:
                 moved = start.line - line
                 data += [moved, start.character - (0 if moved else column), end.character - start.character, kind, 0]
@@ -108,61 +112,125 @@ def encoded(tokens: Sequence[Token], places: Positions) -> list[int]:
     return data
 
 
-class Coloured:
-    """A text's words, line by line. rows: of each stretch of lines that is read as one, its numbers; the first one says
-    how far its first word is below the last one before. known: lines that were read before, of any text."""
+class Row(NamedTuple):
+    """Lines that are read as one. first, others: their numbers, from the first line on; last: the line of the last
+    word; height: the number of lines; length: their characters; before, opcode: the state of `Words` behind them."""
 
-    def __init__(self, text: str, encoding: str, known: dict[tuple[str, str, bool], Row]) -> None:
+    first: tuple[int, ...]
+    others: tuple[int, ...]
+    last: int
+    height: int
+    length: int
+    before: str
+    opcode: bool
+
+
+_LENGTH, _NUMBERS_OF = itemgetter(4), itemgetter(0, 1)
+_TOP = Row((), (), 0, 0, 0, ";", False)
+
+
+class Coloured:
+    """A text's words, row by row. known: rows that were read before, of any text, by their text and the state before
+    them; older: an earlier text's words, from which those of rows that have not changed are taken."""
+
+    def __init__(
+        self, text: str, encoding: str, known: dict[tuple[str, str, bool], Row], older: Coloured | None = None
+    ) -> None:
         if len(known) > _MOST:
             known.clear()
-        self.rows: list[tuple[int, tuple[int, ...]]] = []
-        lines = text.split("\n")
-        before, opcode, number, last = ";", False, 0, 0
-        while number < len(lines):
-            line, count = lines[number], 1
-            while number + count < len(lines) and (
-                ("/*" in line and _open(line)) or (line[-1:] not in _ENDS and _LABEL.search(line))
-            ):
-                line, count = f"{line}\n{lines[number + count]}", count + 1
-            row = known.get((line, before, opcode))
+        self.text, self._encoding = text, encoding
+        self.rows: list[Row] = []
+        if older is None or older._encoding != encoding:
+            self._read(known, 0, [], 0)
+            return
+        first, last = edit_of(older.text, text)
+        starts = list(accumulate(map(_LENGTH, older.rows), initial=0))
+        place = bisect_right(starts, first, hi=len(older.rows)) - 1
+        self.rows = older.rows[:place]
+        same = self._read(known, starts[place], starts, len(text) - len(older.text), last, older.rows)
+        self.rows += older.rows[same:]
+
+    def _read(
+        self,
+        known: dict[tuple[str, str, bool], Row],
+        at: int,
+        starts: Sequence[int],
+        moved: int,
+        last: int = 0,
+        older: Sequence[Row] = (),
+    ) -> int:
+        """Read rows from an offset on, until one begins as an older text's row does, from which on both are the same;
+        the number of that row. starts: where the older ones begin; moved: how far they are moved."""
+        text, rows = self.text, self.rows
+        state = rows[-1] if rows else _TOP
+        while at <= len(text):
+            if at - moved >= last and older:
+                place = bisect_left(starts, at - moved)
+                if place < len(older) and starts[place] == at - moved:
+                    above = older[place - 1] if place else _TOP
+                    if (above.before, above.opcode) == (state.before, state.opcode):
+                        return place
+            line = _row_at(text, at)
+            key = line, state.before, state.opcode
+            row = known.get(key)
             if row is None:
-                words = Words(before, opcode)
-                data = tuple(encoded(list(words.of(line)), Positions(line, encoding)))
-                end = sum(data[::_FIVE])
-                row = known[line, before, opcode] = Row(data[:1], data[1:], end, words.before, words.opcode)
-            first, others, end, before, opcode = row
-            if first:
-                self.rows.append((number + first[0] - last, others))
-                last = number + end
-            number += count
+                row = known[key] = self._new_row(*key)
+            rows.append(row)
+            at += row.length
+            state = row
+        return len(older)
+
+    def _new_row(self, line: str, before: str, opcode: bool) -> Row:
+        words, places = Words(before, opcode), Positions(line + "\n", self._encoding)
+        data = tuple(encoded(list(words.of(line)), places))
+        height = places.position(len(line) + 1).line
+        return Row(data[:1], data[1:], sum(data[::_FIVE]), height, len(line) + 1, words.before, words.opcode)
 
     def numbers(self, begin: int = 0, end: int | None = None) -> list[int]:
         """The encoding of some rows."""
         data: list[int] = []
-        for first, others in self.rows[begin:end]:
-            data.append(first)
-            data += others
+        gap, place = 0, begin  # lines since the last word, or the beginning
+        while place:
+            place -= 1
+            row = self.rows[place]
+            gap += row.height
+            if row.first:
+                gap -= row.last
+                break
+        for first, others, last, height, *_ in self.rows[begin:end]:
+            if first:
+                data.append(gap + first[0])
+                data += others
+                gap = -last
+            gap += height
         return data
 
     def difference(self, older: Coloured) -> tuple[int, int, list[int]]:
         """What makes an older text's numbers this one's: from which on, how many are replaced, and by which."""
         mine, theirs = self.rows, older.rows
-        most = min(len(mine), len(theirs))
-        begin = next((n for n in range(most) if mine[n] != theirs[n]), most)
-        same = next((n for n in range(most - begin) if mine[-1 - n] != theirs[-1 - n]), most - begin)
-        replaced = len(older.numbers(begin, len(theirs) - same))
-        return len(self.numbers(0, begin)), replaced, self.numbers(begin, len(mine) - same)
+        most, ends = min(len(mine), len(theirs)), (len(mine), len(theirs))
+        begin = common(most, lambda a, b: mine[a:b] == theirs[a:b])
+        same = common(most - begin, lambda a, b: mine[ends[0] - b : ends[0] - a] == theirs[ends[1] - b : ends[1] - a])
+        while same and not mine[ends[0] - same].first:
+            same -= 1
+        same = max(same - 1, 0)  # how far its first word is from the one before may differ
+        replaced = len(older.numbers(begin, ends[1] - same))
+        return (
+            sum(map(len, chain.from_iterable(map(_NUMBERS_OF, mine[:begin])))),
+            replaced,
+            self.numbers(begin, ends[0] - same),
+        )
 
 
-class Row(NamedTuple):
-    """Lines that were read. first, others: their numbers, from the first line on; last: the line of the last word;
-    before, opcode: the state of `Words` behind them."""
-
-    first: tuple[int, ...]
-    others: tuple[int, ...]
-    last: int
-    before: str
-    opcode: bool
+def _row_at(text: str, at: int) -> str:
+    """The line that begins at an offset, and those behind it that are read with it."""
+    end = text.find("\n", at)
+    while end >= 0:
+        line = text[at:end]
+        if not ("/*" in line and _open(line)) and (line[-1:] in _ENDS or not _LABEL.search(line)):
+            return line
+        end = text.find("\n", end + 1)
+    return text[at:]
 
 
 def _open(text: str) -> bool:

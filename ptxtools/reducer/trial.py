@@ -8,8 +8,8 @@ import shlex
 import signal
 import subprocess
 import tempfile
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import TypeVar
 
@@ -24,12 +24,12 @@ class Trial:
     """One search. command: for a shell, with `{}` for the file's name, or the name comes last. name: the file's name,
     without folder. jobs: how many commands run at a time; the result does not depend on it.
 
-    tolerated: codes of errors that candidates may have; kept: called with the text of each smaller module. To be used
-    in a `with` statement, which ends the commands that still run.
+    tolerated: how many errors of each code candidates may have; kept: called with the text of each smaller module. To
+    be used in a `with` statement, which ends the commands that still run.
     """
 
     def __init__(
-        self, command: str, name: str, jobs: int, tolerated: frozenset[str], kept: Callable[[str], None]
+        self, command: str, name: str, jobs: int, tolerated: Mapping[str, int], kept: Callable[[str], None]
     ) -> None:
         self.jobs, self._command, self._name, self._tolerated, self._kept = jobs, command, name, tolerated, kept
         self._tried: set[bytes] = set()
@@ -84,7 +84,8 @@ class Trial:
         return text if self._valid(module) else None
 
     def _valid(self, module: Module) -> bool:
-        return all(error.code in self._tolerated for error in errors_of(module))
+        found = Counter(error.code for error in errors_of(module))
+        return all(count <= self._tolerated.get(code, 0) for code, count in found.items())
 
     def _reads(self, text: str) -> bool:
         """Whether the printed module is valid, too: the edited tree said so."""

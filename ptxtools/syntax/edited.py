@@ -78,13 +78,13 @@ def parse_edited(before: ParseResult, text: str) -> ParseResult | None:
 def edit_of(old: str, new: str) -> Span:
     """The span of the old text that the new one has something else for."""
     most = min(len(old), len(new))
-    first = _common(most, lambda a, b: old[a:b] == new[a:b])
+    first = common(most, lambda a, b: old[a:b] == new[a:b])
     ends = len(old), len(new)
-    same = _common(most - first, lambda a, b: old[ends[0] - b : ends[0] - a] == new[ends[1] - b : ends[1] - a])
+    same = common(most - first, lambda a, b: old[ends[0] - b : ends[0] - a] == new[ends[1] - b : ends[1] - a])
     return first, len(old) - same
 
 
-def _common(most: int, same: Any) -> int:
+def common(most: int, same: Any) -> int:
     """How many characters are the same, by halves; same(a, b): whether those from a to b are."""
     low, high = 0, most
     while low < high:

@@ -7,7 +7,7 @@ as is compared once, when a row is first met.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 
 #: An instruction, a declaration of variables, a pragma or a label.
@@ -20,6 +20,8 @@ _PLAIN = re.compile(
 _FAR = ("/*", "*/", "@@", "#", ".section", ".nv_", "ptx-lint:", "ptx-run:", "\v", "\f", *map(chr, range(28, 32)))
 #: Rows that are remembered.
 _MOST = 1 << 18
+#: Rows that are learned at a time while something else may want to go on: some milliseconds.
+_AT_ONCE = 100
 
 #: By a row, its canonical text in the body of a function, "" where it is not plain.
 _codes: dict[str, str] = {}
@@ -32,16 +34,9 @@ def runs_of(text: str, code: Callable[[str], str], same: Callable[[str, str], bo
     code: the canonical text of a statement, or "" where it is something else; same: whether two texts of statements are
     read alike, and without errors.
     """
-    if any(mark in text for mark in _FAR):
-        return {}
-    rows = text.split("\n")
-    if any(row.count('"') % 2 for row in rows if '"' in row):
-        return {}
-    if len(_codes) > _MOST:
-        _codes.clear()
-    fresh = [row for row in dict.fromkeys(rows) if row not in _codes]
-    if fresh:
-        _learn(fresh, code, same)
+    rows = _rows(text)
+    for _ in _learned(rows, code, same, len(rows)):
+        pass
     codes = list(map(_codes.__getitem__, rows))
     starts = list(accumulate(map(len, rows), lambda at, length: at + length + 1, initial=0))
     plain = bytes(map(bool, codes))
@@ -61,6 +56,31 @@ def runs_of(text: str, code: Callable[[str], str], same: Callable[[str, str], bo
             runs[begin] = starts[last - 1] + len(rows[last - 1].rstrip()), "\n".join(codes[at:last])
         at = plain.find(1, end)
     return runs
+
+
+def learned(text: str, code: Callable[[str], str], same: Callable[[str, str], bool]) -> Iterator[None]:
+    """Note, some rows at a time, what `runs_of` would look for."""
+    return _learned(_rows(text), code, same, _AT_ONCE)
+
+
+def _rows(text: str) -> list[str]:
+    """The rows of a text, each of which can be looked at by itself; none if not all can be."""
+    if any(mark in text for mark in _FAR):
+        return []
+    rows = text.split("\n")
+    return [] if any(row.count('"') % 2 for row in rows if '"' in row) else rows
+
+
+def _learned(
+    rows: Sequence[str], code: Callable[[str], str], same: Callable[[str, str], bool], most: int
+) -> Iterator[None]:
+    """Note what rows become, so many at a time."""
+    if len(_codes) > _MOST:
+        _codes.clear()
+    fresh = [row for row in dict.fromkeys(rows) if row not in _codes]
+    for at in range(0, len(fresh), max(most, 1)):
+        _learn(fresh[at : at + most], code, same)
+        yield
 
 
 def _ended(rows: Sequence[str], at: int) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from ptxtools.diagnostics import Diagnostic, Severity
@@ -21,7 +22,7 @@ from .faults import Fault
 from .lexer import UnitLexer
 from .parser import parse
 from .pieces import COMMENT, Piece, Unit, unit_at, units
-from .plainrows import runs_of
+from .plainrows import learned, runs_of
 from .spacing import joined
 
 #: Comments that are about their line.
@@ -34,6 +35,10 @@ _MOST_COMPARED = 8
 #: The lines of headers that were met before, by their texts.
 _headers: dict[str, tuple[_Line, ...]] = {}
 _MOST_HEADERS = 1 << 12
+#: The number of a register such as %r12.
+_NUMBER = re.compile(r"(?:(?<=[\s,(){}\[!@|]%[a-z])|(?<=[\s,(){}\[!@|]%[a-z][a-z]))\d+(?![\w$])", re.ASCII)
+#: Characters beside plain rows that may be laid out in one step.
+_FEW = 1 << 18
 _LABELLED = frozenset({"BRANCHTARGETS", "CALLTARGETS", "CALLPROTOTYPE"})
 
 
@@ -84,6 +89,17 @@ def reformat(text: str, name: str = "<stdin>") -> Reformatted:
     return Reformatted(canonical.replace("\n", lines), [])
 
 
+def reformat_soon(text: str) -> Iterator[None]:
+    """Prepare, a step at a time, what makes `reformat` quick for a text, and for others that have much of it."""
+    plain = text.replace("\r\n", "\n")
+    yield from learned(plain, _Codes().of, _read_alike)
+    runs = runs_of(plain, _Codes().of, _read_alike)
+    if len(plain) - sum(end - begin for begin, (end, _) in runs.items()) <= _FEW:
+        yield
+        _quick(text)
+    yield
+
+
 def _ended(text: str, canonical: str) -> str:
     """The lines with the mark at the beginning that the text has, and one end."""
     canonical = canonical and canonical.strip("\n") + "\n"
@@ -96,7 +112,7 @@ def _quick(text: str) -> str | None:
     Plain statements are read alike by themselves, so the rest alone has to be compared.
     """
     plain = text.replace("\r\n", "\n")
-    runs = runs_of(plain, _code_of, _read_alike)
+    runs = runs_of(plain, _Codes().of, _read_alike)
     if not runs:
         return None
     try:
@@ -120,16 +136,34 @@ def _quick(text: str) -> str | None:
     return canonical.replace("\n", "\r\n") if "\r\n" in text else canonical
 
 
-def _code_of(statement: str) -> str:
-    """The line of a statement in the body of a function; "" where the text is something else."""
-    try:
-        unit = unit_at(statement, 0, UnitLexer(), 0)
-    except Fault:
-        return ""
-    if unit.kind != "statement" or unit.span != (0, len(statement)):
-        return ""
-    (line,) = _of_unit(statement, unit, "\t", False)
-    return line.code
+class _Codes:
+    """The lines of statements in the body of a function. Those that differ in the numbers of registers alone are laid
+    out alike."""
+
+    def __init__(self) -> None:
+        self._lexer = UnitLexer()
+        self._known: dict[str, list[str]] = {}
+
+    def of(self, statement: str) -> str:
+        """The line of a statement; "" where the text is something else."""
+        parts, numbers = _NUMBER.split(statement), _NUMBER.findall(statement)
+        shape = "0".join(parts)
+        made = self._known.get(shape)
+        if made is None:
+            made = self._known[shape] = _NUMBER.split(self._new(shape))
+        if len(made) != len(parts):
+            return self._new(statement)
+        return "".join(chain.from_iterable(zip_longest(made, numbers, fillvalue="")))
+
+    def _new(self, statement: str) -> str:
+        try:
+            unit = unit_at(statement, 0, self._lexer, 0)
+        except Fault:
+            return ""
+        if unit.kind != "statement" or unit.span != (0, len(statement)):
+            return ""
+        (line,) = _of_unit(statement, unit, "\t", False)
+        return line.code
 
 
 def _read_alike(before: str, after: str) -> bool:

@@ -1,10 +1,13 @@
 """The search itself, with conditions in place of commands."""
 
+from collections import Counter
+from types import MappingProxyType
 from typing import ClassVar
 
 import pytest
 
 from ptxtools.check import check
+from ptxtools.diagnostics import Severity
 from ptxtools.reducer import Trial, reduced, trial
 from ptxtools.reducer.edits import edited
 from ptxtools.syntax import parse, print_module
@@ -70,7 +73,7 @@ class Condition:
 
 @pytest.fixture
 def reduce(monkeypatch):
-    def run(condition, text=MODULE, jobs=1, tolerated=frozenset()):
+    def run(condition, text=MODULE, jobs=1, tolerated=MappingProxyType({})):
         Condition.holds, Condition.seen = staticmethod(condition), []
         monkeypatch.setattr(trial, "_Run", Condition)
         kept = []
@@ -126,11 +129,34 @@ def test_the_result_does_not_depend_on_the_jobs(reduce, jobs):
 
 def test_errors_of_the_input_may_stay(reduce):
     text = MODULE.replace("add.u32 %r22, %r10, 7;", "add.u32 %r22, %unknown, 7;")
-    codes = frozenset(d.code for d in check(parse(text).module))
+    codes = Counter(d.code for d in check(parse(text).module))
     assert codes
     result, _ = reduce(lambda text: "unknown" in text, text, tolerated=codes)
     assert "unknown" in result
     assert len(result) < 200
+
+
+#: A change of the module, and a word that stays.
+BROKEN = [
+    ("add.u32 %r22, %r10, 7;", "add.u32 %r22, %unknown, 7;", "unknown"),
+    ("add.u32 %r22, %r10, 7;", "add.f16 %r22, %r10, 7;", "add.f16"),
+    ("add.u32 %r22, %r10, 7;", "add.u32 %r22, %r10;\n bra NOWHERE;", "NOWHERE"),
+    ("st.param.b32 [r], h;", "st.param.b32 [gone], h;", "gone"),
+]
+
+
+@rows(("old", "new", "word"), BROKEN)
+def test_an_invalid_module_gets_no_other_errors(reduce, old, new, word):
+    """Neither another kind of error nor more of one, in any candidate."""
+    assert MODULE.count(old) == 1
+    text = MODULE.replace(old, new)
+    own = Counter(d.code for d in check(parse(text).module) if d.severity is Severity.ERROR)
+    assert own
+    result, kept = reduce(lambda text: word in text, text, tolerated=own)
+    assert word in result and kept
+    for step in (*Condition.seen, *kept):
+        found = Counter(d.code for d in check(parse(step).module) if d.severity is Severity.ERROR)
+        assert found <= own, step
 
 
 def test_dropping_a_declaration_takes_its_uses_along():

@@ -1,0 +1,36 @@
+"""Open texts as the client has them: changes are applied here, by the protocol's ends of lines."""
+
+from __future__ import annotations
+
+from lsprotocol import types as lsp
+from pygls.workspace import TextDocument
+
+from .positions import Positions
+
+
+class OpenText(TextDocument):
+    """A text with the positions in it, which the next change and the answers share.
+
+    pygls goes through all lines for each change, and counts more characters as ends of lines than the protocol does.
+    """
+
+    @classmethod
+    def of(cls, other: TextDocument) -> OpenText:
+        """The same text."""
+        return cls(other.uri, other.source, other.version, other.language_id, position_codec=other.position_codec)
+
+    @property
+    def places(self) -> Positions:
+        known = self.__dict__.get("_places")
+        if known is None or known.text != self.source:
+            encoding = str(getattr(self.position_codec.encoding, "value", self.position_codec.encoding))
+            known = self._places = Positions(self.source, encoding)
+        return known
+
+    def apply_change(self, change: lsp.TextDocumentContentChangeEvent) -> None:
+        if isinstance(change, lsp.TextDocumentContentChangePartial):
+            start, end = self.places.span(change.range)
+            text = self.source
+            self._source = text[:start] + change.text + text[max(start, end) :]
+        else:
+            self._source = change.text

@@ -1,0 +1,125 @@
+"""Regular expressions that an earlier process compiled: a start compiles about a hundred, a quarter of its time.
+
+`re` looks a pattern up in a dictionary of its own before it compiles it. Behind that dictionary stands a table in the
+cache directory, with the compiled code of the patterns that modules compile when they are loaded. `_sre`, which makes
+an expression of code, checks the code; and only code that makes an equal expression is stored. A Python without these
+parts compiles as ever.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import re
+import sys
+from typing import Any
+
+from . import cache
+
+#: Bytes of the table, and the number of expressions in it.
+_MOST_BYTES = 1 << 22
+_MOST = 2000
+#: Functions that compile what does not depend on any input.
+_FIXED = frozenset({"<module>", "_form_master_re"})
+
+#: Where `re` looks for them.
+_kept = "_cache2" if hasattr(re, "_cache2") else "_cache"
+
+#: By pattern and flags: all flags, the code, the number of groups, their names.
+Table = dict[tuple[str, int], tuple[int, bytes, int, dict[str, int]]]
+
+
+class Known(dict[Any, Any]):
+    """Compiled expressions by type, pattern and flags, as `re` keeps them. What is missing is made of the table, or
+    `wanted` there."""
+
+    def __init__(self, table: Table) -> None:
+        super().__init__()
+        self.table = table
+        self.wanted: set[tuple[str, int]] = set()
+
+    def __missing__(self, key: Any) -> Any:
+        kind, pattern, flags = key
+        row = self.table.get((pattern, flags)) if kind is str else None
+        if row is not None:
+            try:
+                made = self[key] = _made(pattern, row)
+            except Exception:  # whatever it is, `re` compiles it
+                del self.table[pattern, flags]
+            else:
+                return made
+        elif kind is str and _caller() in _FIXED:
+            self.wanted.add((pattern, flags))
+        raise KeyError(key)
+
+
+def _made(pattern: str, row: tuple[int, bytes, int, dict[str, int]]) -> Any:
+    """The expression of a row."""
+    import _sre  # type: ignore[import-not-found]
+
+    flags, code, groups, names = row
+    index: list[str | None] = [None] * (groups + 1)
+    for name, number in names.items():
+        index[number] = name
+    return _sre.compile(pattern, flags, memoryview(code).cast("I").tolist(), groups, names, tuple(index))
+
+
+def _row(pattern: str, flags: int) -> tuple[int, bytes, int, dict[str, int]]:
+    """The row of a pattern."""
+    from array import array
+    from re import _compiler, _parser  # type: ignore[attr-defined]
+
+    parsed = _parser.parse(pattern, flags)
+    code = array("I", _compiler._code(parsed, flags)).tobytes()
+    return flags | parsed.state.flags, code, parsed.state.groups - 1, dict(parsed.state.groupdict)
+
+
+def _caller() -> str:
+    """The name of the function that wants an expression of `re`."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_globals.get("__name__") == "re":
+        frame = frame.f_back
+    return frame.f_code.co_name
+
+
+def use_table() -> None:
+    """Let `re` find what earlier processes compiled."""
+    known = getattr(re, _kept, None)
+    if isinstance(known, dict) and not isinstance(known, Known):
+        found = Known(_read())
+        found.update(known)
+        setattr(re, _kept, found)
+
+
+def leave_table() -> None:
+    """Leave to later processes what this one compiled when it loaded modules."""
+    known = getattr(re, _kept, None)
+    if not isinstance(known, Known) or not known.wanted:
+        return
+    table = _read()
+    for pattern, flags in known.wanted:
+        try:
+            row = _row(pattern, flags)
+            if _made(pattern, row) == re.compile(pattern, flags):
+                table[pattern, flags] = row
+        except Exception:  # a Python with other parts
+            return
+    while len(table) > _MOST:
+        del table[next(iter(table))]
+    cache.write_sealed(*_place(), marshal.dumps(table))
+
+
+def _read() -> Table:
+    """The table of the cache directory."""
+    content = cache.read_sealed(*_place(), _MOST_BYTES)
+    try:
+        table: Table = marshal.loads(content) if content else {}
+    except (EOFError, ValueError, TypeError):
+        return {}
+    return table if isinstance(table, dict) else {}
+
+
+def _place() -> tuple[str, str]:
+    """The table's file, and its key: code is for one Python."""
+    path = os.path.join(cache.directory(), "expressions", f"{sys.implementation.cache_tag}.bin")
+    return path, f"{sys.version} {sys.byteorder}"
