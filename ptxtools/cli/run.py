@@ -118,6 +118,8 @@ def flags_of(described: Any) -> Callable[[Any], Any]:
 @flags_of(RunOptions)
 @flags_of(DeviceOptions)
 @click.option("--check-report", metavar="FILE", help="Write the checkers' reports as JSON (.json) or SARIF (.sarif).")
+@click.option("--check-suppressions-write", metavar="FILE.toml",
+              help="Add the checkers' reports to this file, for --check-suppressions.")  # fmt: skip
 @trace_options
 @debug_options
 @watching_options
@@ -320,14 +322,17 @@ def _report(
         from ptxtools.diagnostics.checked import to_github
 
         click.echo(to_github(findings))
-    path = options["check_report"]
-    if path is None:
+    path, known = options["check_report"], options["check_suppressions_write"]
+    if path is None and known is None:
         return
-    from ptxtools.launch.checked import write_report
+    from ptxtools.launch.checked import add_suppressions, write_report
     from ptxtools.launch.errors import SpecError
 
     try:
-        write_report(path, findings, tool_version(), verdict, explored)
+        if path is not None:
+            write_report(path, findings, tool_version(), verdict, explored)
+        if known is not None:
+            add_suppressions(known, findings)
     except SpecError as error:
         raise Failure(str(error)) from None
 
@@ -358,6 +363,8 @@ def _show(report: Report, job: Job, options: dict[str, Any]) -> None:
             click.echo(f"racecheck: {report.verdict}")
         if report.explored is not None:
             click.echo(f"explored: {report.explored}")
+        for note in report.notes:
+            sys.stderr.write(f"ptx-run: {note}\n")
     for failure in report.failures:
         sys.stderr.write(f"ptx-run: {failure[0]}\n" + "".join(f"    {line}\n" for line in failure[1:]))
     if options["verbose"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -68,6 +69,13 @@ def _typed(option: Option, value: Any) -> Any:
         return number(value, option.name)
     if option.kind == "flag":
         return bool(value)
+    if option.kind == "file" and isinstance(value, str | os.PathLike):
+        return os.fspath(value)
+    if option.kind == "file":
+        from ptxtools.diagnostics.suppressions import Suppressions
+
+        demand(value, Suppressions, option.name, "the name of a file, or what was read from one")
+        return value
     kind, wanted = _TYPES[option.kind]
     demand(value, kind, option.name, wanted)
     return value

@@ -100,6 +100,7 @@ class _Reader:
             expect_failure=self._failure(top),
             litmus=_litmus(top),
         )
+        job.device.suppressions = self._path(str(job.device.suppressions))
         top.finish()
         self._check_names(job, top)
         return job

@@ -269,7 +269,8 @@ class Device(sim.Device):
     are written, each register in a slot of its own.
 
     checks: names of run-time checkers, whose reports are in `RunResult.reports`; check_stop: memcheck's first error is
-    a `Trap`. Raises `LaunchError` for invalid values.
+    a `Trap`; suppressions: a file of reports that are known, or what `read_suppressions` of
+    `ptxtools.diagnostics.suppressions` has read. Raises `LaunchError` for invalid values.
     """
 
     @takes(DeviceOptions)

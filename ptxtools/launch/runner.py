@@ -14,6 +14,7 @@ from ptxtools.sim.arena import OutOfMemory
 from ptxtools.sim.device import Device, Request, RunResult
 from ptxtools.sim.kernel import Kernel
 from ptxtools.sim.loadable import Loadable
+from ptxtools.sim.silenced import heard
 
 from .arguments import (
     Argument,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ptxtools.diagnostics.findings import Exploration, Finding, Verdict
+    from ptxtools.diagnostics.suppressions import Suppressions
     from ptxtools.sim.multimem import Multicast
 
     Array = NDArray[Any]
@@ -60,7 +62,8 @@ class Memory:
 class Report:
     """The result of a job. failures: expectations not met, each a list of lines; summaries: of the buffers that kernels
     wrote; pieces: the kernels' output, call by call; failure: the expected trap, refusal or finding that
-    occurred; findings: what checkers reported; memory: the buffers by name, if they are kept."""
+    occurred; findings: what checkers reported; memory: the buffers by name, if they are kept; notes: what a file of
+    known reports has silenced, and what of it describes none."""
 
     failures: list[list[str]] = field(default_factory=list)
     summaries: list[str] = field(default_factory=list)
@@ -69,6 +72,7 @@ class Report:
     failure: LaunchError | Trap | Finding | None = None
     findings: list[Finding] = field(default_factory=list)
     memory: dict[str, Memory] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def verdict(self) -> Verdict | None:
@@ -171,6 +175,18 @@ def run_job(job: Job, load: Loader, *, keep: bool = False) -> Report:
     return report
 
 
+def _suppressions(file: str | Suppressions) -> str | Suppressions:
+    """What the job's file of known reports says. Raises `SpecError`."""
+    if not file or not isinstance(file, str):
+        return file
+    from ptxtools.diagnostics.suppressions import read_suppressions
+
+    try:
+        return read_suppressions(file)
+    except LaunchError as error:
+        raise SpecError(str(error)) from None
+
+
 def _meets(error: LaunchError | Trap, expected: str) -> bool:
     """Whether a failure is of the expected kind."""
     if isinstance(error, LaunchError):
@@ -194,7 +210,8 @@ class _Runner:
         for plan in job.launches:
             self._module(plan.module)
         kernels = [self._kernel(plan) for plan in job.launches]
-        self._device = Device(**(values_of(job.device, DeviceOptions) | {"on_print": self._printed}))
+        own = {"on_print": self._printed, "suppressions": _suppressions(job.device.suppressions)}
+        self._device = Device(**(values_of(job.device, DeviceOptions) | own))
         for path in self._modules:
             self._device.load(self._modules[path])
         self._set_globals()
@@ -321,6 +338,7 @@ class _Runner:
     def check(self) -> None:
         """Compare, save and summarise. A save happens whether or not expectations are met."""
         self._report.findings = self.findings()
+        self._note_silenced()
         for finding in self._report.findings:
             self._report.failures.append([line.removeprefix("    ") for line in str(finding).splitlines()])
         for buffer in self._buffers.values():
@@ -347,13 +365,22 @@ class _Runner:
         found = [f for result in self._report.results for f in result.reports]
         if TrapKind.LEAKCHECK not in self._device.checks:
             return found
-        from ptxtools.diagnostics.comments import heard
         from ptxtools.observe.leakcheck import NEVER_FREED, leaks
 
         in_use = leaks(self._device)
         for module in self._modules.values() if in_use else ():
-            in_use = heard(in_use, module.source())
+            in_use = heard(self._device, in_use, module.source())[0]
         return [f for f in found if f.kind != NEVER_FREED] + in_use
+
+    def _note_silenced(self) -> None:
+        """How much the file of known reports has silenced, and what of it describes none."""
+        known = self._device.suppressions
+        if known is None:
+            return
+        count = sum(len(result.silenced) for result in self._report.results)
+        if count:
+            self._report.notes.append(f"{known.name}: {count:,} report{'s' * (count > 1)} silenced")
+        self._report.notes += known.unused(self._device.checks)
 
     def _finish(self, buffer: _Buffer, summarise: bool) -> None:
         plan, array = buffer.plan, buffer.array()

@@ -10,15 +10,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY
 from functools import cache, wraps
 from inspect import Parameter, signature
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
 from ptxtools.diagnostics import LaunchError
 from ptxtools.diagnostics.kinds import CHECKERS
 from ptxtools.records import dataclass, field, fields, replace
 
+if TYPE_CHECKING:
+    from ptxtools.diagnostics.suppressions import Suppressions
+
 #: Values are whole numbers, seconds, words, truth values, functions, the name of a target, names of checkers, numbers
-#: (x, y, z), or objects.
-Kind = Literal["whole", "seconds", "word", "flag", "function", "target", "checks", "shape", "objects"]
+#: (x, y, z), names of files, or objects.
+Kind = Literal["whole", "seconds", "word", "flag", "function", "target", "checks", "shape", "file", "objects"]
 #: An int, or one to three of them, in x, y and z.
 Shape = int | tuple[int, ...]
 
@@ -84,12 +87,13 @@ def values_of(options: Any, *holders: type) -> dict[str, Any]:
 
 @dataclass(eq=False, repr=False)
 class DeviceOptions:
-    """The properties of a device. target None: the first loaded module's; memory: bytes; threads None: one per core;
-    seed: shuffles, on one thread; memory_model: "weak" for accesses as late and early as the manual's chapter 8 allows,
-    on the reference engine; heap None: 8 MB; stack: bytes of a thread's stack for recursion, indirect calls and
-    `alloca`, unless a launch says another, None: 8 KB; on_print: gets what kernels print, as they print it; on_grid:
-    gets each grid (`machine.launch.Launch`) as it begins; observers: who is told what happens to warps
-    (`machine.observers`); optimise: False runs kernels as they are written, each register in a slot of its own."""
+    """The properties of a device. target None: the first loaded module's; memory: bytes; threads None: one per
+    core; seed: shuffles, on one thread; memory_model: "weak" for accesses as late and early as the manual's chapter
+    8 allows, on the reference engine; heap None: 8 MB; stack: bytes of a thread's stack for recursion, indirect
+    calls and `alloca`, unless a launch says another, None: 8 KB; suppressions: a file of reports of checkers that
+    are known, or what it says; on_print: gets what kernels print, as they print it; on_grid: gets each grid
+    (`machine.launch.Launch`) as it begins; observers: who is told what happens to warps (`machine.observers`);
+    optimise: False runs kernels as they are written, each register in a slot of its own."""
 
     target: str | None = option(
         None, "target", "--device", key="device", metavar="TARGET",
@@ -132,6 +136,10 @@ class DeviceOptions:
         help=f"Run-time checkers: {', '.join(CHECKERS)} (comma-separated), or all.",
     )  # fmt: skip
     check_stop: bool = option(False, "flag", "--check-stop", help="Stop the run at memcheck's first error.")
+    suppressions: str | Suppressions = option(
+        "", "file", "--check-suppressions", key="check_suppressions", metavar="FILE.toml",
+        help="Leave out the checkers' reports that this file describes.",
+    )  # fmt: skip
     heap: int | None = option(
         None, "whole", "--heap", key="heap", metavar="BYTES", help="Device heap of malloc; default: 8 MB."
     )

@@ -37,15 +37,17 @@ def merged(known: Known, more: Mapping[int, Array]) -> Known:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Message:
     """What a strong write tells those that read it. agent: number of the warp that wrote; told: its knowledge up to the
-    release, None: there was none; scope: the narrowest of the pattern; where: the line of the write."""
+    release, None: there was none; scope: the narrowest of the pattern; where: the line of the write; extent: first byte
+    of the scalar that it wrote, and the one behind it."""
 
     agent: int
     told: Known | None
     scope: int
     where: int
+    extent: tuple[int, int] = (0, 0)
 
 
 @dataclass(slots=True)

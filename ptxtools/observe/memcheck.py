@@ -137,7 +137,8 @@ class MemCheck:
         if constant.any():
             lane, address = _first(access, constant)
             message = f"global {access.action} at {address:#x} changes constant memory"
-            self._tell(view, lane, "constant", message, _how_many(constant))
+            place = {"address": address, "space": "global"}
+            self._tell(view, lane, "constant", message, _how_many(constant), kind="constant", **place)
         misaligned = (
             access.addresses % np.uint64(access.size) != 0
             if access.size & (access.size - 1) == 0
@@ -148,7 +149,8 @@ class MemCheck:
         if misaligned.any():
             lane, address = _first(access, misaligned)
             message = f"{access.space} {access.action} at {address:#x} is not aligned to {access.size} bytes"
-            self._tell(view, lane, "align", message, _how_many(misaligned))
+            place = {"address": address, "space": access.space}
+            self._tell(view, lane, "align", message, _how_many(misaligned), kind="misaligned", **place)
         outside &= ~misaligned
         if outside.any():
             lane, address = _first(access, outside)
@@ -158,13 +160,16 @@ class MemCheck:
             details = (freed or self._near(view, access, lane, address), *_how_many(outside))
             if access.space == "shared" and self._hint:
                 details += (self._hint,)
-            self._tell(view, lane, access.space, message, details)
+            place = {"address": address, "space": access.space}
+            self._tell(view, lane, access.space, message, details, kind="freed" if freed else "bounds", **place)
         return misaligned | outside | constant
 
-    def _tell(self, view: View, lane: int, kind: str, message: str, details: tuple[str, ...]) -> None:
-        if self._stop or not view.op.dst:
+    def _tell(self, view: View, lane: int, key: str, message: str, details: tuple[str, ...], **more: Any) -> None:
+        if not view.op.dst:
             raise self._session.trap(view, lane, _NAME, message, details)
-        self._session.report(view, lane, _NAME, message, (view.op.where, kind), details)
+        if self._stop:
+            self._session.stop(view, lane, _NAME, message, details, **more)
+        self._session.report(view, lane, _NAME, message, (view.op.where, key), details, **more)
         self._left -= 1
         if not self._left:
             details = (f"{_ENOUGH:,} accesses of warps were bad: the run ends here", *details)
@@ -199,7 +204,7 @@ class MemCheck:
             f"the copy leaves {name}: {size:,} bytes at {offset:#x}, and only {start + extent - offset:,} are left"
         )
         if self._stop:
-            raise self._session.trap(at, lane, _NAME, message)
+            self._session.stop(at, lane, _NAME, message, (), kind="copy")
         self._session.report(at, lane, _NAME, message, (at.op.where, "copy"), kind="copy")
 
     # --- shared and local memory --------------------------------------------------------------------------------------

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from ptxtools.program.operations import OPERATIONS
 from ptxtools.program.program import LANES
 from ptxtools.semantics import fragments
 from ptxtools.semantics.types import bits_of
 
-from .clocks import GPU, SCOPES, SYS, WEAK, Warp
+from .clocks import GPU, SCOPES, SYS, WEAK, Message, Warp
 from .race_shadow import WORD
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ptxtools.machine.events import View
     from ptxtools.machine.launch import Launch
     from ptxtools.machine.observers import Access
+    from ptxtools.program.program import Program
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -26,6 +28,9 @@ _ALL = np.arange(LANES)
 #: Integer operations that leave the same in any order, and the types that are no integers.
 _FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
 _COMMUTING = ("add", "and", "or", "xor", "min", "max")
+#: Vectors and packed types, whose elements are accesses of their own.
+_VECTORS = {"v2": 2, "v4": 4, "v8": 8}
+_PACKED = ("f16x2", "bf16x2")
 #: From this architecture on lanes of a warp run independently.
 _INDEPENDENT = 70
 
@@ -43,6 +48,48 @@ def scope_of(view: View, access: Access) -> int:
     if access.strength or access.action == "atomic":
         return scope_named(view, GPU)
     return WEAK
+
+
+class Strength(NamedTuple):
+    """Of an access: its scope, 0 for a weak one, and the bytes of each scalar that it is made of (8.2.4, 8.2.5). Strong
+    accesses fit together only if they overlap completely (8.7)."""
+
+    scope: int
+    unit: int
+
+    def fits(self, scopes: Any, units: Any, needed: Any) -> Any:
+        """Whether strong accesses, such as of these scopes and units, are morally strong together: their scopes include
+        each other, `needed` at least. Overlapping scalars of one size are the same, since they are aligned."""
+        return (np.minimum(scopes, self.scope) >= needed) & (np.equal(units, self.unit))
+
+
+def strength_of(view: View, access: Access, *, by_words: bool) -> Strength:
+    """by_words: what is narrower than a word counts as an access of the word."""
+    scope = scope_of(view, access)
+    unit = unit_of(view, access) if scope else 0
+    return Strength(scope, WORD if by_words and 0 < unit < WORD else unit)
+
+
+def unit_of(view: View, access: Access) -> int:
+    """Bytes of the scalars of an access."""
+    opcode = view.op.opcode
+    if opcode is None:
+        return access.size
+    if view.op.kind != "observe.access" and access.action == "atomic" and opcode.type:
+        return min(access.size, bits_of(opcode.type) // 8)
+    parts = next((count for word, count in _VECTORS.items() if opcode.has(word)), 1)
+    packed = any(map(opcode.has, _PACKED))
+    return access.size // parts // (1 + packed)
+
+
+def changes_words(program: Program) -> bool:
+    """Whether a kernel compares and swaps words. Libraries make atomics of one and two bytes so, and load and store
+    these bytes alone."""
+    return any(
+        op.opcode is not None and op.opcode.has("cas") and bits_of(op.opcode.type or "b32") == 8 * WORD
+        for op in program.operations()
+        if OPERATIONS[op.kind].access == "atomic"
+    )
 
 
 def sort_of(view: View, access: Access) -> int:
@@ -114,9 +161,20 @@ def words_of(places: Array, size: int) -> list[int]:
     return words
 
 
-def covered(known: Any, message: Any) -> bool:
+def scalars_of(places: Array, size: int, unit: int) -> list[tuple[int, int]]:
+    """The scalars that accesses are made of, each by its first byte and the one behind it."""
+    starts = np.unique((places[:, None] + np.arange(0, size, unit)) // unit * unit).tolist()
+    return [(start, start + unit) for start in starts]
+
+
+def overlap(extent: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Whether stretches of bytes have one in common."""
+    return extent[0] < other[1] and other[0] < extent[1]
+
+
+def covered(known: Message, message: Message) -> bool:
     """Whether a message tells less than another one of the same warp."""
-    same = known.agent == message.agent and known.scope <= message.scope
+    same = (known.agent, known.extent) == (message.agent, message.extent) and known.scope <= message.scope
     return bool(same and (message.told is not None or known.told is None))
 
 

@@ -26,7 +26,7 @@ from ptxtools.program.program import LANES
 from ptxtools.sim.childgrids import FIRE_AND_FORGET
 
 from .clocks import GPU, NAMES, Known, Warp
-from .race_accesses import granules
+from .race_accesses import Strength, granules, scalars_of
 from .race_shadow import PAGE
 
 if TYPE_CHECKING:
@@ -72,20 +72,20 @@ class Before:
 
     def look(
         self, session: Session, at: View, access: Access, warp: Warp, lanes: Array, places: Array,
-        rows: Array | None, scope: int,
+        rows: Array | None, strength: Strength,
     ) -> None:  # fmt: skip
         """A warp accesses global memory; it may run beside that grid unless it has waited."""
         if warp.known.keys() & self._waited.keys():
             return
         size = access.size
-        if access.action != "write" and scope >= GPU and self._told(places, size):
+        if access.action != "write" and strength.scope >= GPU and self._told(places, size, strength.unit):
             warp.take(self._waited, lanes)
             return
         for number, page, inside, bytes_ in self._shadow.pieces(places, size):
-            racing = self._writes(page, inside, granules(rows, bytes_, page.grain), scope)
+            racing = self._writes(page, inside, granules(rows, bytes_, page.grain), strength)
             found = self._of_write(page, int(inside[racing.argmax()])) if racing.any() else None
             if found is None and access.writes:
-                racing, row = self._reads(page, inside, scope)
+                racing, row = self._reads(page, inside, strength)
                 found = self._of_read(page, int(inside[racing.argmax()]), row) if racing.any() else None
             if found is not None:
                 one = int(racing.argmax())
@@ -93,11 +93,12 @@ class Before:
                 self._report(session, at, access, number * PAGE + int(inside[one]) * page.grain, lane, *found)
                 return
 
-    def _told(self, places: Array, size: int) -> bool:
+    def _told(self, places: Array, size: int, unit: int) -> bool:
         """Whether a strong read finds what that grid has released there."""
-        messages = self._shadow.messages
-        words = np.unique(places // 4).tolist() if messages else ()
-        return any(one.told is not None and one.scope >= GPU for word in words for one in messages.get(word, ()))
+        if not self._shadow.messages:
+            return False
+        messages = (one for extent in scalars_of(places, size, unit) for one in self._shadow.told(extent))
+        return any(one.told is not None and one.scope >= GPU for one in messages)
 
     def _late(self, agents: Array, times: Array) -> Array:
         """Which writes of warps, at these times, may come at the same time: all of them."""
@@ -107,18 +108,19 @@ class Before:
         """Time of a warp behind which its reads may come at the same time."""
         return self._began.get(agent, 1 << 62)
 
-    def _writes(self, page: Page, inside: Array, values: Array | None, scope: int) -> Array:
+    def _writes(self, page: Page, inside: Array, values: Array | None, strength: Strength) -> Array:
         writes = page.writes
         racing = self._late(writes["writer"][inside], writes["written"][inside])
-        racing &= np.minimum(writes["scope"][inside], scope) < GPU
+        racing &= ~strength.fits(writes["scope"][inside], writes["unit"][inside], GPU)
         if values is not None:  # to write the same value again harms nobody
             racing &= writes["value"][inside] != values
         return np.asarray(racing)
 
-    def _reads(self, page: Page, inside: Array, scope: int) -> tuple[Array, int]:
+    def _reads(self, page: Page, inside: Array, strength: Strength) -> tuple[Array, int]:
         for row, agent in enumerate(page.readers):
             behind = page.reads["time"][row, inside] > self._begun(agent)
-            racing = behind & (np.minimum(page.reads["scope"][row, inside], scope) < GPU)
+            scopes, units = page.reads["scope"][row, inside], page.reads["unit"][row, inside]
+            racing = behind & ~strength.fits(scopes, units, GPU)
             if racing.any():
                 return np.asarray(racing), row
         return np.zeros(len(inside), np.bool_), -1

@@ -9,8 +9,8 @@ import numpy as np
 
 from . import race_reports
 from .clocks import WEAK, Clocks, Warp
-from .race_accesses import lanes_late, sort_of
-from .race_shadow import NARROWER, OWN, PAGE, UNORDERED, WORD, Page
+from .race_accesses import Strength, lanes_late, sort_of
+from .race_shadow import EARLIER, NARROWER, OWN, PAGE, READ, UNORDERED, WORD, Page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,17 +38,19 @@ class Pages:
 
     def look(
         self, at: View, access: Access, warp: Warp, owner: Cta | None, which: tuple[int, Page], inside: Array,
-        lanes: Array, values: Array | None, scope: int,
+        lanes: Array, values: Array | None, strength: Strength,
     ) -> None:  # fmt: skip
         number, page = which
+        scope = strength.scope
         base = number * PAGE
         writes, now = page.writes, warp.time
         sort = sort_of(at, access)
         memory = owner
         self._deciders.seen(at, access, memory, (base + inside * page.grain) // WORD)
         hides: dict[int, Array] = {}
+        apart = inside[:0]
         if writes["written"][inside].any():
-            late, strong = self._against(warp, page, writes, inside, lanes, values, scope)
+            late, strong = self._against(warp, page, writes, inside, lanes, values, strength)
             open_ = late & strong & ~((sort > 0) & (writes["sort"][inside] == sort))
             if access.writes and open_.any():
                 words = (base + inside[open_] * page.grain) // WORD
@@ -57,47 +59,52 @@ class Pages:
                 hides[UNORDERED] = late & strong
             if access.writes and scope:
                 before = writes["scope"][inside]
+                apart = inside[(before > 0) & (writes["unit"][inside] != strength.unit)]
                 hides[NARROWER] = ~late & (before < scope)
                 if access.action != "atomic":
                     hides[OWN] = ~late & (before >= scope) & (writes["writer"][inside] == warp.agent)
             racing, found_in = late & ~strong, writes
             for hidden in page.hidden:
                 if hidden is not None and not racing.any():
-                    late, strong = self._against(warp, page, hidden, inside, lanes, values, scope)
+                    late, strong = self._against(warp, page, hidden, inside, lanes, values, strength)
                     racing, found_in = late & ~strong, hidden
             if racing.any():
                 one = int(racing.argmax())
                 found = {name: int(column[inside[one]]) for name, column in found_in.items()}
-                names = ("writer", "lane", "where", "scope", "written")
+                names = ("writer", "lane", "where", "scope", "unit", "written")
                 other = race_reports.Other("atomic" if found["sort"] else "write", *(found[name] for name in names))
                 place = base + int(inside[one]) * page.grain
-                self._report(at, access, warp, owner, place, int(lanes[one]), other, scope)
+                self._report(at, access, warp, owner, place, int(lanes[one]), other, strength)
         if not access.writes:
-            self._note_read(at, page, warp, inside, lanes, scope, now)
+            self._note_read(at, page, warp, inside, lanes, strength, now)
             seen = hides.get(UNORDERED)
             if seen is not None and seen.any():
                 self._note_seen(page, warp, inside[seen], now)
             return
         if page.readers:
-            self._against_reads(at, access, warp, owner, which, inside, lanes, scope)
+            self._against_reads(at, access, warp, owner, which, inside, lanes, strength)
         if self._lanes_race and not scope and len(inside) > 1:
             self._same_instruction(at, access, warp, owner, which, inside, lanes, values)
         for why, some in hides.items():
             if some.any():
                 page.hide(inside[some], why)
+        if len(apart):
+            page.hide_apart(apart)
         since: int | Array = now
         if scope and access.action == "atomic":
             chained = (writes["writer"][inside] == warp.agent) & (writes["scope"][inside] > 0)
+            chained &= writes["unit"][inside] == strength.unit
             since = np.where(chained, writes["since"][inside], now)
         writes["since"][inside] = since
         writes["writer"][inside], writes["written"][inside], writes["lane"][inside] = warp.agent, now, lanes
         writes["where"][inside], writes["scope"][inside], writes["sort"][inside] = at.op.where, scope, sort
-        writes["value"][inside] = -1 if values is None else values
+        writes["unit"][inside], writes["value"][inside] = strength.unit, -1 if values is None else values
 
     def _against(
-        self, warp: Warp, page: Page, writes: Columns, inside: Array, lanes: Array, values: Array | None, scope: int
-    ) -> tuple[Array, Array]:
-        """Where writes are not known to these lanes, and where both accesses are strong with scopes that fit. A write
+        self, warp: Warp, page: Page, writes: Columns, inside: Array, lanes: Array, values: Array | None,
+        strength: Strength,
+    ) -> tuple[Array, Array]:  # fmt: skip
+        """Where writes are not known to these lanes, and where both accesses are strong and fit together. A write
         that a strong read has seen is ordered before all that comes behind the read (8.9.4)."""
         late = self.late(warp, writes, inside, lanes)
         if values is not None:  # to write the same value again harms nobody
@@ -107,7 +114,7 @@ class Pages:
         if page.readers and page.reads["saw_at"].any():
             late &= ~self._seen(warp, page, writes, inside)
         needed = self._clocks.distance(warp, writes["writer"][inside])
-        return late, np.minimum(writes["scope"][inside], scope) >= needed
+        return late, strength.fits(writes["scope"][inside], writes["unit"][inside], needed)
 
     def _seen(self, warp: Warp, page: Page, writes: Columns, inside: Array) -> Array:
         """Where some strong read has seen a write, and this warp knows of the read."""
@@ -133,19 +140,25 @@ class Pages:
         late: Array = (written > known) & ~(mine & same)
         return late
 
-    def _note_read(self, at: View, page: Page, warp: Warp, inside: Array, lanes: Array, scope: int, now: int) -> None:
+    def _note_read(
+        self, at: View, page: Page, warp: Warp, inside: Array, lanes: Array, strength: Strength, now: int
+    ) -> None:
         row, reads = page.row(warp.agent), page.reads
-        narrower = (reads["scope"][row, inside] < scope) & (reads["time"][row, inside] > 0)
+        scope = strength.scope
+        was, there = reads["scope"][row, inside], reads["time"][row, inside] > 0
+        narrower = (was < scope) & there
         if scope:
-            still = narrower & (reads["narrow_scope"][row, inside] < reads["scope"][row, inside])
-            for name in ("time", "where", "scope") if still.any() else ():
-                kept = reads[f"narrowest_{name}"][row]
-                kept[inside] = np.where(still, reads[f"narrow_{name}"][row, inside], kept[inside])
-        for name in ("time", "where", "scope"):  # a read of no wider scope stands for all before
+            still = narrower & (reads["narrow_scope"][row, inside] < was)
+            apart = (was > 0) & there & (reads["unit"][row, inside] != strength.unit)
+            for name in READ if still.any() or apart.any() else ():
+                for kept, which, some in (("narrowest_", "narrow_", still), ("apart_", "", apart)):
+                    column = reads[f"{kept}{name}"][row]
+                    column[inside] = np.where(some, reads[f"{which}{name}"][row, inside], column[inside])
+        for name in READ:  # a read of no wider scope stands for all before
             known = reads[f"narrow_{name}"][row, inside] if scope else 0
             reads[f"narrow_{name}"][row, inside] = np.where(narrower, reads[name][row, inside], known)
         reads["time"][row, inside], reads["where"][row, inside] = now, at.op.where
-        reads["scope"][row, inside] = scope
+        reads["scope"][row, inside], reads["unit"][row, inside] = strength
         if lanes[0] < 0:  # a warp as a whole: its own lanes come behind it
             return
         old = reads["lanes"][row, inside]
@@ -164,7 +177,7 @@ class Pages:
 
     def _against_reads(
         self, at: View, access: Access, warp: Warp, owner: Cta | None, which: tuple[int, Page], inside: Array,
-        lanes: Array, scope: int,
+        lanes: Array, strength: Strength,
     ) -> None:  # fmt: skip
         number, page = which
         count, reads = len(page.readers), page.reads
@@ -179,26 +192,32 @@ class Pages:
         if not late.any():
             return
         needed = self._clocks.distance(warp, agents)
-        strong = np.minimum(reads["scope"][:count, inside], scope) >= needed[:, None]
+        strong = self._fitting(reads, "", count, inside, needed, strength)
         for where in np.unique(reads["where"][:count, inside][late & strong]).tolist():
             self._deciders.decide(where, "a read")
         racing, kind = np.argwhere(late & ~strong), ""
-        for narrower in ("narrow_", "narrowest_"):
+        for earlier in EARLIER[1:]:
             if not len(racing):
-                late = reads[f"{narrower}time"][:count, inside] > known[:, None]
+                late = reads[f"{earlier}time"][:count, inside] > known[:, None]
                 late[mine] = False
-                strong = np.minimum(reads[f"{narrower}scope"][:count, inside], scope) >= needed[:, None]
-                racing, kind = np.argwhere(late & ~strong), narrower
+                strong = self._fitting(reads, earlier, count, inside, needed, strength)
+                racing, kind = np.argwhere(late & ~strong), earlier
         if len(racing):
             row, one = racing[0].tolist()
             readers = int(reads["lanes"][row, inside[one]])
             if page.readers[row] == warp.agent:
                 readers &= ~(1 << int(lanes[one]))
             lane = (readers & -readers).bit_length() - 1
-            at_once = {name: int(reads[kind + name][row, inside[one]]) for name in ("where", "scope", "time")}
+            at_once = {name: int(reads[kind + name][row, inside[one]]) for name in ("where", "scope", "unit", "time")}
             other = race_reports.Other("read", page.readers[row], lane, *at_once.values())
             place = number * PAGE + int(inside[one]) * page.grain
-            self._report(at, access, warp, owner, place, int(lanes[one]), other, scope)
+            self._report(at, access, warp, owner, place, int(lanes[one]), other, strength)
+
+    @staticmethod
+    def _fitting(reads: Columns, which: str, count: int, inside: Array, needed: Array, strength: Strength) -> Array:
+        """Which reads of warps fit together with an access. which: of those in `EARLIER`."""
+        scopes, units = (reads[f"{which}{name}"][:count, inside] for name in ("scope", "unit"))
+        return np.asarray(strength.fits(scopes, units, needed[:, None]))
 
     def _same_instruction(
         self, at: View, access: Access, warp: Warp, owner: Cta | None, which: tuple[int, Page], inside: Array,
@@ -212,18 +231,19 @@ class Pages:
         twice = np.flatnonzero((place[1:] == place[:-1]) & (value[1:] != value[:-1]) & (lane[1:] != lane[:-1]))
         if len(twice):
             one = int(twice[0])
-            other = race_reports.Other("write", warp.agent, int(lane[one]), at.op.where, WEAK, 0)
+            other = race_reports.Other("write", warp.agent, int(lane[one]), at.op.where, WEAK, 0, 0)
             number, page = which
             self._report(
-                at, access, warp, owner, number * PAGE + int(place[one]) * page.grain, int(lane[one + 1]), other, WEAK
-            )
+                at, access, warp, owner, number * PAGE + int(place[one]) * page.grain, int(lane[one + 1]), other,
+                Strength(WEAK, 0),
+            )  # fmt: skip
 
     def _report(
         self, at: View, access: Access, warp: Warp, owner: Cta | None, place: int, lane: int,
-        other: race_reports.Other, scope: int,
+        other: race_reports.Other, strength: Strength,
     ) -> None:  # fmt: skip
-        tell = race_reports.report(self._session, at, access, (self._clocks, warp), owner, place, lane, other, scope)
-        here, before = (str(access.action), scope, at.op.where), (other.action, other.scope, other.where)
+        tell = race_reports.report(self._session, at, access, (self._clocks, warp), owner, place, lane, other, strength)
+        here, before = (str(access.action), strength.scope, at.op.where), (other.action, other.scope, other.where)
         for read, change, who in (here, before, (warp.agent, lane)), (before, here, (other.agent, other.lane)):
             if read[:2] == ("read", WEAK) and change[0] == "atomic" and change[2] in self.swaps:
                 self._guesses[*who, None if owner is None else owner.place, place // WORD] = tell

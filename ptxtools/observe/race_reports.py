@@ -11,6 +11,7 @@ from ptxtools.diagnostics import shown
 from ptxtools.program.program import LANES
 
 from .clocks import CLUSTER, CTA, NAMES, Clocks, Warp
+from .race_accesses import Strength
 from .race_shadow import GROUP, tensor_column
 
 if TYPE_CHECKING:
@@ -26,20 +27,21 @@ _DONE = {"read": "read", "write": "written", "atomic": "changed by an atomic"}
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """The earlier access: what it did, its warp's number, lane and line, and its scope if it was strong, and its
-    warp's time."""
+    """The earlier access: what it did, its warp's number, lane and line, its scope if it was strong, and the bytes of
+    its scalars, and its warp's time."""
 
     action: str
     agent: int
     lane: int
     where: int
     scope: int
+    unit: int
     time: int
 
 
 def report(
     session: Session, view: View, access: Access, who: tuple[Clocks, Warp], owner: Cta | None, place: int, lane: int,
-    other: Other, scope: int,
+    other: Other, strength: Strength,
 ) -> Callable[[], None]:  # fmt: skip
     """What tells of a race on the byte at `place` of a CTA's shared memory, or of global memory (owner None)."""
     clocks, warp = who
@@ -56,7 +58,7 @@ def report(
     memory, allocation = _memory(session, view, access.space, owner, place)
     site = session.site(view.launch.program, other.where, cta, coordinates)
     at = f" at {site.file}:{site.line}" if site.line is not None else ""
-    kind, why = _why(session, view, clocks, warp, other, scope)
+    kind, why = _why(session, view, clocks, warp, other, strength)
     message = f"race on {memory}: {access.action} here, {_DONE[other.action]} by {whose}{at}, with {why} between"
     who_here = view.thread(view.leader if lane < 0 else lane)
     key = (view.op.where, other.where, access.action, other.action)
@@ -82,10 +84,13 @@ def _memory(session: Session, view: View, space: str, owner: Cta | None, place: 
     return f"byte {place:#x} of the shared memory of {owner}", around
 
 
-def _why(session: Session, view: View, clocks: Clocks, warp: Warp, other: Other, scope: int) -> tuple[str, str]:
+def _why(session: Session, view: View, clocks: Clocks, warp: Warp, other: Other, strength: Strength) -> tuple[str, str]:
     """A word for the race, and what there is, or is not, between the accesses."""
     if other.agent == warp.agent:
         return "lanes", "no bar.warp.sync"
+    scope = strength.scope
+    if scope and other.scope and strength.unit != other.unit:
+        return "size", f"nothing that orders accesses of {strength.unit} and of {other.unit} bytes"
     if scope and other.scope:
         return "scope", f"a scope too narrow, .{NAMES[min(scope, other.scope)]},"
     missed = warp.missed.get(other.agent)
@@ -106,6 +111,8 @@ def _why(session: Session, view: View, clocks: Clocks, warp: Warp, other: Other,
 
 
 def _help(clocks: Clocks, warp: Warp, other: Other, kind: str) -> str:
+    if kind == "size":
+        return "strong accesses fit together only if they are of the same bytes; or order them"
     if kind == "lanes":
         return "bar.warp.sync between them; shuffles and votes do not order memory"
     if other.agent // clocks.per_cta == warp.agent // clocks.per_cta:

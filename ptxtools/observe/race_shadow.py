@@ -14,6 +14,8 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from ptxtools.machine.claims import Span
 
+    from .clocks import Message
+
 Array: TypeAlias = npt.NDArray[Any]
 
 PAGE = 4096
@@ -21,28 +23,33 @@ WORD = 4
 #: Tensor memory as a flat memory: lanes in groups of 16, each with a word for a column.
 _GROUPS, GROUP, _COLUMNS = 8, 16, 512
 #: Columns of the last write: its warp, that warp's time (0: never), lane (-1: the warp as a whole), line, scope of a
-#: strong access (0: weak), its sort (0: a store, else an atomic; a positive number: one whose order does not matter
-#: among its like), what it stored (-1: not known), and the time of the first write of the same warp that it has seen
-#: through atomics alone.
+#: strong access (0: weak) and bytes of its scalars, its sort (0: a store, else an atomic; a positive number: one whose
+#: order does not matter among its like), what it stored (-1: not known), and the time of the first write of the same
+#: warp that it has seen through atomics alone.
 _WRITES = {
-    "writer": np.int32, "written": np.int64, "lane": np.int8, "where": np.int32, "scope": np.uint8, "sort": np.int16,
-    "value": np.int64, "since": np.int64,
+    "writer": np.int32, "written": np.int64, "lane": np.int8, "where": np.int32, "scope": np.uint8, "unit": np.uint8,
+    "sort": np.int16, "value": np.int64, "since": np.int64,
 }  # fmt: skip
-#: Columns of a warp's reads: the time of the last one, the first time of those that `lanes` stands for, line, scope; of
-#: the last one before it whose scope was narrower (time 0: none was), and of the last one before that whose scope was
-#: narrower still; and the last write that one has seen with scopes that fit, by its warp, the first and last time that
-#: it stands for, and when that was.
+#: Of one read; of which there are several, by what stands before these names.
+READ = {"time": np.int64, "where": np.int32, "scope": np.uint8, "unit": np.uint8}
+EARLIER = ("", "narrow_", "narrowest_", "apart_")
+#: Columns of a warp's reads: the time of the last one, the first time of those that `lanes` stands for, line, scope and
+#: bytes of its scalars; of the last one before it whose scope was narrower (time 0: none was), of the last one before
+#: that whose scope was narrower still, and of the last one whose scalars had another size; and the last write that one
+#: has seen with scopes that fit, by its warp, the first and last time that it stands for, and when that was.
 _READS = {
-    "time": np.int64, "since": np.int64, "lanes": np.uint32, "where": np.int32, "scope": np.uint8,
-    "narrow_time": np.int64, "narrow_where": np.int32, "narrow_scope": np.uint8,
-    "narrowest_time": np.int64, "narrowest_where": np.int32, "narrowest_scope": np.uint8,
+    "since": np.int64, "lanes": np.uint32,
+    **{f"{which}{name}": kind for which in EARLIER for name, kind in READ.items()},
     "saw_writer": np.int32, "saw_since": np.int64, "saw_written": np.int64, "saw_at": np.int64,
 }  # fmt: skip
 
 
 #: Why the last write of a granule does not stand for one before it: that one is not ordered before it; has a narrower
-#: scope; had one, before another one of these; or is a strong write of the same warp, which the last one has not read.
-UNORDERED, NARROWER, NARROWEST, OWN = range(4)
+#: scope; had one, before another one of these; is a strong write of the same warp, which the last one has not read; or
+#: from APART on, for each size: is made of larger or smaller scalars.
+UNORDERED, NARROWER, NARROWEST, OWN, APART = range(5)
+#: Logarithms of the sizes of scalars, 1 to 16 bytes, and more.
+_SIZES = 6
 
 
 class Page:
@@ -54,7 +61,7 @@ class Page:
         count = PAGE // WORD
         self.writes: dict[str, Array] = {name: np.zeros(count, kind) for name, kind in _WRITES.items()}
         self.writes["value"][:] = -1
-        self.hidden: list[dict[str, Array] | None] = [None] * 4
+        self.hidden: list[dict[str, Array] | None] = [None] * (APART + _SIZES)
         self.readers: list[int] = []
         self.reads: dict[str, Array] = {name: np.zeros((0, count), kind) for name, kind in _READS.items()}
 
@@ -73,6 +80,12 @@ class Page:
             narrower = before["scope"][places] < self.writes["scope"][places]
             self._keep(before, places[narrower], NARROWEST)
         self._keep(self.writes, places, why)
+
+    def hide_apart(self, places: Array) -> None:
+        """The same for those made of scalars of another size than what replaces them."""
+        sizes = np.minimum(np.log2(np.maximum(self.writes["unit"][places], 1)).astype(np.int64), _SIZES - 1)
+        for size in np.unique(sizes).tolist():
+            self._keep(self.writes, places[sizes == size], APART + size)
 
     def _keep(self, writes: dict[str, Array], places: Array, why: int) -> None:
         places = places[writes["written"][places] > 0]
@@ -109,7 +122,13 @@ class Shadow:
 
     def __init__(self) -> None:
         self.pages: dict[int, Page] = {}
-        self.messages: dict[int, list[Any]] = {}
+        self.messages: dict[int, list[Message]] = {}
+
+    def told(self, extent: tuple[int, int]) -> list[Message]:
+        """What strong writes of just these bytes tell, of which none has been written by itself since."""
+        first, *others = words_in(extent)
+        found = [one for one in self.messages.get(first, ()) if one.extent == extent]
+        return [one for one in found if all(one in self.messages.get(word, ()) for word in others)]
 
     def pieces(self, addresses: Array, size: int) -> list[tuple[int, Page, Array, Array]]:
         """Pages that accesses of `size` bytes touch: number, page, granules in it, and for each granule its byte among
@@ -135,6 +154,11 @@ class Shadow:
                 mine = (mine[:, None] + np.arange(WORD)).ravel()
             found.append((number, page, inside // page.grain, mine))
         return found
+
+
+def words_in(extent: tuple[int, int]) -> range:
+    """Numbers of the words that bytes lie in."""
+    return range(extent[0] // WORD, (extent[1] - 1) // WORD + 1)
 
 
 def tensor_places(span: Span) -> tuple[Array, int]:

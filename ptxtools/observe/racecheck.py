@@ -27,20 +27,23 @@ from ptxtools.sim.asynchronous.signals import signalled
 from . import race_exits
 from .clocks import CLUSTER, CTA, SYS, WEAK, Clocks, Known, Warp
 from .race_accesses import (
+    Strength,
+    changes_words,
     covered,
     granules,
     lanes_are_independent,
+    overlap,
+    scalars_of,
     scope_named,
-    scope_of,
     stored_bytes,
+    strength_of,
     warps_of,
-    words_of,
 )
 from .race_barriers import Barriers
 from .race_grids import Before, Begun, action_of, parent_of
 from .race_pages import Pages
 from .race_phases import Mbarriers
-from .race_shadow import WORD, Shadow, tensor_places
+from .race_shadow import Shadow, tensor_places, words_in
 from .race_verdict import Deciders
 
 if TYPE_CHECKING:
@@ -60,6 +63,8 @@ Array: TypeAlias = npt.NDArray[Any]
 
 _NAME = "racecheck"
 _ALL = np.arange(LANES)
+#: How mbarriers are used.
+_MBARRIER = Strength(SYS, 8)
 #: Bits of an address in the shared window: rank and offset.
 _SHARED = 0xFFFF_FFFF
 #: Strengths that acquire and that release.
@@ -73,6 +78,7 @@ class RaceCheck:
         self._session: Session = weakref.proxy(session)  # which outlives this
         self._global = Shadow()
         self._target = grid.image.target
+        self._by_words = changes_words(grid.program)
         self._deciders = Deciders(self._session, grid.program)
         self._mbarriers = Mbarriers(self._deciders.decide, self._waits_twice)
         self._barriers = Barriers(self._deciders)
@@ -138,7 +144,7 @@ class RaceCheck:
         access = Access("shared", lanes, addresses, 8, "write" if stores else "read", "")
         # Libraries have one lane invalidate what all have used, after a match or a vote.
         with warp.using_mbarriers(together=what.endswith(" inval")):
-            self._shared(at, access, None, WEAK if stores else SYS)
+            self._shared(at, access, None, Strength(WEAK, 0) if stores else _MBARRIER)
         if "_wait" in what:
             return
         told: Known = (warp.fenced.get(CLUSTER) or {}) if relaxed else warp.known
@@ -192,14 +198,14 @@ class RaceCheck:
         """Lanes access shared memory, of their CTA or another one of the cluster, or global memory."""
         if access.space not in ("shared", "global"):
             return
-        rows, scope = stored_bytes(at, access), scope_of(at, access)
+        rows, strength = stored_bytes(at, access), strength_of(at, access, by_words=self._by_words)
         if access.space == "global":
             places = access.addresses.astype(np.int64)
-            self._access(at, access, None, self._global, access.lanes, places, rows, scope)
+            self._access(at, access, None, self._global, access.lanes, places, rows, strength)
         else:
-            self._shared(at, access, rows, scope)
+            self._shared(at, access, rows, strength)
 
-    def _shared(self, at: View, access: Access, rows: Array | None, scope: int) -> None:
+    def _shared(self, at: View, access: Access, rows: Array | None, strength: Strength) -> None:
         """The same for shared memory alone."""
         addresses = access.addresses.astype(np.int64)
         ranks = addresses >> RANK_SHIFT
@@ -212,7 +218,7 @@ class RaceCheck:
             if mine.any():
                 shadow = owner.state.setdefault(f"{_NAME} shared", Shadow())
                 some = None if rows is None else rows[mine]
-                self._access(at, access, owner, shadow, access.lanes[mine], offsets[mine], some, scope)
+                self._access(at, access, owner, shadow, access.lanes[mine], offsets[mine], some, strength)
 
     def _access(
         self,
@@ -223,14 +229,14 @@ class RaceCheck:
         lanes: Array,
         places: Array,
         rows: Array | None,
-        scope: int,
+        strength: Strength,
     ) -> None:
-        warp = self._warp(at)
+        warp, scope = self._warp(at), strength.scope
         if access.action == "atomic" and at.op.opcode is not None and at.op.opcode.has("cas"):
             self._pages.swaps.add(at.op.where)
         pieces = shadow.pieces(places, access.size)
         for before in self._beside if owner is None else ():
-            before.look(self._session, at, access, warp, lanes, places, rows, scope)
+            before.look(self._session, at, access, warp, lanes, places, rows, strength)
         if scope:
             self._look_ahead(at, access, warp, pieces, lanes)
             self._deciders.together(at, access, places)
@@ -238,20 +244,20 @@ class RaceCheck:
         seen = None
         if scope and reads and shadow.messages:
             seen_before = warp.seen
-            self._read_messages(at, access, warp, scope, shadow, places, lanes)
+            self._read_messages(access, warp, strength, shadow, places, lanes)
             if access.writes:  # what an atomic sees orders what comes behind it, not the atomic itself
                 seen, warp.seen = warp.seen, seen_before
         step = access.size
         for number, page, inside, bytes_ in pieces:
             who = lanes[bytes_ // step]
             values = granules(rows, bytes_, page.grain)
-            self._pages.look(at, access, warp, owner, (number, page), inside, who, values, scope)
+            self._pages.look(at, access, warp, owner, (number, page), inside, who, values, strength)
         if seen is not None:
             warp.seen = seen
         if at.op.where in self._pages.swaps:
             self._pages.confirm(warp, owner, lanes, places)
         if access.writes:
-            self._write_messages(at, access, warp, scope, shadow, places)
+            self._write_messages(at, access, warp, strength, shadow, places)
 
     def _look_ahead(self, at: View, access: Access, warp: Warp, pieces: Any, lanes: Array) -> None:
         """Before a strong access learns anything: whether what it finds was ordered before it."""
@@ -260,33 +266,47 @@ class RaceCheck:
                 self._deciders.early(at, access)
 
     def _read_messages(
-        self, at: View, access: Access, warp: Warp, scope: int, shadow: Shadow, places: Array, lanes: Array
+        self, access: Access, warp: Warp, strength: Strength, shadow: Shadow, places: Array, lanes: Array
     ) -> None:
         acquire = access.strength in _ACQUIRES
-        for word in words_of(places, access.size):
-            for message in shadow.messages.get(word, ()):
-                self._clocks.read(warp, message, scope, lanes, acquire=acquire)
+        for extent in scalars_of(places, access.size, strength.unit):
+            for message in shadow.told(extent):
+                self._clocks.read(warp, message, strength.scope, lanes, acquire=acquire)
 
-    def _write_messages(self, at: View, access: Access, warp: Warp, scope: int, shadow: Shadow, places: Array) -> None:
+    def _write_messages(
+        self, at: View, access: Access, warp: Warp, strength: Strength, shadow: Shadow, places: Array
+    ) -> None:
         """A strong store replaces what was told there, but for what its own thread has released there (8.8); an atomic
         adds to it, a weak store ends it."""
-        if not scope and not shadow.messages:
+        if not strength.scope:
+            self._end_messages(shadow, places, access.size)
             return
-        words = words_of(places, access.size)
-        whole = access.size % WORD == 0
-        if not scope:
-            for word in set(words) & shadow.messages.keys() if whole else ():
-                del shadow.messages[word]
-            return
+        scope, messages = strength.scope, shadow.messages
         message = self._clocks.message(warp, scope, at.op.where, release=access.strength in _RELEASES)
-        for word in words:
-            before = shadow.messages.get(word, [])
-            if access.action != "atomic" and whole:
-                before = [
-                    replace(known, scope=min(known.scope, scope), where=at.op.where)
-                    for known in before if known.agent == warp.agent and known.told is not None
-                ]  # fmt: skip
-            shadow.messages[word] = [known for known in before if not covered(known, message)] + [message]
+        for extent in scalars_of(places, access.size, strength.unit):
+            mine = replace(message, extent=extent)
+            renewed = {
+                known: replace(known, scope=min(known.scope, scope), where=at.op.where)
+                for known in shadow.told(extent) if known.agent == warp.agent and known.told is not None
+            }  # fmt: skip
+            for word in words_in(extent):
+                before = messages.get(word, [])
+                if access.action != "atomic":
+                    left = (one for one in before if one in renewed or not overlap(one.extent, extent))
+                    before = [renewed.get(known, known) for known in left]
+                messages[word] = [known for known in before if not covered(known, mine)] + [mine]
+
+    @staticmethod
+    def _end_messages(shadow: Shadow, places: Array, size: int) -> None:
+        """What strong writes have told ends where a weak one writes."""
+        if not shadow.messages:
+            return
+        for place in np.unique(places).tolist():
+            extent = place, place + size
+            for word in words_in(extent):
+                if word in shadow.messages:
+                    left = [known for known in shadow.messages[word] if not overlap(known.extent, extent)]
+                    shadow.messages[word] = left
 
     # --- asynchronous work --------------------------------------------------------------------------------------------
 
@@ -318,13 +338,13 @@ class RaceCheck:
         if not len(starts):
             return
         access = Access(space, np.array([lane]), starts, size, action, "")
-        scope = scope_of(view, access)
+        strength = strength_of(view, access, by_words=self._by_words)
         for before in self._beside if space == "global" else ():
             who, places = np.full(len(starts), lane), starts.astype(np.int64)
-            before.look(self._session, view, access, warp, who, places, None, scope)
+            before.look(self._session, view, access, warp, who, places, None, strength)
         for number, page, inside, _ in shadow.pieces(starts.astype(np.int64), size):
             lanes = np.full(len(inside), lane)
-            self._pages.look(view, access, warp, span.owner, (number, page), inside, lanes, None, scope)
+            self._pages.look(view, access, warp, span.owner, (number, page), inside, lanes, None, strength)
 
     def _signals(self, view: View, warp: Warp, lane: int, mbarriers: list[tuple[Cta, int]]) -> None:
         """Work uses mbarriers, of other CTAs too: their initialisation must come before."""
@@ -332,7 +352,7 @@ class RaceCheck:
             places = np.array([cta.rank << RANK_SHIFT | offset for cta, offset in mbarriers])
             access = Access("shared", np.full(len(places), lane), places, 8, "read", "")
             with warp.using_mbarriers(together=False):
-                self._shared(view, access, None, SYS)
+                self._shared(view, access, None, _MBARRIER)
 
     def transacted(self, at: View, cta: Cta, offset: int, size: int) -> None:
         """A copy has brought its bytes: who waits for the mbarrier knows what was known when it was issued."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ptxtools.diagnostics import Trap, TrapKind
 from ptxtools.diagnostics.findings import Finding, Site, Verdict
 from ptxtools.machine.observers import Doubt
+from ptxtools.sim.silenced import heard
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics.origin import Origin
@@ -124,11 +125,18 @@ class Session:
                 self.left_out += 1
                 return
             self._room -= 1
-            file, line, text = self.place(program, where)
-            who = program.kernel, cta, thread
-            found = Finding(checker, message, *who, file, line, text, source=self.source_of(program, where), **more)
+            found = self._finding(program, where, cta, thread, checker, message, **more)
             self._known[key] = found
             self.findings.append(found)
+
+    def _finding(
+        self, program: Program, where: int, cta: tuple[int, int, int] | None, thread: tuple[int, int, int] | None,
+        checker: str, message: str, **more: Any,
+    ) -> Finding:  # fmt: skip
+        who = program.kernel, cta, thread
+        return Finding(
+            checker, message, *who, *self.place(program, where), source=self.source_of(program, where), **more
+        )
 
     def decide(self, program: Program, where: int, what: str) -> None:
         """Note a line that decides the order in which threads synchronise, for racecheck's verdict."""
@@ -164,6 +172,14 @@ class Session:
         """What a place of a program was generated from."""
         assert self._places is not None
         return self._places.source_of(program, where)
+
+    def stop(self, view: View, lane: int, checker: str, message: str, details: tuple[str, ...], **more: Any) -> None:
+        """Raise the `Trap` of a finding, unless it is silenced."""
+        who = view.op.where, view.cta.place, view.thread(lane)
+        found = self._finding(view.launch.program, *who, checker, message, details=details, **more)
+        assert self._places is not None
+        if heard(self.device, [found], self._places.source)[0]:
+            raise self.trap(view, lane, checker, message, details)
 
     def trap(self, view: View, lane: int, checker: str, message: str, details: tuple[str, ...] = ()) -> Trap:
         """A finding that ends the run."""

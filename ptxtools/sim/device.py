@@ -29,6 +29,7 @@ from .residency import ctas_per_sm, resident_ctas
 from .result import RunResult
 from .runtime import Runtime
 from .shape import check_block, check_grid, check_shared, check_stack, cluster_shape, shared_hint
+from .silenced import known_reports
 from .traps import locate
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ class Device:
         self.stack = DEFAULT_STACK if options.stack is None else options.stack
         self.on_print = options.on_print
         self.checks, self.check_stop = parse_checks(options.checks), bool(options.check_stop)
+        self.suppressions = known_reports(options.suppressions)
         self.late = self.seed is not None or "asynccheck" in self.checks
         self.observers, self.optimise = tuple(options.observers), bool(options.optimise)
         self._interrupted = False  # whether observers are told of what happens to warps

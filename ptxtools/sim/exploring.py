@@ -14,6 +14,7 @@ from ptxtools.machine.exploring import RACING
 from ptxtools.machine.providers import explorers
 
 from .allocations import Allocations
+from .silenced import heard
 
 if TYPE_CHECKING:
     from ptxtools.program.program import Program
@@ -76,14 +77,15 @@ class _Again:
     def explore(self, result: RunResult, most: int, deadline: float | None) -> Exploration:
         """Run it up to `most` times, until `deadline`."""
         deciders = {what for watch in self._context.watches for what in watch.deciders}
-        if not _races(result) and not deciders:
+        races = _races([*result.reports, *result.silenced])
+        if not races and not deciders:
             return Exploration()
         device = self._device
         after = bytes(self._memory)
         kept = device.on_print, device.runtime.state.get(RACING)
         device.on_print, device.runtime.state[RACING] = None, frozenset()
         self._look_closer(result)
-        for finding in result.reports:
+        for finding in (*result.reports, *result.silenced):
             self._known[_key(finding)] = finding
         try:
             found = self._schedules(result, after, most, deadline)
@@ -95,7 +97,7 @@ class _Again:
     def _schedules(self, result: RunResult, after: bytes, most: int, deadline: float | None) -> Exploration:
         failed: list[tuple[int, str]] = []
         differs: list[tuple[int, str]] = []
-        done, complete = 0, False
+        done, complete, device = 0, False, self._device
         for number in range(1, most + 2):
             observer = self._frontier.next()
             left = None if deadline is None else deadline - time.monotonic()
@@ -106,7 +108,8 @@ class _Again:
                 break
             try:
                 more = self._run(observer, left)
-                self._add(result, more.reports, number)
+                self._add(result.reports, more.reports, number)
+                self._add(result.silenced, more.silenced, number)
                 where = self._difference(after)
                 if where:
                     differs.append((number, where))
@@ -116,7 +119,9 @@ class _Again:
                 ):
                     break
                 failed.append((number, f"{trap.kind}: {trap.reason}"))
-                self._add(result, [*trap.findings, _finding(trap, number)], number)
+                mine, known = heard(device, [_finding(trap, number)], self._context.places.source)
+                self._add(result.reports, [*trap.findings, *mine], number)
+                self._add(result.silenced, known, number)
             done = number
             self._frontier.learn(observer)
             self._look_closer(result)
@@ -136,7 +141,8 @@ class _Again:
 
     def _look_closer(self, result: RunResult) -> None:
         """Where other lines race than those that are known, their orders count as well: begin anew."""
-        lines, state = self._lines(_races(result)), self._device.runtime.state
+        races = _races([*result.reports, *result.silenced])
+        lines, state = self._lines(races), self._device.runtime.state
         if lines != state[RACING]:
             state[RACING] = lines
             self._programs.clear()
@@ -150,14 +156,14 @@ class _Again:
         lines = enumerate(program.lines)
         return frozenset(line for where, line in lines if places.line_of(program, where) in wanted)
 
-    def _add(self, result: RunResult, findings: list[Finding], number: int) -> None:
+    def _add(self, reports: list[Finding], findings: list[Finding], number: int) -> None:
         """What is new of the findings of a schedule."""
         for finding in findings:
             known = self._known.get(_key(finding))
             if known is None:
                 self._known[_key(finding)] = finding
                 finding.details += (f"in schedule {number} of --explore",)
-                result.reports.append(finding)
+                reports.append(finding)
 
     def _difference(self, after: bytes) -> str:
         """The first byte of device memory that is not as the first run has left it."""
@@ -172,9 +178,9 @@ class _Again:
         return f"{len(places):,} byte{'s' * (len(places) > 1)}, the first in {around}"
 
 
-def _races(result: RunResult) -> list[Finding]:
-    """Those of its reports that are about two accesses."""
-    return [one for one in result.reports if one.checker == TrapKind.RACECHECK and one.others]
+def _races(reports: list[Finding]) -> list[Finding]:
+    """Those that are about two accesses."""
+    return [one for one in reports if one.checker == TrapKind.RACECHECK and one.others]
 
 
 def _key(finding: Finding) -> Any:

@@ -13,13 +13,15 @@ if TYPE_CHECKING:
 @dataclass(slots=True)
 class RunResult:
     """A finished launch. seconds: wall time of the kernel; instructions: thread-instructions executed; printed: what
-    the kernel printed; reports: findings of checkers; verdict: that of racecheck, where it has found no race; explored:
+    the kernel printed; reports: findings of checkers; silenced: those that a comment or a
+    file silences; verdict: that of racecheck, where it has found no race; explored:
     what other schedules have shown, where they were asked for."""
 
     seconds: float = 0.0
     instructions: int = 0
     printed: str = ""
     reports: list[Finding] = field(default_factory=list)
+    silenced: list[Finding] = field(default_factory=list)
     verdict: Verdict | None = None
     explored: Exploration | None = None
 

@@ -15,10 +15,10 @@ from .context import LaunchContext
 from .heap import Heap
 from .program_lines import ProgramLines
 from .residency import ctas_per_sm
+from .silenced import heard
 from .textures.handles import Textures
 
 if TYPE_CHECKING:
-    from ptxtools.diagnostics.findings import Finding
     from ptxtools.machine.observers import Watch
     from ptxtools.program.program import Program
 
@@ -171,7 +171,8 @@ class Runtime:
 
     def with_findings(self, trap: Trap, context: LaunchContext) -> Trap:
         """A trap with what was found before it."""
-        trap.findings = _heard([finding for watch in context.watches for finding in watch.findings], context)
+        found = [finding for watch in context.watches for finding in watch.findings]
+        trap.findings = tuple(heard(self.device, found, context.places.source)[0]) if found else ()
         trap.details += tuple(f"reported before: {str(finding).splitlines()[0]}" for finding in trap.findings[:8])
         trap.args = (trap.describe(),)
         return trap
@@ -182,7 +183,9 @@ class Runtime:
         """Do what the grid has queued: children with all of theirs, then tail launches; and add up the results."""
         if context.children:
             self._run_children(module, request, host, context, result)
-        result.reports = list(_heard([finding for watch in context.watches for finding in watch.end()], context))
+        found = [finding for watch in context.watches for finding in watch.end()]
+        if found:
+            result.reports, result.silenced = heard(self.device, found, context.places.source)
         result.verdict = next((watch.verdict for watch in context.watches if watch.verdict is not None), None)
         result.printed = b"".join(context.printed).decode("utf-8", "surrogateescape")
 
@@ -229,12 +232,3 @@ class Runtime:
         if total > self.device.limits.shared_cta:
             return 0
         return ctas_per_sm(threads, program.registers, total, self.device.limits)
-
-
-def _heard(findings: list[Finding], context: LaunchContext) -> tuple[Finding, ...]:
-    """The findings that no comment of the module silences."""
-    if not findings:
-        return ()
-    from ptxtools.diagnostics.comments import heard
-
-    return tuple(heard(findings, context.places.source))

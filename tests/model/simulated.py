@@ -58,7 +58,9 @@ class Kernel:
             raise TranslationError("clusters of different sizes")
         self.places, self.cluster = [cta for cluster in ctas for cta in cluster], len(ctas[0])
         self.memory = [name for name, location in test.locations.items() if location.memory == name]
-        if len(self.memory) != len(test.locations) or any(location.type for location in test.locations.values()):
+        types = [location.type for location in test.locations.values()]
+        narrow = any(type_ and (type_.kind, type_.bits) != ("u", 64) for type_ in types)
+        if len(self.memory) != len(test.locations) or narrow:
             raise TranslationError("aliases, types")
         self.registers = sorted({name for thread in test.threads for name in self._names(thread)})
         self.warps = {}
@@ -110,7 +112,7 @@ class Kernel:
         declared = "".join(f".reg .b64 %{name.replace(':', '_')};\n" for name in self.registers)
         return (".version 8.0\n.target sm_90\n.address_size 64\n"
                 ".visible .entry t(.param .u64 mem, .param .u64 out)\n{\n"
-                ".reg .pred %q;\n.reg .b32 %cta, %copy, %warp, %lane;\n.reg .b64 %at, %mem, %out;\n" + declared +
+                ".reg .pred %q;\n.reg .b32 %word, %cta, %copy, %warp, %lane;\n.reg .b64 %at, %mem, %out;\n" + declared +
                 "ld.param.u64 %mem, [mem];\nld.param.u64 %out, [out];\nmov.u32 %cta, %ctaid.x;\n"
                 f"div.u32 %copy, %cta, {len(self.places)};\nrem.u32 %cta, %cta, {len(self.places)};\n"
                 f"mul.wide.u32 %at, %copy, {8 * self.cells};\nadd.u64 %mem, %mem, %at;\n"
@@ -131,7 +133,7 @@ class Kernel:
         return str(operand)
 
     def _lines(self, thread, i):
-        if i.guard is not None or getattr(i, "type", None) is not None:
+        if i.guard is not None or (getattr(i, "type", None) is not None and not isinstance(i, Memory)):
             raise TranslationError("guards, types")
         if isinstance(i, Label):
             return [f"L{thread.number}_{i.name}:"] if i.name else []
@@ -153,7 +155,7 @@ class Kernel:
             values = ", ".join(self._value(thread, value) for value in i.values)
             return [f"{_LOCAL[i.function]} {self._register(thread, i.result)}, {values};"]
         if isinstance(i, Memory) and i.proxy == "generic" and not i.mmio:
-            return [self._access(thread, i)]
+            return [self._access(thread, i)] if i.type is None else self._typed(thread, i)
         raise TranslationError(i.text)
 
     def _reduction(self, thread, i):
@@ -176,6 +178,26 @@ class Kernel:
         return (
             f"{i.kind}.{order}.global.{i.function}.{_ATOMIC[i.function]} " + ", ".join([*results, place, *values]) + ";"
         )
+
+    def _typed(self, thread, i):
+        """An access of a type without a sign, perhaps a vector; atomics of words go through a register of 32 bits."""
+        if i.type.kind not in "ub" or (i.kind == "atom" and i.type.bits not in (32, 64)) or i.kind == "red":
+            raise TranslationError("types")
+        place = f"[%mem+{STRIDE * self.memory.index(i.base) + i.offset}]"
+        order = i.order if i.order == "weak" else f"{i.order}.{self.scopes.get(i.scope, i.scope)}"
+        values = [self._value(thread, value) for value in i.values]
+        results = [self._register(thread, name) for name in i.results]
+        if i.kind != "atom":
+            parts = len(values or results)
+            vector, braced = (f".v{parts}", "{%s}") if parts > 1 else ("", "%s")
+            operands = [braced % ", ".join(results), place] if results else [place, braced % ", ".join(values)]
+            return [f"{i.kind}.{order}.global{vector}.{i.type.kind}{i.type.bits} " + ", ".join(operands) + ";"]
+        if any(not value.isdigit() for value in values):
+            raise TranslationError("a register of another size")
+        narrow = i.type.bits == 32
+        line = f"atom.{order}.global.{i.function}.{'b' if i.function == 'exch' else 'u'}{i.type.bits} "
+        line += ", ".join(["%word" if narrow else results[0], place, *values]) + ";"
+        return [line, f"cvt.u64.u32 {results[0]}, %word;"] if narrow else [line]
 
     def outcome(self, seed, names, **options):
         """The final values of the names, after a run of this seed. options: of the device."""

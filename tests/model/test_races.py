@@ -34,6 +34,40 @@ def texts(seed, count):
     return found
 
 
+def sized_access(generator, register, value):
+    """An access of some bytes of x or y, as a scalar or a vector."""
+    scope, place = generator.choice(("cta", "gpu", "sys")), generator.choice("xy")
+    kind = generator.choice(("ld", "ld", "ld", "st", "st", "st", "fence", "atom", "atom"))
+    if kind == "fence":
+        return f"fence.{generator.choice(('sc', 'acq_rel'))}.{scope}"
+    size = generator.choice((8, 4) if kind == "atom" else (8, 8, 4, 4, 4, 2, 1))
+    parts = 2 if kind != "atom" and size < 8 and generator.random() < 0.3 else 1
+    at = f"[{place}+{generator.randrange(8 // (size * parts)) * size * parts}]"
+    if kind == "atom":
+        order = generator.choice(("relaxed", "acquire", "release", "acq_rel"))
+        function = generator.choice(("add", "exch"))
+        return f"atom.{order}.{scope}.{function}.u{8 * size} {register}, {at}, {value}"
+    orders = ("weak", f"relaxed.{scope}", f"relaxed.{scope}", f"{'acquire' if kind == 'ld' else 'release'}.{scope}")
+    opcode = f"{kind}.{generator.choice(orders)}.{'v2.' * (parts == 2)}u{8 * size}"
+    operands = [f"{register}_{part}" if kind == "ld" else str(2 * value + part) for part in range(parts)]
+    operand = operands[0] if parts == 1 else f"{{{', '.join(operands)}}}"
+    return f"{opcode} {operand}, {at}" if kind == "ld" else f"{opcode} {at}, {operand}"
+
+
+def sized_texts(seed, count):
+    """Tests whose accesses of a location differ in size."""
+    generator, found = random.Random(seed), []
+    for number in range(count):
+        threads, operations = 2 + number % 2, 2 + number // 2 % 2
+        columns = [[sized_access(generator, f"r{thread}{at}", 1 + 4 * thread + at) for at in range(operations)]
+                   for thread in range(threads)]  # fmt: skip
+        places = [generator.choice(("cta 0", "cta 0", "cta 1", "cta 2")) for _ in columns]
+        head = " | ".join(f"P{thread}@{place},gpu 0" for thread, place in enumerate(places))
+        table = "".join(" | ".join(row) + " ;\n" for row in zip(*columns, strict=True))
+        found.append(f"PTX sized\n{{ .u64 x=0; .u64 y=0; }}\n{head} ;\n{table}")
+    return found
+
+
 def litmus(*columns):
     """A test of threads of different CTAs, from their operations."""
     head = " | ".join(f"P{at}@cta {at},gpu 0" for at in range(len(columns)))
@@ -73,6 +107,27 @@ PATTERNS = {
 }  # fmt: skip
 
 
+#: Strong accesses fit together if they are of the same bytes (8.7). Each with whether it races.
+SIZES = {
+    "one size": (("st.relaxed.gpu.u32 [x], 1",), ("ld.relaxed.gpu.u32 r0, [x]",), False),
+    "half of it": (("st.relaxed.gpu.u64 [x], 1",), ("ld.relaxed.gpu.u32 r0, [x+4]",), True),
+    "elements of a vector": (("st.relaxed.gpu.v2.u32 [x], {1, 2}",), ("ld.relaxed.gpu.u32 r0, [x+4]",), False),
+    "a vector beside a scalar": (("st.relaxed.gpu.v2.u32 [x], {1, 2}",), ("ld.relaxed.gpu.u64 r0, [x]",), True),
+    "bytes of one word": (("st.relaxed.gpu.u8 [x], 1",), ("st.relaxed.gpu.u8 [x+1], 2",), False),
+    "a byte of a word": (("st.relaxed.gpu.u8 [x+3], 1",), ("st.relaxed.gpu.u32 [x], 2",), True),
+    "atomics": (("atom.relaxed.gpu.add.u32 r0, [x], 1",), ("atom.relaxed.gpu.add.u64 r0, [x], 1",), True),
+    "an atomic, and half of it": (("atom.relaxed.gpu.add.u64 r0, [x], 1",), ("ld.relaxed.gpu.u32 r0, [x]",), True),
+    "a wide read before a narrow one": (("ld.relaxed.gpu.u64 r0, [x]", "ld.relaxed.gpu.u32 r1, [x]"),
+                                        ("st.relaxed.gpu.u32 [x], 1", "nop"), True),
+    "a wide store before a narrow one": (("st.relaxed.gpu.u64 [x], 1", "st.relaxed.gpu.u32 [x], 2"),
+                                         ("ld.relaxed.gpu.u32 r0, [x]", "nop"), True),
+    "a flag of another size": (("st.weak.u32 [y], 1", "st.release.gpu.u32 [x], 1"),
+                               ("ld.acquire.gpu.u64 r0, [x]", "ld.weak.u32 r1, [y]"), True),
+    "a flag beside another one": (("st.weak.u32 [y], 1", "st.release.gpu.u8 [x], 1"),
+                                  ("ld.acquire.gpu.u8 r0, [x+1]", "ld.weak.u32 r1, [y]"), True),
+}  # fmt: skip
+
+
 def compare(text):
     """Whether the model finds a race in what one run showed, and what racecheck reports; None where that is open, as
     where the model has not gone through all executions."""
@@ -90,6 +145,37 @@ def test_races_are_those_of_the_model(text):
     if found is not None:  # else the outcome does not tell
         racing, reports = found
         assert bool(reports) == racing, (text, reports)
+
+
+@rows("text", sized_texts(6, 144), ids=[f"sized-{at}" for at in range(144)], share=6)
+def test_sizes_in_random_programs(text):
+    """No report where the model has no race, whatever the sizes; and where it has one, a report."""
+    found = compare(text)
+    if found is not None:
+        racing, reports = found
+        assert bool(reports) == racing, (text, reports)
+
+
+@rows("name", list(SIZES))
+def test_sizes(name):
+    first, second, wanted = SIZES[name]
+    racing, reports = compare(litmus(first, second).replace("{ x=0; y=0; }", "{ .u64 x=0; .u64 y=0; }"))
+    assert bool(reports) == racing == wanted, reports
+
+
+def test_a_wide_atomic_hides_behind_a_narrow_store():
+    """One thread changes eight bytes, a second one has acquired that and stores four of them, a third reads four: it is
+    ordered with neither, and only its size fits the second."""
+    text = litmus(
+        ("atom.release.gpu.add.u64 r0, [x], 1", "nop", "nop"),
+        ("L: ld.acquire.gpu.u64 r0, [x]", "beq r0, 0, L", "st.relaxed.gpu.u32 [x], 5"),
+        ("ld.relaxed.gpu.u32 r0, [x]", "nop", "nop"),
+    ).replace("{ x=0; y=0; }", "{ .u64 x=0; .u64 y=0; }")
+    outcomes = run(read(text))
+    assert outcomes.races
+    _, result = Kernel(read(text)).run(1, outcomes.names, 1, engine="reference", checks="racecheck")
+    (found,) = result.reports
+    assert found.kind == "size" and "accesses of 4 and of 8 bytes" in found.message, found
 
 
 @rows("name", list(PATTERNS))

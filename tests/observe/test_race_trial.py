@@ -212,7 +212,7 @@ OWN = "mul.wide.u32 %b, %i, 4; add.u64 %b, %b, %a; "
     (f"{OWN} red.global.add.u32 [%b], 1;", True, 0),
     ("red.global.add.u32 [%a], 1; red.global.max.u32 [%a], 1;", False, 0),
     ("red.global.max.s32 [%a], 1; red.global.max.u32 [%a], 1;", False, 0),
-    ("red.global.add.u32 [%a+4], 1; red.global.add.u64 [%a], 1;", False, 0),
+    ("red.global.add.u32 [%a+4], 1; red.global.add.u64 [%a], 1;", False, 1),
     ("red.global.add.u32 [%a], 1; ld.global.u32 %r1, [%a];", False, 1),
     ("ld.global.u32 %r1, [%a]; red.global.add.u32 [%a], 1;", False, 1),
     ("red.shared.add.u32 [0], 1; st.shared.u32 [0], %i;", False, 1),

@@ -197,3 +197,18 @@ def test_passes_of_a_barrier_are_those_of_all_who_come() -> None:
     result = run(body.format(meet="bar.sync 1, 64;", free=""), "racecheck", shared=256)
     assert result.reports == [] and "(a barrier) decides the order" in str(result.verdict)
     assert len(run(body.format(meet="", free=""), "racecheck", shared=256).reports) == 1
+
+
+def test_atomics_of_bytes_that_are_made_of_words() -> None:
+    """Libraries change a byte by comparing and swapping its word, and load or store it alone; without that, accesses of
+    different sizes do not fit together."""
+    body = """mov.u32 %r4, 0; setp.eq.u32 %p, %w, 0; @!%p bra OTHER; setp.ne.u32 %q, %i, 0; @%q bra DONE;
+    ld.relaxed.cta.shared.b32 %r0, [0]; or.b32 %r1, %r0, 1;
+    atom.relaxed.cta.shared.cas.b32 %r2, [0], %r0, %r1; bra DONE;
+    OTHER: setp.ne.u32 %q, %i, 32; @%q bra DONE; ld.relaxed.cta.shared.u8 %r3, [0]; st.relaxed.cta.shared.u8 [1], %r3;
+    DONE:"""
+    start = f"st.shared.u32 [0], 0; {BARRIER}"
+    assert run(f"{start} {body}", "racecheck", shared=64).reports == []
+    other = body.replace("cas.b32 %r2, [0], %r0, %r1", "exch.b32 %r2, [0], %r1")
+    found = run(f"{start} {other}", "racecheck", shared=64).reports
+    assert {finding.kind for finding in found} == {"size"}
