@@ -85,6 +85,7 @@ class Arena:
         self._freed: dict[int, int] = {}  # the freed ones among them, oldest first
         self._most = (_KEPT_CHECKED, _KEPT_BYTES_CHECKED) if checked else (_KEPT, _KEPT_BYTES)
         self._keep_all = checked
+        self._own: set[int] = set()  # the freed ones whose addresses only kernels have known
         self._holes = False  # there may be free ranges below the last allocation
         self._watched: list[tuple[int, int, bytes]] | None = None  # what `overwritten` compares, while nothing changes
         self._touched = self.base  # memory from here on was never handed out: it still reads as zero
@@ -151,7 +152,8 @@ class Arena:
     def free(self, address: int, *, reuse: bool = False) -> None:
         """Free an allocation; raises `LaunchError` if there is none at that address.
 
-        reuse: no kernel can have kept the address, so the memory may be reused at once.
+        reuse: no host program has known the address, so the memory may be reused at once; where memory is checked, once
+        nothing is left in which a kernel can have kept it.
         """
         size = self._sizes.get(address)
         if size is None or address in self._freed:
@@ -165,6 +167,11 @@ class Arena:
             return
         self.poison(*self._head(address))
         self.poison(*self._tail(address))
+        if reuse:
+            self._own.add(address)
+        if len(self._freed) == len(self._sizes):
+            for kept in tuple(self._own):
+                self._forget(kept)
         while len(self._freed) > most or sum(self._freed.values()) > most_bytes:
             self._forget(next(iter(self._freed)))
 
@@ -177,6 +184,7 @@ class Arena:
 
     def _forget(self, address: int) -> None:
         """Make a freed allocation's memory available again."""
+        self._own.discard(address)
         del self._freed[address], self._sizes[address]
         index = bisect_left(self._starts, address)
         del self._starts[index]

@@ -25,12 +25,14 @@ from .rows import along_rows
 
 
 class Chained(NamedTuple):
-    """A region over blocks. block, before: where it begins: a block, and how many handlers of its operations come
-    before; last: the block at whose terminator it goes on; region: its operation; weight, cost: what the terminators
+    """A region over blocks. block, start, before: where it begins: a block, and how many of its operations, and of their
+    handlers, come before; passed: the blocks behind that one; last: the block at whose terminator it goes on; region: its operation; weight, cost: what the terminators
     that it passes count as, and what they take of a slice; highest: number of the last block; looks: what it passes."""
 
     block: int
+    start: int
     before: int
+    passed: list[int]
     last: int
     region: Op
     weight: int
@@ -39,8 +41,11 @@ class Chained(NamedTuple):
     looks: list[Op]
 
 
-def form(program: Program, bodies: Sequence[Sequence[Op]], *, everywhere: bool) -> list[Chained]:
-    """The regions over blocks that a program gets. bodies: the operations of its blocks, with runs."""
+def form(
+    program: Program, bodies: Sequence[Sequence[Op]], *, everywhere: bool, unison: bool = False
+) -> list[Chained]:
+    """The regions over blocks that a program gets. bodies: the operations of its blocks, with runs; unison: as parts of
+    it all, so that it matters little whether they are in loops."""
     blocks = program.blocks
     if not any(block.terminator.op is not None and block.terminator.op.kind in ACCESS_LOOKS for block in blocks):
         return []
@@ -48,7 +53,7 @@ def form(program: Program, bodies: Sequence[Sequence[Op]], *, everywhere: bool) 
         return []
     if sum(len(block.ops) for block in blocks) > runs.MOST_OPERATIONS:
         return []
-    return _Finder(program, bodies).found(everywhere=everywhere)
+    return _Finder(program, bodies).found(everywhere=everywhere or unison, all_of_them=unison)
 
 
 class _Chain:
@@ -78,7 +83,7 @@ class _Finder:
                 if target >= 0:
                     self.entries[target] += 1
 
-    def found(self, *, everywhere: bool) -> list[Chained]:
+    def found(self, *, everywhere: bool, all_of_them: bool) -> list[Chained]:
         loops = set(runs.loops(self.program.blocks))
         worth = [number for number in range(len(self.bodies)) if everywhere or number in loops]
         covered: set[int] = set()
@@ -98,7 +103,7 @@ class _Finder:
             if budget < 0:
                 break
             result.append(region)
-        return result if any(one.block in loops for one in result) or not loops else []
+        return result if all_of_them or any(one.block in loops for one in result) or not loops else []
 
     def _chain(self, first: int) -> _Chain:
         """All blocks that follow from one on."""
@@ -158,7 +163,7 @@ class _Finder:
         passed = [weight(self.program.blocks[one], one) for one in chain.blocks[:last]]
         looks = [look for some in chain.looks[:last] for look in some]
         return Chained(
-            first, before, number, region, sum(passed), sum(passed) + last, max(chain.blocks[: last + 1]), looks
+            first, start, before, chain.blocks[1 : last + 1], number, region, sum(passed), sum(passed) + last, max(chain.blocks[: last + 1]), looks
         )
 
     def _before(self, block: int, start: int) -> int | None:

@@ -81,11 +81,13 @@ def encode(
     regions: bool = False,
     numerics: str = "ieee",
     bounded: bool = False,
+    events: bool = False,
 ) -> Encoded:
     """Encode a program, and compile the handlers that it needs. host: use variants that ask for host memory;
     everywhere: form runs outside of loops, too; regions: runs
-    may access memory; numerics: how matrix products are added; bounded: looks at accesses are only for their bounds."""
-    return _Encoder(program, host, everywhere, numerics, regions=regions and not host, bounded=bounded).encode()
+    may access memory; numerics: how matrix products are added; bounded: looks at accesses are only for their bounds; events:
+    native services of observers' events keep no account."""
+    return _Encoder(program, host, everywhere, numerics, regions=regions and not host, bounded=bounded, events=events).encode()
 
 
 class _Encoder:
@@ -98,9 +100,10 @@ class _Encoder:
         *,
         regions: bool = False,
         bounded: bool = False,
+        events: bool = False,
     ) -> None:
         self.program, self.host, self.everywhere, self.numerics = program, host, everywhere, numerics
-        self.regions, self.bounded = regions, bounded and regions
+        self.regions, self.bounded, self.events = regions, bounded and regions, events
         self.chained: dict[int, chains.Chained] = {}
         self.names: dict[tuple[object, ...], str] = {}
         self.handlers: dict[str, Op] = {}
@@ -115,6 +118,7 @@ class _Encoder:
         program = self.program
         formed = runs.form_runs(program, everywhere=self.everywhere, regions=self.regions)
         chained = chains.form(program, formed, everywhere=self.everywhere) if self.bounded else []
+        joined = chains.form(program, formed, everywhere=True, unison=True) if self.bounded else []
         for chain in chained:
             formed[chain.block].insert(chain.before, chain.region)
             self.chained[id(chain.region)] = chain
@@ -122,7 +126,9 @@ class _Encoder:
         results = [self._result_of(block.terminator) for block in program.blocks]
         self.addresses, self.better = tiers.first_code(self.handlers)
         self.starts, self.ends = self._places(bodies, results)
-        whole = unison.form(program, bodies, self.starts) if self.regions and not chained else None
+        whole = None
+        if self.regions:
+            whole = unison.form(program, bodies, self.starts, chained=joined, events=self.events)
         copies = whole[1] if whole is not None else []
         total = self.starts[-1] + sum(copy.size() for copy in copies) + (whole is not None)
         self.code = ctypes.create_string_buffer(max(1, total) * RECORD_BYTES)
@@ -151,7 +157,7 @@ class _Encoder:
             tiers.Regions(self.code, joint, {name: [at] for name in joint}, pays),
             tiers.Regions(self.code, self.handlers if self.better else {}, self.quick, better=self.better),
             ctypes.addressof(self.code) + RECORD_BYTES * at if joint else 0,
-            [look for chain in chained for look in chain.looks],
+            [look for chain in (*chained, *(joined if whole else ())) for look in chain.looks],
         )  # fmt: skip
 
     def _return(self, at: int, copy: unison.Copy) -> int:

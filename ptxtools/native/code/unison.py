@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ptxtools.program.details import Action, Run, SpecialRegister, Unison
+from ptxtools.program.details import Action, BoundedRun, Run, SpecialRegister, Unison
 from ptxtools.program.operations import BLOCK, LANE_ACCESS, OPERATIONS, weight
 from ptxtools.program.program import Block, Op, Program, Terminator
 
 from . import runs
+from .chains import Chained
 from .keys import RECORD_BYTES, effects_of, record_count
 from .live_words import Key, live_before, live_ends
 from .rows import along_rows
@@ -32,6 +33,8 @@ MOST_CALLS = 45
 SPECIALS = frozenset(
     {f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"} | {"%laneid", "%warpid"}
 )
+#: Events whose native services may be asked twice, where nothing is counted.
+_SERVED = frozenset(f"observe.{kind}" for kind in ("access", "ahead", "arrive", "leave", "fence", "together", "branch"))
 #: Operations that may be called as records: they neither wait nor make others wait.
 _CALLED = frozenset(
     kind for kind, row in OPERATIONS.items()
@@ -41,16 +44,18 @@ _CALLED = frozenset(
 
 class Part(NamedTuple):
     """run: what it does, None for a record that is called; record: where its first operation has a record, and copy:
-    where the record is that is called, as bytes from the program's first one; spends: it uses up time of the slice."""
+    where the record is that is called, as bytes from the program's first one; spends: it uses up time of the slice;
+    passed: of a run over several blocks, what its ends take of a slice, what they count as, and the last of them."""
 
     run: Run | None
     record: int
     copy: int
     spends: bool = False
+    passed: tuple[int, int, int] | None = None
 
 
 class Stage(NamedTuple):
-    """One block. kind, guard (a slot or -1), negated, target, other: of its terminator; weight: what it counts as;
+    """One block; of a run over several blocks, the first with what is behind all of them. kind, guard (a slot or -1), negated, target, other: of its terminator; weight: what it counts as;
     start, end: its first and its last record, as bytes from the program's first one; number: the guard's in the last
     part, which has not written it to its slot if nobody else reads it, or -1; members: slot of the masks of a
     "warpsync", -1 where they name all lanes."""
@@ -81,38 +86,65 @@ class Copy(NamedTuple):
 
 
 def form(
-    program: Program, bodies: Sequence[Sequence[tuple[str, Op]]], starts: Sequence[int]
+    program: Program,
+    bodies: Sequence[Sequence[tuple[str, Op]]],
+    starts: Sequence[int],
+    *,
+    chained: Sequence[Chained] = (),
+    events: bool = False,
 ) -> tuple[Op, list[Copy]] | None:
     """The kernel as one operation, and the records that it calls, which are to follow the program's; None where that
     does not pay or cannot be. bodies: operations of each block with the names of their handlers; starts: numbers of
-    their first records, and of the place behind all."""
+    their first records, and of the place behind all; chained: runs over several blocks that it may have; events: the
+    native services of events may be called again by records where they refuse."""
     known = runs.constants(program)
     barrier = _only_barrier(program, known)
-    if barrier is None or not _fits(program, bodies):
+    if barrier is None or not _fits(program) or any(one.region.of(Run).again for one in chained):
         return None
+    heads, passed = {one.block: one for one in chained}, {block for one in chained for block in one.passed}
     ends = live_ends(program)
     live = [_behind(program, ends, number) for number in range(len(program.blocks))]
     rows = along_rows(program)
     maker = _Maker(known, RECORD_BYTES * starts[-1])
     stages = []
     for number, (block, body) in enumerate(zip(program.blocks, bodies, strict=True)):
-        parts = maker.parts(number, block.ops, body, RECORD_BYTES * starts[number], live[number], rows[number])
-        end = block.terminator
-        guard, kind, number_of_guard = (end.guard.slot if end.guard is not None else -1), end.kind, -1
-        if kind == "branch" and parts and parts[-1].run is not None:
-            assert end.guard is not None
-            number_of_guard = maker.numbers.get((end.guard.slot, end.guard.type), -1)
-        if kind == "branch" and number_of_guard < 0:  # from its slot
-            parts = maker.again(number, block.ops, body, RECORD_BYTES * starts[number], ends[number], rows[number])
-        last = starts[number] + sum(record_count(op) for _, op in body)
+        first, ends_at, end, guard = RECORD_BYTES * starts[number], number, block.terminator, -1
+        if number in passed:  # warps that have stopped there go on in records
+            stages.append(Stage((), "records", -1, False, -1, -1, 0, first, first))
+            continue
+        chain = heads.get(number)
+        if chain is not None:
+            before = _before(block.ops[chain.start :], ends[number])
+            parts = maker.parts(number, block.ops[: chain.start], body[: chain.before], first, before, rows[number])
+            at = first + RECORD_BYTES * sum(record_count(op) for _, op in body[: chain.before])
+            parts.append(Part(chain.region.of(Run), at, -1, passed=(chain.cost, chain.weight, chain.highest)))
+            ends_at, end = chain.last, program.blocks[chain.last].terminator
+        else:
+            parts = maker.parts(number, block.ops, body, first, live[number], rows[number])
+            if end.kind == "branch" and parts and parts[-1].run is not None:
+                assert end.guard is not None
+                guard = maker.numbers.get((end.guard.slot, end.guard.type), -1)
+            if end.kind == "branch" and guard < 0:  # from its slot
+                parts = maker.again(number, block.ops, body, first, ends[number], rows[number])
+        last = starts[ends_at] + sum(record_count(op) for _, op in bodies[ends_at])
+        slot, kind = (end.guard.slot if end.guard is not None else -1), end.kind
+        if kind == "event" and events and end.op is not None and end.op.kind in _SERVED:
+            kind = "served"
         stages.append(
-            Stage(tuple(parts), kind, guard, end.negated, end.target, end.other, weight(block, number),
-                  RECORD_BYTES * starts[number], RECORD_BYTES * last, number_of_guard, _members(end, known))
+            Stage(tuple(parts), kind, slot, end.negated, end.target, end.other, weight(program.blocks[ends_at], ends_at),
+                  first, RECORD_BYTES * last, guard, _members(end, known))
         )  # fmt: skip
     called = sum(copy.block < 0 for copy in maker.copies)
     if 100 * called > MOST_CALLS * sum(len(stage.parts) for stage in stages):
         return None
     return Op("unison", detail=Unison(tuple(stages), barrier)), maker.copies
+
+
+def _before(ops: Sequence[Op], live: int) -> int:
+    """Words that are read in operations and behind them."""
+    for op in reversed(ops):
+        live = live_before(op, live)
+    return live
 
 
 def _members(end: Terminator, known: runs.Constants) -> int:
@@ -128,10 +160,7 @@ def _behind(program: Program, ends: list[int], number: int) -> int:
         return ends[number]
     words = 0
     for target in (end.target, end.other):
-        live = ends[target]
-        for op in reversed(program.blocks[target].ops):
-            live = live_before(op, live)
-        words |= live
+        words |= _before(program.blocks[target].ops, ends[target])
     return words
 
 
@@ -151,7 +180,7 @@ def _only_barrier(program: Program, known: runs.Constants) -> int | None:
     return number if not numbers and number is not None and 0 <= number < 16 else None
 
 
-def _fits(program: Program, bodies: Sequence[Sequence[tuple[str, Op]]]) -> bool:
+def _fits(program: Program) -> bool:
     """Whether a kernel can run in unison, and gains by it: one that loops in single handlers does not."""
     if len(program.functions) != 1 or not program.optimised or program.takes_stack or program.clustered:
         return False
@@ -242,7 +271,9 @@ class _Maker:
         at = skipped = 0
         for name, op in body:
             size = RECORD_BYTES * record_count(op)
-            if skipped > 0:  # a region's operations one by one
+            if isinstance(op.detail, BoundedRun):
+                pass
+            elif skipped > 0:  # a region's operations one by one
                 skipped -= size
             elif op.kind == "run":
                 steps = len(op.of(Run).steps)

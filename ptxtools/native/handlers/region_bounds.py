@@ -1,16 +1,9 @@
 """Regions over several blocks that look at their accesses themselves (`native.code.chains`).
 
-<<<<<<< .merge_file_lQTyLc
-Its record has in `extra` what the blocks count as whose ends it passes, in s2 what those cost of a slice, and in s3 the
-last of them. Each group of accesses is to lie in one stretch that observers have nothing to say about: the one its
-first lane is in, of those that `ctx.bounded` has. Anything else is a miss, and so are a slice that would end in
-between, and lanes that wait at one of the blocks.
-=======
 The record of one has in `extra` what the blocks count as whose ends it passes, in s2 what those cost of a slice, and in
 s3 the last of them. Each group of accesses is to lie in one stretch that observers have nothing to say about: of those
 that `ctx.bounded` has, the one its first lane is in. Anything else is a miss; where the slice would end in between, or
 lanes wait at one of the blocks, the region is passed by.
->>>>>>> .merge_file_SIhHTh
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from ptxtools.native.code.algebra import LLVMAlgebra
 from ptxtools.native.code.emitter import Emitter
 from ptxtools.native.code.handler import WHOLE, Handler
 from ptxtools.native.code.notation import CONVENTION, call_of
+from ptxtools.native.code.structures import SERVED_DONE
 from ptxtools.native.code.unison import Part, Stage
 from ptxtools.program.details import Run, Unison
 from ptxtools.program.program import Op
@@ -21,7 +22,7 @@ from .parts import Window, window
 from .regions import Accesses
 
 #: Terminators that are done in here; at others, lanes leave.
-_HERE = frozenset({"jump", "branch", "exit", "barrier", "warpsync"})
+_HERE = frozenset({"jump", "branch", "exit", "barrier", "warpsync", "served"})
 
 
 class Inline(Handler):
@@ -77,7 +78,7 @@ class Whole:
         self.stages: tuple[Stage, ...] = self.detail.stages
         self.windows: dict[str, Window] = {}
         self.limits: dict[tuple[str, int, bool], str] = {}
-        self.leaving: list[tuple[str, str, int]] = []
+        self.leaving: list[tuple[str, str, int, bool]] = []
 
     def first(self) -> _First:
         """Emit into the start of the function."""
@@ -90,12 +91,15 @@ class Whole:
         with self.first():
             for space in ("global", "shared"):
                 self.windows[space] = window(self.handler, space, cta="%cta")
+        if any(part.passed is not None for stage in self.stages for part in stage.parts):
+            with self.first():
+                e.expand("%chain.filter = get ctx.bounded")
         unison_turns.begin(self)
         for number, stage in enumerate(self.stages):
             self._stage(number, stage)
-        for label, mask, record in self.leaving:
+        for label, mask, record, soon in self.leaving:
             e.begin(label)
-            unison_turns.leave_at(self, mask, record)
+            unison_turns.leave_at(self, mask, record, soon=soon)
         body = e.take()
         attributes = "#2" if WHOLE.search(body) else "#0"
         attributes += " strictfp" if modes.LOAD in body else ""
@@ -120,17 +124,20 @@ class Whole:
         self.handler.lanes_are(mask)
         self.flags = ""
         for part in stage.parts:
-            if part.run is not None:
+            if part.run is not None and part.passed is not None:
+                self.flags = ""
+                self._chain(part, part.run, *part.passed)
+            elif part.run is not None:
                 number = stage.number if part is stage.parts[-1] else -1
                 self.flags = self._run(part, part.run, number)
             else:
                 self._call(part)
         self._end(number, stage)
 
-    def _leave(self, record: int) -> str:
-        """Label of a way out: the lanes that run go on at a record."""
+    def _leave(self, record: int, *, soon: bool = False) -> str:
+        """Label of a way out: the lanes that run go on at a record; soon: for this turn, and it is no miss."""
         label = self.code.label("leave")
-        self.leaving.append((label, self.handler.running, record))
+        self.leaving.append((label, self.handler.running, record, soon))
         return label
 
     def _run(self, part: Part, detail: Run, number: int) -> str:
@@ -151,6 +158,20 @@ class Whole:
             flags.append(f"[{found}, %{end}]")
         e.begin(done)
         return e.value(f"phi i32 {', '.join(flags)}") if number >= 0 else ""
+
+    def _chain(self, part: Part, detail: Run, cost: int, weight: int, highest: int) -> None:
+        """A run over several blocks: what `region_bounds` does in front of one, and behind it."""
+        e, on, known = self.code, self.code.label("chain"), self.code.label("known")
+        left = e.value(f"sub i32 {self.get('slice')}, {cost}")
+        time = e.value(f"icmp sge i32 {left}, 0")
+        near = e.value(f"icmp ult i32 {2 * highest}, {self.get('pend')}")
+        e.branch(e.value(f"and i1 {time}, {near}"), on, self._leave(part.record, soon=True), likely=True)
+        e.begin(on)
+        fail = self._leave(part.record)
+        e.branch(e.value("icmp ne ptr %chain.filter, null"), known, fail, likely=True)
+        e.begin(known)
+        self._version(detail, -1, False, fail)
+        self._spend(left, weight)
 
     def _version(self, detail: Run, number: int, apart: bool | None, fail: str) -> str:
         """The steps of a run; apart: its accesses, if there are any, are all gathered; fail: where misses go."""
@@ -189,11 +210,16 @@ class Whole:
     # --- ends of blocks -----------------------------------------------------------------------------------------------
 
     def _charge(self, stage: Stage) -> None:
-        e, mask = self.code, self.handler.running
-        self.set("slice", e.value(f"sub i32 {self.get('slice')}, {stage.weight + 1}"))
-        if stage.weight:
-            threads = e.call("llvm.ctpop.i32", "i32", [("i32", mask)])
-            more = e.value(f"zext i32 {e.value(f'mul i32 {threads}, {stage.weight}')} to i64")
+        e = self.code
+        self._spend(e.value(f"sub i32 {self.get('slice')}, {stage.weight + 1}"), stage.weight)
+
+    def _spend(self, left: str, weight: int) -> None:
+        """Note what is left of the slice, and that the lanes that run have executed so many instructions."""
+        e = self.code
+        self.set("slice", left)
+        if weight:
+            threads = e.call("llvm.ctpop.i32", "i32", [("i32", self.handler.running)])
+            more = e.value(f"zext i32 {e.value(f'mul i32 {threads}, {weight}')} to i64")
             self.set("count", e.value(f"add i64 {self.get('count')}, {more}"))
 
     def _land(self, target: int) -> None:
@@ -219,6 +245,8 @@ class Whole:
                 whole = e.value(f"and i1 {whole}, {self._own(stage.members)}")
             e.branch(whole, here, self._leave(stage.end), likely=True)
             e.begin(here)
+        if stage.kind == "served":
+            self._serve(stage.end)
         self._charge(stage)
         if stage.kind == "jump":
             self._land(stage.target)
@@ -226,12 +254,25 @@ class Whole:
             self._branch(stage)
         elif stage.kind == "exit":
             e.jump("depart")
-        elif stage.kind == "warpsync":
+        elif stage.kind in ("warpsync", "served"):
             self._land(stage.other)
         else:
             self.set("block", stage.other)
             self.set("record", stage.end)
             e.jump("arrive")
+
+    def _serve(self, record: int) -> None:
+        """Have an event served as `t_event` has; whatever its service does not do, that record does."""
+        e, mask = self.code, self.handler.running
+        fail, native, on = self._leave(record), e.label("native"), e.label("served")
+        where = e.value(f"getelementptr i8, ptr %code, i64 {record}")
+        cell = e.value(f"inttoptr i64 {e.field('rec.imm', where)} to ptr")
+        serve = e.value(f"load atomic ptr, ptr {e.address('event.serve', cell)} acquire, align 8")
+        e.branch(e.value(f"icmp eq ptr {serve}, null"), fail, native)
+        e.begin(native)
+        answer = e.value(f"call i32 {serve}(ptr %ctx, ptr %warp, ptr %fp, i32 {mask}, ptr {cell})")
+        e.branch(e.value(f"icmp eq i32 {answer}, {SERVED_DONE}"), on, fail, likely=True)
+        e.begin(on)
 
     def _own(self, members: int) -> str:
         """Whether all lanes that run are in their own member masks."""

@@ -323,6 +323,8 @@ lanes.leave:                                      ; the lanes of ctx.resume_mask
   %p.new = call i32 @llvm.umin.i32(i32 %p.more, i32 {most})
   set rec.s1, %p.new
   set rec.s0, %p.new
+  br label %lanes.soon
+lanes.soon:                                       ; the same, and the next round is in unison again
   store i32 STATUS_LANES, ptr %v.outcome
   br label %write
 """
@@ -436,11 +438,11 @@ account:
 _MOST_PASSED = 255
 
 
-def leave_at(whole: Whole, mask: str, record: int) -> None:
-    """Lanes go on at a record, one by one."""
+def leave_at(whole: Whole, mask: str, record: int, *, soon: bool) -> None:
+    """Lanes go on at a record, one by one; soon: only they, in this turn."""
     whole.code.expand(f"set ctx.resume_mask, {mask}\nset ctx.stop_warp, %warp")
     where = whole.code.value(f"getelementptr i8, ptr %code, i64 {record}")
-    whole.code.expand(f"set ctx.resume_ip, {where}\nbr label %lanes.leave")
+    whole.code.expand(f"set ctx.resume_ip, {where}\nbr label %lanes.{'soon' if soon else 'leave'}")
 
 
 def begin(whole: Whole) -> None:

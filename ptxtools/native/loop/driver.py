@@ -51,11 +51,13 @@ def _encoded(launch: Launch) -> Encoded:
     regions = regions and launch.tier != "interpreter"
     bounded = regions and listeners is not None and not trial and _bounds_only(listeners)
     key = f"native{'-host' * host}{'-many' * many}{'-regions' * regions}{'-trial' * trial}-{launch.numerics}"
-    key += "-bounded" * bounded
+    events = listeners is not None and not trial and listeners.log is None and listeners.gate is None
+    key += "-bounded" * bounded + "-events" * events
     encoded = launch.program.cache.get(key)
     if encoded is None:
         encoded = encode(
-            launch.program, host=host, everywhere=many, regions=regions, numerics=launch.numerics, bounded=bounded
+            launch.program, host=host, everywhere=many, regions=regions, numerics=launch.numerics, bounded=bounded,
+            events=events,
         )
         launch.program.cache[key] = encoded
     if launch.tier == "regions":
