@@ -14,6 +14,7 @@ one sees afterwards all that was written before. That is less than the model all
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -22,7 +23,7 @@ import numpy as np
 from ptxtools import semantics
 from ptxtools.program.details import Action
 from ptxtools.program.operations import OPERATIONS, SINGLE_ACCESSES, strength
-from ptxtools.program.program import Op, Ref, Terminator
+from ptxtools.program.program import Op, Terminator
 
 from .machine import Machine, element_bytes
 from .memory import narrow, parts
@@ -88,9 +89,10 @@ def _known(write: Write | None) -> Write | None:
     return write
 
 
-def _settle(write: Write) -> None:
-    """A thread has observed this write: what it does now is behind the read of that atomic operation, too (8.9.5)."""
-    if write.pending is not None:
+def _settle(write: Write, *, observed: bool) -> None:
+    """A thread has read this write: its value stays (8.10.4). If it observes it, what it does now is behind the read of
+    that atomic operation, too (8.9.5)."""
+    if write.pending is not None and (observed or write.pending.renewed is not None):
         write.pending.done = True
 
 
@@ -140,6 +142,14 @@ class Agent:
 def _mutual(a: Agent, scope: str, b: Agent | None, other: str) -> bool:
     """Whether operations of two threads are morally strong (8.7), if their locations are the same."""
     return b is not None and (a is b or (scope != "" and other != "" and a.includes(scope, b) and b.includes(other, a)))
+
+
+def _function(algebra: Any, op: Op, operands: list[Array]) -> Callable[[Array], Array]:
+    """What an atomic operation writes, by what it reads."""
+    assert op.opcode is not None
+    rule = semantics.atomic_rule(op.opcode)
+    assert rule is not None
+    return lambda old: rule(algebra, op.src_types[1], old, *operands)
 
 
 def _closed(agent: Agent, scope: str, history: list[Write]) -> set[int]:
@@ -224,7 +234,7 @@ class WeakMemory:
         for thread in self.late.intersection(threads.tolist()):
             agent = self.agent(thread)
             for read in list(agent.pending):
-                if used is None or (read.frame + read.ref.slot, read.ref.type) in used:
+                if used is None or read.slot in used:
                     self._decide(read)
             if not agent.pending:
                 self.late.discard(thread)
@@ -232,20 +242,13 @@ class WeakMemory:
     def _is_ordered(self, op: Op) -> bool:
         return is_local(op) or op.kind == "fence" or (op.kind in SINGLE_ACCESSES and self.serves(op))
 
-    def _postpone(
-        self, thread: int, ref: Ref | None, type_name: str, location: Location, returned: Write, low: Write,
-        scope: str, own: Write | None = None,
-    ) -> None:  # fmt: skip
-        """Leave a read undecided that has returned a write for the time being. low: the first that it may return."""
-        agent = self.agent(thread)
-        if ref is None or self.random.random() < 0.3:
+    def _postpone(self, read: Pending) -> None:
+        """Leave a read undecided that has returned a write for the time being."""
+        if read.done or read.ref is None or self.random.random() < 0.3:
             return
-        history = self.histories[location]
-        read = Pending(agent, thread, ref, type_name, self.m.here, location, history, low, returned, scope, own)
-        if own is not None:
-            own.pending = read
+        agent = read.agent
         agent.pending.append(read)
-        self.late.add(thread)
+        self.late.add(read.thread)
         agent.reads.add(read)
         if len(agent.pending) > MOST_PENDING:
             self._decide(agent.pending[0])
@@ -266,8 +269,10 @@ class WeakMemory:
         write = self.random.choice(found)
         if _mutual(agent, read.scope, write.agent, write.scope):
             read.observed = write
-            _settle(write)
             self._join(agent, View({read.location: write}))
+        _settle(write, observed=read.observed is not None)
+        if read.own is not None and read.renewed is not None:
+            read.own.value = read.renewed(write.value)
         m, place = self.m, np.array([read.thread])
         here, m.here = m.here, read.frame
         m.write(read.ref, narrow(m, write.value, read.type_name), read.type_name, place)
@@ -277,6 +282,8 @@ class WeakMemory:
         """Whether the read precedes no write that it returns (8.10.6), and what precedes its thread's later operations
         stays as it was: it synchronises with nothing, and nobody else has gone by what it observed."""
         if read in write.after or write is read.own:
+            return False
+        if read.expected is not None and write.value[0] == read.expected[0]:
             return False
         agent = read.agent
         if not _mutual(agent, read.scope, write.agent, write.scope):
@@ -290,10 +297,11 @@ class WeakMemory:
         count, size = len(op.dst), element_bytes(op.dst_types[0])
         order, scope = _ordered(op)
         values = [np.zeros(len(threads), _WORDS[size]) for _ in range(count)]
-        late: list[tuple[int, Ref | None, str, Location, Write, Write]] = []
+        late: list[Pending] = []
         for part in parts(m, op, threads, size * count, write=False):
             for place, offset in zip(part.places, part.offsets, strict=True):
-                agent = self.agent(int(threads[place]))
+                thread = int(threads[place])
+                agent = self.agent(thread)
                 for number in range(count):
                     at = int(offset) + size * number
                     if not self._is_weak(part.buffer):
@@ -303,11 +311,14 @@ class WeakMemory:
                     low = history[self._low(agent, location, history)]
                     found = self._read(agent, location, history, order, scope)
                     values[number][place] = found.value[0]
-                    late.append((int(threads[place]), op.dst[number], op.dst_types[number], location, found, low))
+                    ref, type_name = op.dst[number], op.dst_types[number]
+                    if ref is not None:
+                        read = Pending(agent, thread, ref, type_name, m.here, location, history, low, found, scope)
+                        late.append(read)
         for number in range(count):
             m.write(op.dst[number], narrow(m, values[number], op.dst_types[number]), op.dst_types[number], threads)
-        for one in late:
-            self._postpone(*one, scope)
+        for read in late:
+            self._postpone(read)
 
     def store(self, m: Machine, op: Op, threads: Threads) -> None:
         size = element_bytes(op.src_types[1])
@@ -333,34 +344,55 @@ class WeakMemory:
         assert op.opcode is not None
         type_name = op.src_types[1]
         size = element_bytes(type_name)
-        order, scope = _ordered(op)
         sources = zip(op.src[1:], op.src_types[1:], strict=True)
         operands = [m.source(ref, t, threads) for ref, t in sources if ref is not None]
         vector = max(1, len(op.dst) if op.kind == "atom" else len(operands))
         vector = vector if any(op.opcode.has(width) for width in ("v2", "v4", "v8")) else 1
-        rule = semantics.atomic_rule(op.opcode)
-        assert rule is not None
         olds = [np.zeros(len(threads), _WORDS[size]) for _ in range(vector)]
-        late: list[tuple[int, Ref | None, str, Location, Write, Write]] = []
+        late: list[Pending] = []
         for part in parts(m, op, threads, size * vector, write=True):
             for place, offset in zip(part.places, part.offsets, strict=True):
-                agent = self.agent(int(threads[place]))
                 for number in range(vector):
                     own = [operands[number]] if vector > 1 else operands
                     location, history = self._history(part.buffer, int(offset) + size * number, size)
-                    read = self._taken(agent, location, history, scope)
-                    messages = read.messages if _mutual(agent, scope, read.agent, read.scope) else ()
-                    if op.kind == "atom":
-                        self._observe(agent, location, history, read, order, scope)
-                    new = rule(m.algebra, type_name, read.value, *[value[place : place + 1] for value in own])
-                    own_write = self._write(agent, location, history, new, order, scope, part.buffer, read, messages)
-                    olds[number][place] = read.value[0]
-                    if op.opcode.has("exch") and op.kind == "atom" and vector == 1:
-                        late.append((int(threads[place]), op.dst[0], op.dst_types[0], location, read, own_write))
+                    read = self._update(op, int(threads[place]), location, history, part.buffer,
+                                        [value[place : place + 1] for value in own])  # fmt: skip
+                    olds[number][place] = read.returned.value[0]
+                    if vector == 1 and op.kind == "atom":
+                        late.append(read)
         for ref, t, old in zip(op.dst, op.dst_types, olds, strict=False):
             m.write(ref, old, t, threads)
-        for thread, result, result_type, location, read, own_write in late:
-            self._postpone(thread, result, result_type, location, read, own_write, scope, own_write)
+        for read in late:
+            self._postpone(read)
+
+    def _update(
+        self, op: Op, thread: int, location: Location, history: list[Write], buffer: Buffer, operands: list[Array]
+    ) -> Pending:
+        """What an atomic operation of one thread has read, and for the time being returns. A cas that fails is a read
+        operation and no more."""
+        assert op.opcode is not None
+        agent, (order, scope), type_name = self.agent(thread), _ordered(op), op.src_types[1]
+        expected = operands[0] if op.opcode.has("cas") else None
+        low = history[self._low(agent, location, history)]
+        read = self._taken(agent, location, history, scope, expected)
+        ref = op.dst[0] if op.dst else None
+        found = Pending(agent, thread, ref, type_name, self.m.here, location, history, low, read, scope)
+        if op.kind == "atom":
+            self._observe(agent, location, read, order, scope)
+        else:
+            _settle(read, observed=False)
+        if expected is not None and read.value[0] != expected[0]:
+            found.expected = expected
+            return found
+        messages = read.messages if _mutual(agent, scope, read.agent, read.scope) else ()
+        new = _function(self.m.algebra, op, operands)
+        own = self._write(agent, location, history, new(read.value), order, scope, buffer, read, messages)
+        found.own = found.low = own
+        own.pending = found
+        if not op.opcode.has("exch"):
+            # What is last is what others than this memory would read, and must stay as it is.
+            found.renewed, found.done = new, expected is not None or own is history[-1]
+        return found
 
     def fence(self, op: Op, threads: Threads) -> None:
         assert op.opcode is not None
@@ -392,17 +424,16 @@ class WeakMemory:
         choice = self.random.random()
         at = len(history) - 1 if choice < 0.6 else low if choice < 0.8 else self.random.randrange(low, len(history))
         found = history[at]
-        self._observe(agent, location, history, found, order, scope)
+        self._observe(agent, location, found, order, scope)
         return found
 
-    def _observe(
-        self, agent: Agent, location: Location, history: list[Write], found: Write, order: str, scope: str
-    ) -> None:
+    def _observe(self, agent: Agent, location: Location, found: Write, order: str, scope: str) -> None:
         """Observation order (8.9.2), and synchronisation with what the write carries (8.9.4); an acquire operation
         acquires, too, what strong reads of this location in front of it have observed (8.8)."""
-        if _mutual(agent, scope, found.agent, found.scope):
+        observed = _mutual(agent, scope, found.agent, found.scope)
+        _settle(found, observed=observed)
+        if observed:
             self._join(agent, View({location: found}))
-            _settle(found)
             for message in found.messages:
                 agent.read[id(message)] = (location, message)
         if order in ("acquire", "acq_rel"):
@@ -413,11 +444,17 @@ class WeakMemory:
             agent.read.clear()
             agent.all = True
 
-    def _taken(self, agent: Agent, location: Location, history: list[Write], scope: str) -> Write:
-        """What an atomic operation reads: no write that a morally strong one has taken (8.10.3)."""
+    def _taken(
+        self, agent: Agent, location: Location, history: list[Write], scope: str, expected: Array | None
+    ) -> Write:
+        """What an atomic operation reads: no write that a morally strong one has taken (8.10.3), unless it is another
+        one than a cas expects."""
         low = self._low(agent, location, history)
         closed = _closed(agent, scope, history)
-        free = [write for at, write in enumerate(history) if at >= low and at + 1 not in closed]
+        free = [
+            write for at, write in enumerate(history)
+            if at >= low and (at + 1 not in closed or (expected is not None and write.value[0] != expected[0]))
+        ]  # fmt: skip
         return free[-1] if self.random.random() < 0.5 else self.random.choice(free)
 
     def _write(
