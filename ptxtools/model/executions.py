@@ -209,7 +209,7 @@ class Choices:
     def searches(self, chosen: Model, axioms: tuple[Axiom, ...]) -> Iterator[Search]:
         """One search for each combination and way that may have executions."""
         if self.combinations is None:
-            self.combinations = list(self._combinations(whole=axioms == chosen.axioms and not chosen.without))
+            self.combinations = list(self._combinations(chosen, axioms))
         for number, combination in enumerate(self.combinations):
             found = self.skeletons.get(number) or skeleton(self.test, combination, self.initial)
             if number < _MOST_KEPT:
@@ -224,11 +224,11 @@ class Choices:
                 if search.is_impossible:
                     self.impossible.add((number, way))
 
-    def _combinations(self, whole: bool) -> Iterator[tuple[Path, ...]]:
-        """whole: no axiom is left out."""
+    def _combinations(self, chosen: Model, axioms: tuple[Axiom, ...]) -> Iterator[tuple[Path, ...]]:
         ways = [self.paths.of(thread) for thread in self.test.threads]
+        whole = axioms == chosen.axioms and not chosen.without
         if whole and prod(map(len, ways)) >= WORTH:
-            ways = Feasible(self.test, ways, self.initial).chosen()
+            ways = Feasible(self.test, ways, self.initial, chosen.version).chosen()
         wanted = {*observed_names(self.test), *(self.test.filter.names if self.test.filter else ())}
         for combination in product(*ways):
             if all(path.unreached is None or _can_be_left(path, combination, wanted) for path in combination):

@@ -8,9 +8,10 @@ that as many rounds as there are writes find all of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import product
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, product
 from math import prod
+from typing import TypeAlias
 
 from .events import Event, Path, Value
 from .programs import Test
@@ -22,37 +23,43 @@ WORTH = 12
 _MOST = 300
 
 #: Values as unsigned numbers; None: any.
-_Values = set[int] | None
+_Values: TypeAlias = "set[int] | None"
+#: A piece of memory: the name of the object, and its first byte.
+_Piece: TypeAlias = tuple[str, int]
 
 
 class Feasible:
-    """pools: by thread and memory object, what the thread may write."""
+    """cuts: of each memory object, the bytes where an access begins or ends; pools: by thread and piece, what the
+    thread may write there."""
 
-    def __init__(self, test: Test, paths: Sequence[Sequence[Path]], initial: dict[str, int]) -> None:
+    def __init__(self, test: Test, paths: Sequence[Sequence[Path]], initial: dict[str, int], version: str) -> None:
         self.test, self.paths = test, paths
-        accesses = [
-            (thread, event) for thread, ways in enumerate(paths) for path in ways for event in path.events
-            if event.location
-        ]  # fmt: skip
+        self.cuts: dict[str, list[int]] = {}
         places: dict[str, set[tuple[int, int]]] = {}
         addresses: dict[tuple[int, str], set[tuple[str, str]]] = {}
         strange: set[str] = set()
-        for thread, event in accesses:
-            location = test.locations[event.location]
-            places.setdefault(location.memory, set()).add((event.offset, event.size))
-            addresses.setdefault((thread, location.memory), set()).add((location.virtual, event.proxy))
-            if event.agent or event.mbarrier:
-                strange.add(location.memory)
-        #: Memory that is accessed as one cell by all, with its initial value.
-        self.initial = {}
+        for thread, ways in enumerate(paths):
+            for event in (event for path in ways for event in path.events if event.location):
+                location = test.locations[event.location]
+                places.setdefault(location.memory, set()).add((event.offset, event.offset + event.size))
+                addresses.setdefault((thread, location.memory), set()).add((location.virtual, event.proxy))
+                if event.agent or event.mbarrier:
+                    strange.add(location.memory)
         for name, found in places.items():
-            (offset, size), *more = found
-            if not more and name not in strange:
-                self.initial[name] = initial[name] >> 8 * offset & (1 << 8 * size) - 1
-        #: Where a thread uses one address and one proxy, so that its own accesses are ordered.
-        self.ordered = {key for key, found in addresses.items() if len(found) == 1}
-        self.pools: dict[tuple[int, str], _Values] = {
-            (thread, name): set() for thread in range(len(paths)) for name in self.initial
+            if name not in strange:
+                self.cuts[name] = sorted({place for pair in found for place in pair})
+        self.initial = {
+            (name, start): initial[name] >> 8 * start & (1 << 8 * (end - start)) - 1
+            for name, cuts in self.cuts.items() for start, end in pairwise(cuts)
+        }  # fmt: skip
+        #: Where a thread uses one address and one proxy, so that its own accesses are ordered; in 6.0 only those of one
+        #: size are.
+        self.ordered = {
+            (thread, name) for (thread, name), found in addresses.items()
+            if len(found) == 1 and (version != "6.0" or len(places[name]) == 1)
+        }  # fmt: skip
+        self.pools: dict[tuple[int, _Piece], _Values] = {
+            (thread, piece): set() for thread in range(len(paths)) for piece in self.initial
         }
         self.rounds = 1 + sum(
             max((sum(event.kind in "WU" for event in path.events) for path in ways), default=0) for ways in paths
@@ -73,43 +80,54 @@ class Feasible:
     def _is_possible(self, thread: int, path: Path) -> bool:
         """Goes along a path; what it writes goes to the pools."""
         reads: dict[int, _Values] = {}
-        own: dict[str, _Values] = {}
-        written: list[tuple[str, _Values]] = []
+        own: dict[_Piece, _Values] = {}
+        written: list[tuple[_Piece, _Values]] = []
         for at, event in enumerate(path.events):
-            name = self.test.locations[event.location].memory if event.location else ""
             if event.kind in "RU":
-                values = self._readable(thread, name, own)
+                values = self._readable(thread, event, own)
                 if values is not None:
                     values = {value for value in values if _fits(path, at, value)}
                     if not values:
                         return False
                 reads[at] = values
-            if event.kind in "WU" and name in self.initial:
-                own[name] = _computed(path, event, reads)
-                written.append((name, own[name]))
+            if event.kind in "WU":
+                values = _computed(path, event, reads)
+                for piece, shift, mask in self._pieces(event):
+                    own[piece] = None if values is None else {value >> shift & mask for value in values}
+                    written.append((piece, own[piece]))
         if not all(_may_hold(path, value, wanted, reads) for value, wanted in path.conditions):
             return False
-        for name, values in written:
-            pool = self.pools[thread, name]
+        for piece, values in written:
+            pool = self.pools[thread, piece]
             if pool is not None:
                 more = None if values is None else pool | values
-                self.pools[thread, name] = None if more is None or len(more) > _MOST else more
+                self.pools[thread, piece] = None if more is None or len(more) > _MOST else more
         return True
 
-    def _readable(self, thread: int, name: str, own: dict[str, _Values]) -> _Values:
-        if name not in self.initial:
+    def _pieces(self, event: Event) -> Iterator[tuple[_Piece, int, int]]:
+        """The pieces of memory of an access: each with its place in the value, in bits, and a mask."""
+        name = self.test.locations[event.location].memory if event.location else ""
+        for start, end in pairwise(self.cuts.get(name, ())):
+            if event.offset <= start and end <= event.offset + event.size:
+                yield (name, start), 8 * (start - event.offset), (1 << 8 * (end - start)) - 1
+
+    def _readable(self, thread: int, event: Event, own: dict[_Piece, _Values]) -> _Values:
+        parts: list[set[int]] = []
+        for piece, shift, _ in self._pieces(event):
+            found: set[int] = set()
+            for other in range(len(self.paths)):
+                if other == thread and (thread, piece[0]) in self.ordered:
+                    values: _Values = own.get(piece, {self.initial[piece]})
+                else:
+                    values = self.pools[other, piece]
+                    found |= {self.initial[piece]} if other == thread else set()
+                if values is None:
+                    return None
+                found |= values
+            parts.append({value << shift for value in found} if shift else found)
+        if not parts or prod(map(len, parts)) > _MOST:
             return None
-        found: set[int] = set()
-        for other in range(len(self.paths)):
-            if other == thread and (thread, name) in self.ordered:
-                values: _Values = own.get(name, {self.initial[name]})
-            else:
-                values = self.pools[other, name]
-                found |= {self.initial[name]} if other == thread else set()
-            if values is None:
-                return None
-            found |= values
-        return found
+        return parts[0] if len(parts) == 1 else {sum(values) for values in product(*parts)}
 
 
 def _reads(path: Path, places: Sequence[int], values: Sequence[int]) -> list[int]:
