@@ -104,13 +104,15 @@ class Copies:
 
 @dataclass(slots=True)
 class Path:
-    """conditions: values that must be true (not 0) or false for the thread to take this path; unreached: the path ends
-    at a barrier with a count, at which the thread is left over and waits for ever: that instruction and those behind.
-    copies: the asynchronous operations so far, as far as groups and mbarriers track them."""
+    """conditions: values that must be true (not 0) or false for the thread to take this path; control: the reads that
+    decided so far, at branches and guards, where the thread goes (8.10.4); unreached: the path ends at a barrier with a
+    count, at which the thread is left over and waits for ever: that instruction and those behind. copies: the
+    asynchronous operations so far, as far as groups and mbarriers track them."""
 
     thread: Thread
     events: list[Event] = field(default_factory=list)
     conditions: list[tuple[Value, bool]] = field(default_factory=list)
+    control: int = 0
     registers: dict[str, Value] = field(default_factory=dict)
     at: int = 0
     steps: int = 0
@@ -121,12 +123,3 @@ class Path:
     def copy(self) -> Path:
         return replace(self, events=list(self.events), conditions=list(self.conditions),
                        registers=dict(self.registers), visits=dict(self.visits))  # fmt: skip
-
-    @property
-    def control(self) -> int:
-        """The reads that decided so far where the thread goes: its own. What an asynchronous operation has read decides
-        where that one goes."""
-        found = 0
-        for value, _ in self.conditions:
-            found |= value.needs
-        return found & ~sum(1 << at for at, event in enumerate(self.events) if event.agent) if found else 0

@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from math import prod
 
 from . import DEFAULT_MODEL
 from .axioms import Model, model
 from .barriers import barrier_orders, dependencies
 from .events import Path
+from .feasible import WORTH, Feasible
 from .features import refuse_unknown
 from .paths import DEFAULT_UNROLL, Paths
 from .programs import Barrier, Test
@@ -207,7 +209,7 @@ class Choices:
     def searches(self, chosen: Model, axioms: tuple[Axiom, ...]) -> Iterator[Search]:
         """One search for each combination and way that may have executions."""
         if self.combinations is None:
-            self.combinations = list(self._combinations())
+            self.combinations = list(self._combinations(chosen, axioms))
         for number, combination in enumerate(self.combinations):
             found = self.skeletons.get(number) or skeleton(self.test, combination, self.initial)
             if number < _MOST_KEPT:
@@ -224,9 +226,13 @@ class Choices:
                 if search.is_impossible:
                     self.impossible.add((number, way))
 
-    def _combinations(self) -> Iterator[tuple[Path, ...]]:
+    def _combinations(self, chosen: Model, axioms: tuple[Axiom, ...]) -> Iterator[tuple[Path, ...]]:
+        ways = [self.paths.of(thread) for thread in self.test.threads]
+        whole = axioms == chosen.axioms and not chosen.without
+        if whole and prod(map(len, ways)) >= WORTH:
+            ways = Feasible(self.test, ways, self.initial, chosen.version).chosen()
         wanted = {*observed_names(self.test), *(self.test.filter.names if self.test.filter else ())}
-        for combination in product(*[self.paths.of(thread) for thread in self.test.threads]):
+        for combination in product(*ways):
             if all(path.unreached is None or _can_be_left(path, combination, wanted) for path in combination):
                 yield combination
 

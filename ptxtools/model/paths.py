@@ -116,6 +116,7 @@ class Paths:
         if not value.needs:
             holds = bool(value.of(())) == wanted
             return (path, None) if holds else (None, path)
+        path.control |= value.needs
         other = path.copy()
         path.conditions.append((value, wanted))
         other.conditions.append((value, not wanted))

@@ -211,13 +211,21 @@ def atomic(m: Machine, op: Op, threads: Threads) -> None:
     assert rule is not None
     olds = [_empty(size, len(threads)) for _ in range(vector)]
     for part in parts(m, op, threads, size * vector, write=True):
-        for number in range(vector):
-            own = [operands[number]] if vector > 1 else operands
-            chosen = [_take(value, part.places) for value in own]
-            old = _one_by_one(m, part.buffer, part.offsets + size * number, size, chosen, type_name, rule)
-            _put(olds[number], part.places, old)
+        update(m, part, size, operands, olds, type_name, rule)
     for ref, t, old in zip(op.dst, op.dst_types, olds, strict=False):
         m.write(ref, old, t, threads)
+
+
+def update(
+    m: Machine, part: Part, size: int, operands: list[Any], olds: list[Any], type_name: str, rule: Callable[..., Any]
+) -> None:
+    """All elements of an atomic operation in one part, with operands of their own if there are several; old values go
+    to `olds`, an array for each element."""
+    for number, old in enumerate(olds):
+        own = [operands[number]] if len(olds) > 1 else operands
+        chosen = [_take(value, part.places) for value in own]
+        found = _one_by_one(m, part.buffer, part.offsets + size * number, size, chosen, type_name, rule)
+        _put(old, part.places, found)
 
 
 def _take(value: Any, places: Array) -> Any:

@@ -8,13 +8,16 @@ synchronises by it (8.9.4).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ptxtools.program.program import Op, Ref, Terminator
 
+from .registry import Array
+
 if TYPE_CHECKING:
-    from .weak import Agent, Location, Write
+    from .views import Agent, Location, Write
 
 #: Undecided reads of one thread; the oldest is decided when there are more.
 MOST_PENDING = 8
@@ -25,12 +28,14 @@ _STAYING = ("jump", "branch", "barrier", "event", "warpsync", "switch")
 @dataclass(slots=True, eq=False)
 class Pending:
     """A read of a thread. ref, type_name, frame: where its result is; history, low: the writes of its location, and the
-    first of them that it may return; own: the write of the atomic operation that it belongs to; known: whether it
-    precedes what another thread does; done: it is decided; observed: what it has then observed (8.9.2)."""
+    first of them that it may return; generic: whether it goes through the generic proxy (8.6); own: the write of the
+    atomic operation that it belongs to; expected: the value that a cas has not found; renewed: what own writes, by what
+    is read, if it depends on that; known: whether it precedes what another thread does; done: it is decided; observed:
+    what it has then observed (8.9.2)."""
 
     agent: Agent
     thread: int
-    ref: Ref
+    ref: Ref | None
     type_name: str
     frame: int
     location: Location
@@ -38,15 +43,28 @@ class Pending:
     low: Write
     returned: Write
     scope: str
+    generic: bool
     own: Write | None = None
+    expected: Array | None = None
+    renewed: Callable[[Array], Array] | None = None
     known: bool = False
     done: bool = False
     observed: Write | None = None
 
+    @property
+    def slot(self) -> tuple[int, str] | None:
+        """The register of its result, as `slots_of` has it."""
+        return None if self.ref is None else (self.frame + self.ref.slot, self.ref.type)
+
     def overlaps(self, location: Location) -> bool:
-        """Whether another location shares bytes with that of the read (8.2.1)."""
+        """Whether another location shares bytes with that of the read (8.2.1), so that program order counts."""
         shared, offset, size = self.location
-        return shared == location[0] and offset < location[1] + location[2] and location[1] < offset + size
+        return (
+            self.generic
+            and shared == location[0]
+            and offset < location[1] + location[2]
+            and location[1] < offset + size
+        )
 
 
 def slots_of(op: Op | Terminator, frame: int) -> set[tuple[int, str]] | None:

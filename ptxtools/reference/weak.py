@@ -14,27 +14,25 @@ one sees afterwards all that was written before. That is less than the model all
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ptxtools import semantics
 from ptxtools.program.details import Action
 from ptxtools.program.operations import OPERATIONS, SINGLE_ACCESSES, strength
-from ptxtools.program.program import Op, Ref, Terminator
+from ptxtools.program.program import Op, Terminator
 
 from .machine import Machine, element_bytes
-from .memory import narrow, parts
+from .memory import narrow, parts, update
 from .pending import MOST_PENDING, Pending, slots_of
 from .registry import Array, Threads
 from .reordered import is_local
+from .views import Agent, Location, Message, Phase, View, Write, closed, known, mutual, settle
 
 if TYPE_CHECKING:
     from .buffers import Buffer
-
-#: Whether the location is in shared memory, its offset and its size in bytes.
-Location: TypeAlias = tuple[bool, int, int]
 
 #: Writes of a location that are remembered.
 _MOST_WRITES = 16
@@ -44,113 +42,12 @@ _SCOPES = ("cta", "cluster", "gpu", "sys")
 _GRANULE = 8
 
 
-@dataclass(slots=True, eq=False)
-class View:
-    """What a thread must not look behind: of each location a write, and all writes up to a number. reads: those
-    undecided that precede it in causality order."""
-
-    writes: dict[Location, Write]
-    floor: int = -1
-    reads: frozenset[Pending] = frozenset()
-
-
-@dataclass(slots=True, eq=False)
-class Message:
-    """What a release pattern publishes. agent, scope: of its first operation."""
-
-    agent: Agent
-    scope: str
-    view: View
-
-
-@dataclass(slots=True, eq=False)
-class Write:
-    """scope: "" for a weak one; number: how many were executed before; behind: the write that an atomic operation read,
-    and directly follows; later: for one that is forgotten, the next, which stands for it; followed: whether another
-    write follows it in coherence order (8.9.6); after: undecided reads that precede it in causality order; pending: the
-    read of an atomic operation, if it is undecided."""
-
-    value: Array
-    agent: Agent | None = None
-    scope: str = ""
-    number: int = 0
-    messages: tuple[Message, ...] = ()
-    behind: Write | None = None
-    later: Write | None = None
-    followed: bool = False
-    after: frozenset[Pending] = frozenset()
-    pending: Pending | None = None
-
-
-def _known(write: Write | None) -> Write | None:
-    while write is not None and write.later is not None:
-        write = write.later
-    return write
-
-
-def _settle(write: Write) -> None:
-    """A thread has observed this write: what it does now is behind the read of that atomic operation, too (8.9.5)."""
-    if write.pending is not None:
-        write.pending.done = True
-
-
-@dataclass(slots=True, eq=False)
-class Phase:
-    """One use of a cluster's barrier. arrivals: what the threads published that have arrived, by thread."""
-
-    arrivals: dict[int, list[View]] = field(default_factory=dict)
-
-
-@dataclass(slots=True, eq=False)
-class Agent:
-    """A thread. floor: it must not look behind writes of lower numbers; all: the floor is to be raised before its next
-    access; fences: views at its release fences, by scope; released: views at its release operations, by location and
-    scope; read: messages that an acquire operation of this location, or a fence, acquires; phase: of the cluster's
-    barrier, the one in which it arrived last; awaited: the one that it has waited for, and still has to join; pending:
-    its undecided reads; reads: these and those of others that precede what it does next."""
-
-    cta: int
-    cluster: int
-    view: dict[Location, Write] = field(default_factory=dict)
-    floor: int = -1
-    all: bool = False
-    fences: dict[str, View] = field(default_factory=dict)
-    released: dict[Location, dict[str, View]] = field(default_factory=dict)
-    read: dict[int, tuple[Location, Message]] = field(default_factory=dict)
-    phase: Phase | None = None
-    awaited: Phase | None = None
-    pending: list[Pending] = field(default_factory=list)
-    reads: set[Pending] = field(default_factory=set)
-
-    def seen(self) -> View:
-        """The view as it is now, for those who synchronise with it."""
-        return View(dict(self.view), self.floor, self.undecided())
-
-    def undecided(self) -> frozenset[Pending]:
-        self.reads = {read for read in self.reads if not read.done}
-        return frozenset(self.reads)
-
-    def includes(self, scope: str, other: Agent) -> bool:
-        """Whether a scope of this thread includes another one (8.5); all threads of a launch are on one device."""
-        if self is other or scope in ("gpu", "sys"):
-            return True
-        return self.cta == other.cta or (scope == "cluster" and self.cluster == other.cluster)
-
-
-def _mutual(a: Agent, scope: str, b: Agent | None, other: str) -> bool:
-    """Whether operations of two threads are morally strong (8.7), if their locations are the same."""
-    return b is not None and (a is b or (scope != "" and other != "" and a.includes(scope, b) and b.includes(other, a)))
-
-
-def _closed(agent: Agent, scope: str, history: list[Write]) -> set[int]:
-    """Where no write of a thread may be put: between the read and the write of an atomic operation that is morally
-    strong with it (8.10.3)."""
-    places = {id(write): at for at, write in enumerate(history)}
-    found: set[int] = set()
-    for at, write in enumerate(history):
-        if write.behind is not None and _mutual(agent, scope, write.agent, write.scope):
-            found.update(range(places.get(id(write.behind), -1) + 1, at + 1))
-    return found
+def _function(algebra: Any, op: Op, operands: list[Array]) -> Callable[[Array], Array]:
+    """What an atomic operation writes, by what it reads."""
+    assert op.opcode is not None
+    rule = semantics.atomic_rule(op.opcode)
+    assert rule is not None
+    return lambda old: rule(algebra, op.src_types[1], old, *operands)
 
 
 class WeakMemory:
@@ -224,7 +121,7 @@ class WeakMemory:
         for thread in self.late.intersection(threads.tolist()):
             agent = self.agent(thread)
             for read in list(agent.pending):
-                if used is None or (read.frame + read.ref.slot, read.ref.type) in used:
+                if used is None or read.slot in used:
                     self._decide(read)
             if not agent.pending:
                 self.late.discard(thread)
@@ -232,21 +129,15 @@ class WeakMemory:
     def _is_ordered(self, op: Op) -> bool:
         return is_local(op) or op.kind == "fence" or (op.kind in SINGLE_ACCESSES and self.serves(op))
 
-    def _postpone(
-        self, thread: int, ref: Ref | None, type_name: str, location: Location, returned: Write, low: Write,
-        scope: str, own: Write | None = None,
-    ) -> None:  # fmt: skip
-        """Leave a read undecided that has returned a write for the time being. low: the first that it may return."""
-        agent = self.agent(thread)
-        if ref is None or self.random.random() < 0.3:
+    def _postpone(self, read: Pending) -> None:
+        """Leave a read undecided that has returned a write for the time being."""
+        if read.done or read.ref is None or self.random.random() < 0.3:
             return
-        history = self.histories[location]
-        read = Pending(agent, thread, ref, type_name, self.m.here, location, history, low, returned, scope, own)
-        if own is not None:
-            own.pending = read
+        agent = read.agent
         agent.pending.append(read)
-        self.late.add(thread)
-        agent.reads.add(read)
+        self.late.add(read.thread)
+        if read.generic:
+            agent.reads.add(read)
         if len(agent.pending) > MOST_PENDING:
             self._decide(agent.pending[0])
 
@@ -258,16 +149,18 @@ class WeakMemory:
             read.done = True
             return
         read.done = True
-        low = _known(read.low if read.own is None else read.own)
+        low = known(read.low if read.own is None else read.own)
         at = next((at for at, write in enumerate(history) if write is low), len(history))
         found = [write for write in history[at:] if write is not read.returned and self._may_return(read, write)]
         if not found or self.random.random() < 0.25:
             return
         write = self.random.choice(found)
-        if _mutual(agent, read.scope, write.agent, write.scope):
+        if read.generic and mutual(agent, read.scope, write.agent, write.scope):
             read.observed = write
-            _settle(write)
             self._join(agent, View({read.location: write}))
+        settle(write, observed=read.observed is not None)
+        if read.own is not None and read.renewed is not None:
+            read.own.value = read.renewed(write.value)
         m, place = self.m, np.array([read.thread])
         here, m.here = m.here, read.frame
         m.write(read.ref, narrow(m, write.value, read.type_name), read.type_name, place)
@@ -278,8 +171,10 @@ class WeakMemory:
         stays as it was: it synchronises with nothing, and nobody else has gone by what it observed."""
         if read in write.after or write is read.own:
             return False
+        if read.expected is not None and write.value[0] == read.expected[0]:
+            return False
         agent = read.agent
-        if not _mutual(agent, read.scope, write.agent, write.scope):
+        if not (read.generic and mutual(agent, read.scope, write.agent, write.scope)):
             return True
         releases = any(message.agent.includes(message.scope, agent) for message in write.messages)
         return read.own is None and not read.known and not releases
@@ -288,26 +183,35 @@ class WeakMemory:
 
     def load(self, m: Machine, op: Op, threads: Threads) -> None:
         count, size = len(op.dst), element_bytes(op.dst_types[0])
-        order, scope = _ordered(op)
+        assert op.opcode is not None
+        (order, scope), generic = _ordered(op), not op.opcode.has("nc")
         values = [np.zeros(len(threads), _WORDS[size]) for _ in range(count)]
-        late: list[tuple[int, Ref | None, str, Location, Write, Write]] = []
+        late: list[Pending] = []
         for part in parts(m, op, threads, size * count, write=False):
             for place, offset in zip(part.places, part.offsets, strict=True):
-                agent = self.agent(int(threads[place]))
+                thread = int(threads[place])
+                agent = self.agent(thread)
                 for number in range(count):
                     at = int(offset) + size * number
                     if not self._is_weak(part.buffer):
                         values[number][place] = part.buffer.load(np.array([at]), size)[0]
                         continue
                     location, history = self._history(part.buffer, at, size)
-                    low = history[self._low(agent, location, history)]
-                    found = self._read(agent, location, history, order, scope)
+                    if generic:
+                        low = history[self._low(agent, location, history)]
+                        found = self._read(agent, location, history, order, scope)
+                    else:  # nothing orders a load through the texture proxy (8.6)
+                        low, found = history[0], self.random.choice(history)
+                        settle(found, observed=False)
                     values[number][place] = found.value[0]
-                    late.append((int(threads[place]), op.dst[number], op.dst_types[number], location, found, low))
+                    ref, type_name = op.dst[number], op.dst_types[number]
+                    if ref is not None:
+                        late.append(Pending(agent, thread, ref, type_name, m.here, location, history, low, found,
+                                            scope, generic))  # fmt: skip
         for number in range(count):
             m.write(op.dst[number], narrow(m, values[number], op.dst_types[number]), op.dst_types[number], threads)
-        for one in late:
-            self._postpone(*one, scope)
+        for read in late:
+            self._postpone(read)
 
     def store(self, m: Machine, op: Op, threads: Threads) -> None:
         size = element_bytes(op.src_types[1])
@@ -332,35 +236,60 @@ class WeakMemory:
         """One element of one thread after the other."""
         assert op.opcode is not None
         type_name = op.src_types[1]
-        size = element_bytes(type_name)
-        order, scope = _ordered(op)
+        size, rule = element_bytes(type_name), semantics.atomic_rule(op.opcode)
+        assert rule is not None
         sources = zip(op.src[1:], op.src_types[1:], strict=True)
         operands = [m.source(ref, t, threads) for ref, t in sources if ref is not None]
         vector = max(1, len(op.dst) if op.kind == "atom" else len(operands))
         vector = vector if any(op.opcode.has(width) for width in ("v2", "v4", "v8")) else 1
-        rule = semantics.atomic_rule(op.opcode)
-        assert rule is not None
         olds = [np.zeros(len(threads), _WORDS[size]) for _ in range(vector)]
-        late: list[tuple[int, Ref | None, str, Location, Write, Write]] = []
+        late: list[Pending] = []
         for part in parts(m, op, threads, size * vector, write=True):
+            if not self._is_weak(part.buffer):
+                update(m, part, size, operands, olds, type_name, rule)
+                continue
             for place, offset in zip(part.places, part.offsets, strict=True):
-                agent = self.agent(int(threads[place]))
                 for number in range(vector):
                     own = [operands[number]] if vector > 1 else operands
                     location, history = self._history(part.buffer, int(offset) + size * number, size)
-                    read = self._taken(agent, location, history, scope)
-                    messages = read.messages if _mutual(agent, scope, read.agent, read.scope) else ()
-                    if op.kind == "atom":
-                        self._observe(agent, location, history, read, order, scope)
-                    new = rule(m.algebra, type_name, read.value, *[value[place : place + 1] for value in own])
-                    own_write = self._write(agent, location, history, new, order, scope, part.buffer, read, messages)
-                    olds[number][place] = read.value[0]
-                    if op.opcode.has("exch") and op.kind == "atom" and vector == 1:
-                        late.append((int(threads[place]), op.dst[0], op.dst_types[0], location, read, own_write))
+                    read = self._update(op, int(threads[place]), location, history, part.buffer,
+                                        [value[place : place + 1] for value in own])  # fmt: skip
+                    olds[number][place] = read.returned.value[0]
+                    if vector == 1 and op.kind == "atom":
+                        late.append(read)
         for ref, t, old in zip(op.dst, op.dst_types, olds, strict=False):
             m.write(ref, old, t, threads)
-        for thread, result, result_type, location, read, own_write in late:
-            self._postpone(thread, result, result_type, location, read, own_write, scope, own_write)
+        for read in late:
+            self._postpone(read)
+
+    def _update(
+        self, op: Op, thread: int, location: Location, history: list[Write], buffer: Buffer, operands: list[Array]
+    ) -> Pending:
+        """What an atomic operation of one thread has read, and for the time being returns. A cas that fails is a read
+        operation and no more."""
+        assert op.opcode is not None
+        agent, (order, scope), type_name = self.agent(thread), _ordered(op), op.src_types[1]
+        expected = operands[0] if op.opcode.has("cas") else None
+        low = history[self._low(agent, location, history)]
+        read = self._taken(agent, location, history, scope, expected)
+        ref = op.dst[0] if op.dst else None
+        found = Pending(agent, thread, ref, type_name, self.m.here, location, history, low, read, scope, True)
+        if op.kind == "atom":
+            self._observe(agent, location, read, order, scope)
+        else:
+            settle(read, observed=False)
+        if expected is not None and read.value[0] != expected[0]:
+            found.expected = expected
+            return found
+        messages = read.messages if mutual(agent, scope, read.agent, read.scope) else ()
+        new = _function(self.m.algebra, op, operands)
+        own = self._write(agent, location, history, new(read.value), order, scope, buffer, read, messages)
+        found.own = found.low = own
+        own.pending = found
+        if not op.opcode.has("exch"):
+            # What is last is what others than this memory would read, and must stay as it is.
+            found.renewed, found.done = new, expected is not None or own is history[-1]
+        return found
 
     def fence(self, op: Op, threads: Threads) -> None:
         assert op.opcode is not None
@@ -377,11 +306,11 @@ class WeakMemory:
         self._raise_floor(agent)
         if order != "release":
             for _, message in list(agent.read.values()):
-                if _mutual(agent, scope, message.agent, message.scope):
+                if mutual(agent, scope, message.agent, message.scope):
                     self._join(agent, message.view)
         if order == "sc":
             for message in self.orders.values():
-                if _mutual(agent, scope, message.agent, message.scope):
+                if mutual(agent, scope, message.agent, message.scope):
                     self._join(agent, message.view)
             self.orders[id(agent), scope] = Message(agent, scope, agent.seen())
         if order != "acquire":
@@ -392,32 +321,37 @@ class WeakMemory:
         choice = self.random.random()
         at = len(history) - 1 if choice < 0.6 else low if choice < 0.8 else self.random.randrange(low, len(history))
         found = history[at]
-        self._observe(agent, location, history, found, order, scope)
+        self._observe(agent, location, found, order, scope)
         return found
 
-    def _observe(
-        self, agent: Agent, location: Location, history: list[Write], found: Write, order: str, scope: str
-    ) -> None:
+    def _observe(self, agent: Agent, location: Location, found: Write, order: str, scope: str) -> None:
         """Observation order (8.9.2), and synchronisation with what the write carries (8.9.4); an acquire operation
         acquires, too, what strong reads of this location in front of it have observed (8.8)."""
-        if _mutual(agent, scope, found.agent, found.scope):
+        observed = mutual(agent, scope, found.agent, found.scope)
+        settle(found, observed=observed)
+        if observed:
             self._join(agent, View({location: found}))
-            _settle(found)
             for message in found.messages:
                 agent.read[id(message)] = (location, message)
         if order in ("acquire", "acq_rel"):
             for where, message in list(agent.read.values()):
-                if where == location and _mutual(agent, scope, message.agent, message.scope):
+                if where == location and mutual(agent, scope, message.agent, message.scope):
                     self._join(agent, message.view)
         if len(agent.read) > _MOST_MESSAGES:
             agent.read.clear()
             agent.all = True
 
-    def _taken(self, agent: Agent, location: Location, history: list[Write], scope: str) -> Write:
-        """What an atomic operation reads: no write that a morally strong one has taken (8.10.3)."""
+    def _taken(
+        self, agent: Agent, location: Location, history: list[Write], scope: str, expected: Array | None
+    ) -> Write:
+        """What an atomic operation reads: no write that a morally strong one has taken (8.10.3), unless it is another
+        one than a cas expects."""
         low = self._low(agent, location, history)
-        closed = _closed(agent, scope, history)
-        free = [write for at, write in enumerate(history) if at >= low and at + 1 not in closed]
+        taken = closed(agent, scope, history)
+        free = [
+            write for at, write in enumerate(history)
+            if at >= low and (at + 1 not in taken or (expected is not None and write.value[0] != expected[0]))
+        ]  # fmt: skip
         return free[-1] if self.random.random() < 0.5 else self.random.choice(free)
 
     def _write(
@@ -428,8 +362,8 @@ class WeakMemory:
         if behind is not None:
             at = history.index(behind) + 1
         else:
-            closed = _closed(agent, scope, history)
-            free = [at for at in range(low + 1, len(history) + 1) if at not in closed]
+            taken = closed(agent, scope, history)
+            free = [at for at in range(low + 1, len(history) + 1) if at not in taken]
             at = free[-1] if self.random.random() < 0.5 else self.random.choice(free)
         self.number += 1
         if scope:
@@ -437,9 +371,9 @@ class WeakMemory:
         write = Write(np.array(value), agent, scope, self.number, messages, behind, after=agent.undecided())
         for place, other in enumerate(history):
             if place < at:
-                other.followed |= place <= low or _mutual(agent, scope, other.agent, other.scope)
+                other.followed |= place <= low or mutual(agent, scope, other.agent, other.scope)
             else:
-                write.followed |= _mutual(agent, scope, other.agent, other.scope)
+                write.followed |= mutual(agent, scope, other.agent, other.scope)
         history.insert(at, write)
         agent.view[location] = write
         if at == len(history) - 1:
@@ -478,7 +412,7 @@ class WeakMemory:
         self._raise_floor(agent)
         for read in [read for read in agent.pending if read.overlaps(location)]:
             self._decide(read)
-        seen = _known(agent.view.get(location))
+        seen = known(agent.view.get(location))
         low = 0
         for at, write in enumerate(history):
             if write is seen or write.number <= agent.floor:
@@ -495,7 +429,7 @@ class WeakMemory:
         for location, write in [*view.writes.items(), *observed]:
             history, mine = self.histories.get(location, ()), agent.view.get(location)
             places = {id(other): at for at, other in enumerate(history)}
-            if places.get(id(_known(write)), -1) > places.get(id(_known(mine)), -1):
+            if places.get(id(known(write)), -1) > places.get(id(known(mine)), -1):
                 agent.view[location] = write
 
     def _is_weak(self, buffer: Buffer) -> bool:

@@ -3,6 +3,7 @@
 import numpy as np
 
 import ptxtools
+from ptxtools.model.paths import Paths
 from ptxtools.model.programs import (
     UNTYPED,
     Address,
@@ -13,26 +14,21 @@ from ptxtools.model.programs import (
     Local,
     Memory,
     Register,
+    Type,
 )
 
 #: Bytes between locations.
 STRIDE = 64
-_LOCAL = {"mov": "mov.b64", "add": "add.s64", "sub": "sub.s64", "xor": "xor.b64"}
-_ATOMIC = {
-    "add": "u64",
-    "exch": "b64",
-    "cas": "b64",
-    "or": "b64",
-    "and": "b64",
-    "xor": "b64",
-    "min": "s64",
-    "max": "s64",
-}
+_LOCAL = {"mov": "mov.b64", "add": "add.s64", "sub": "sub.s64", "mul": "mul.lo.s64",
+          "xor": "xor.b64", "and": "and.b64", "or": "or.b64"}  # fmt: skip
+#: The kind of type of an atomic operation; inc and dec have 32 bits.
+_ATOMIC = {"add": "u", "exch": "b", "cas": "b", "or": "b", "and": "b", "xor": "b", "min": "", "max": "", "inc": "u",
+           "dec": "u"}  # fmt: skip
 _COMPARE = {"eq", "ne", "lt", "le", "gt", "ge"}
 
 
 class TranslationError(Exception):
-    """The test has an instruction that a kernel of 64-bit cells has no equal of."""
+    """The test has an instruction that a kernel has no equal of here."""
 
 
 class Kernel:
@@ -58,10 +54,11 @@ class Kernel:
             raise TranslationError("clusters of different sizes")
         self.places, self.cluster = [cta for cluster in ctas for cta in cluster], len(ctas[0])
         self.memory = [name for name, location in test.locations.items() if location.memory == name]
-        types = [location.type for location in test.locations.values()]
-        narrow = any(type_ and (type_.kind, type_.bits) != ("u", 64) for type_ in types)
-        if len(self.memory) != len(test.locations) or narrow:
-            raise TranslationError("aliases, types")
+        if len(self.memory) != len(test.locations):
+            raise TranslationError("aliases")
+        if any(location.size > STRIDE for location in test.locations.values()):
+            raise TranslationError("a long array")
+        self.types = Paths(test).types
         self.registers = sorted({name for thread in test.threads for name in self._names(thread)})
         self.warps = {}
         for place in self.places:
@@ -110,9 +107,9 @@ class Kernel:
                 body.append(f"st.global.b64 [%out+{at}], {self._register(thread, name.split(':')[1])};")
             body += ["ret;", f"E{thread.number}:"]
         declared = "".join(f".reg .b64 %{name.replace(':', '_')};\n" for name in self.registers)
-        return (".version 8.0\n.target sm_90\n.address_size 64\n"
+        return (".version 8.6\n.target sm_90\n.address_size 64\n"
                 ".visible .entry t(.param .u64 mem, .param .u64 out)\n{\n"
-                ".reg .pred %q;\n.reg .b32 %word, %cta, %copy, %warp, %lane;\n.reg .b64 %at, %mem, %out;\n" + declared +
+                ".reg .pred %q;\n.reg .b32 %cta, %copy, %warp, %lane, %old, %v<2>;\n.reg .b64 %at, %mem, %out;\n" + declared +
                 "ld.param.u64 %mem, [mem];\nld.param.u64 %out, [out];\nmov.u32 %cta, %ctaid.x;\n"
                 f"div.u32 %copy, %cta, {len(self.places)};\nrem.u32 %cta, %cta, {len(self.places)};\n"
                 f"mul.wide.u32 %at, %copy, {8 * self.cells};\nadd.u64 %mem, %mem, %at;\n"
@@ -133,8 +130,14 @@ class Kernel:
         return str(operand)
 
     def _lines(self, thread, i):
-        if i.guard is not None or (getattr(i, "type", None) is not None and not isinstance(i, Memory)):
-            raise TranslationError("guards, types")
+        if i.guard is not None:
+            value = self._value(thread, Register(i.guard.register))
+            lines, over = self._unguarded(thread, i), f"S{thread.number}_{thread.instructions.index(i)}"
+            leaves = "ne" if i.guard.negated else "eq"
+            return [f"setp.{leaves}.s64 %q, {value}, 0;", f"@%q bra {over};", *lines, f"{over}:"]
+        return self._unguarded(thread, i)
+
+    def _unguarded(self, thread, i):
         if isinstance(i, Label):
             return [f"L{thread.number}_{i.name}:"] if i.name else []
         if isinstance(i, Fence) and not i.limited:
@@ -151,11 +154,16 @@ class Kernel:
                 return [f"bra {label};"]
             a, b = (self._value(thread, value) for value in i.values)
             return [f"setp.{i.function}.s64 %q, {a}, {b};", f"@%q bra {label};"]
-        if isinstance(i, Local) and i.function in _LOCAL:
+        if isinstance(i, Local) and i.function in _COMPARE:
+            signed = "u" if i.type is not None and i.type.kind == "u" else "s"
+            a, b = (self._value(thread, value) for value in i.values)
+            return [f"setp.{i.function}.{signed}64 %q, {a}, {b};",
+                    f"selp.b64 {self._register(thread, i.result)}, 1, 0, %q;"]  # fmt: skip
+        if isinstance(i, Local) and i.function in _LOCAL and i.type in (None, UNTYPED, Type("b", 64), Type("u", 64)):
             values = ", ".join(self._value(thread, value) for value in i.values)
             return [f"{_LOCAL[i.function]} {self._register(thread, i.result)}, {values};"]
-        if isinstance(i, Memory) and i.proxy == "generic" and not i.mmio:
-            return [self._access(thread, i)] if i.type is None else self._typed(thread, i)
+        if isinstance(i, Memory) and (i.proxy == "generic" or (i.proxy == "texture" and ".nc" in i.text)):
+            return self._access(thread, i)
         raise TranslationError(i.text)
 
     def _reduction(self, thread, i):
@@ -167,17 +175,48 @@ class Kernel:
         return [*lines, f"barrier.red.{i.reduction}.pred %q, {operands}", f"selp.b64 {result}, 1, 0, %q;"]
 
     def _access(self, thread, i):
+        type_ = i.type or self.types[i.base]
         place = f"[%mem+{STRIDE * self.memory.index(i.base) + i.offset}]"
         order = i.order if i.order == "weak" else f"{i.order}.{self.scopes.get(i.scope, i.scope)}"
+        order = "mmio.relaxed.sys" if i.mmio else order
         values = [self._value(thread, value) for value in i.values]
         results = [self._register(thread, name) for name in i.results]
         if i.kind in ("ld", "st"):
-            return f"{i.kind}.{order}.global.b64 " + ", ".join([*results, place, *values]) + ";"
-        if i.function not in _ATOMIC:
-            raise TranslationError(i.function)
-        return (
-            f"{i.kind}.{order}.global.{i.function}.{_ATOMIC[i.function]} " + ", ".join([*results, place, *values]) + ";"
+            several = results if i.kind == "ld" else values
+            wide = f".v{len(several)}" if len(several) > 1 else ""
+            cells = f"{{{', '.join(several)}}}" if wide else several[0]
+            spelled = f"{i.kind}.{order}.global{wide}.{type_.kind}{type_.bits}" if i.proxy == "generic" else \
+                f"ld.global.nc{wide}.{type_.kind}{type_.bits}"  # fmt: skip
+            return [f"{spelled} {cells}, {place};" if i.kind == "ld" else f"{spelled} {place}, {cells};"]
+        if (
+            i.function not in _ATOMIC
+            or type_.bits not in (32, 64)
+            or (i.function in ("inc", "dec") and type_.bits != 32)
+        ):
+            raise TranslationError(f"{i.function} of {type_.bits} bits")
+        kind = _ATOMIC[i.function] or ("s" if type_.kind == "s" else "u")
+        spelled = f"{i.kind}.{order}.global.{i.function}.{kind}{type_.bits}"
+        if type_.bits == 64:
+            return [f"{spelled} " + ", ".join([*results, place, *values]) + ";"]
+        halves = [f"cvt.u32.u64 %v{n}, {value};" if value.startswith("%") else f"mov.b32 %v{n}, {value};"
+                  for n, value in enumerate(values)]  # fmt: skip
+        line = f"{spelled} " + ", ".join(
+            [*(["%old"] if results else []), place, *(f"%v{n}" for n in range(len(values)))]
         )
+        extended = [f"cvt.{'s64.s32' if type_.kind == 's' else 'u64.u32'} {result}, %old;" for result in results]
+        return [*halves, line + ";", *extended]
+
+    def _cells(self, name):
+        """(first byte in a copy's memory, type) of a location or an element."""
+        name, _, index = name.partition("[")
+        type_ = self.types[name]
+        return STRIDE * self.memory.index(name) + (int(index[:-1]) * type_.bits // 8 if index else 0), type_
+
+    def _bytes(self, memory, name):
+        """The final values of a location, of each copy."""
+        first, type_ = self._cells(name)
+        found = memory[:, first : first + type_.bits // 8]
+        return [type_.wrap(int.from_bytes(row.tobytes(), "little")) for row in found]
 
     def _typed(self, thread, i):
         """An access of a type without a sign, perhaps a vector; atomics of words go through a register of 32 bits."""
@@ -209,19 +248,20 @@ class Kernel:
 
     def run(self, seed, names, copies, **options):
         """(outcomes, what the launch returns)"""
-        memory = np.zeros((copies, self.cells), np.int64)
+        memory = np.zeros((copies, 8 * self.cells), np.uint8)
         for at, name in enumerate(self.memory):
             initial = self.test.locations[name].initial
             if isinstance(initial, Address):
                 raise TranslationError("an address in memory")
-            memory[:, at * STRIDE // 8] = initial
+            size = max(self.test.locations[name].size, 8)
+            whole = initial & (1 << 8 * size) - 1
+            memory[:, at * STRIDE : at * STRIDE + size] = np.frombuffer(whole.to_bytes(size, "little"), np.uint8)
         out = np.zeros((copies, max(len(self.registers), 1)), np.int64)
         device = ptxtools.Device("sm_90", seed=seed, **options)
         block = 32 * (max(self.warps.values()) + 1)
         result = device.launch(self.module["t"], copies * len(self.places), block, [memory, out],
                       cluster=self.cluster)  # fmt: skip
-        found = {name: out[:, at] for at, name in enumerate(self.registers)}
-        found |= {name: memory[:, at * STRIDE // 8] for at, name in enumerate(self.memory)}
-        zeros = np.zeros(copies, np.int64)
-        columns = [found.get(name, zeros).tolist() for name in names]
-        return [tuple(UNTYPED.wrap(column[copy]) for column in columns) for copy in range(copies)], result
+        found = {name: [UNTYPED.wrap(value) for value in out[:, at].tolist()] for at, name in enumerate(self.registers)}
+        found |= {name: self._bytes(memory, name) for name in names if ":" not in name}
+        columns = [found.get(name, [0] * copies) for name in names]
+        return [tuple(column[copy] for column in columns) for copy in range(copies)], result
