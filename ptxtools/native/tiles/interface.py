@@ -12,9 +12,10 @@ Layouts: "rows" has D and C in rows, A as rows x K, and B as K x columns. "warp"
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,7 @@ import numpy.typing as npt
 from ptxtools.semantics.accumulation import RESULTS, SCALED_GROUP, Rule
 
 from . import steps
-from .rows import HALVES, NAMES, ROWS_NAMES, module
+from .rows import GROUPS, HALVES, module
 from .sums import MOST_FRACTION, ROWS, STEP, WIDTH
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
 ]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
+T = TypeVar("T")
 
 #: Powers between these, both included, are fit for f32.
 NARROW = (2.0**-30, 2.0**30)
@@ -73,29 +75,51 @@ def suits(rule: Rule, k: int) -> bool:
     return rule.group == SCALED_GROUP if rule.group > 1 else rule.fraction <= MOST_FRACTION
 
 
+class _Functions(dict[str, T]):
+    """Functions by name, each made when it is first asked for."""
+
+    def __init__(self, make: Callable[[str], T]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, name: str) -> T:
+        value = self[name] = self._make(name)
+        return value
+
+
 @cache
-def addresses() -> dict[str, int]:
-    """Addresses of the compiled functions by name, from the disk cache if possible."""
+def addresses() -> Mapping[str, int]:
+    """Addresses of the compiled functions by name: each is taken from the disk cache, or compiled, when it is first
+    asked for, with those that belong to it."""
+    return _Functions(lambda name: _compiled(next(group for group in GROUPS if name in group))[name])
+
+
+@cache
+def _compiled(names: tuple[str, ...]) -> dict[str, int]:
     from ptxtools.native.code import jit, library
 
-    return library.functions_of(NAMES, lambda attributes: module(attributes, jit.host_features()))
+    return library.functions_of(names, lambda attributes: module(names, attributes, jit.host_features()))
 
 
 @cache
-def functions() -> dict[str, Any]:
+def functions() -> Mapping[str, Any]:
     """The functions that Python calls, by name."""
     return callable_functions(addresses())
 
 
-def callable_functions(addresses: dict[str, int]) -> dict[str, Any]:
+def callable_functions(addresses: Mapping[str, int]) -> Mapping[str, Any]:
     """The functions that Python can call, from the addresses of all functions."""
+    return _Functions(lambda name: _prototype(name)(addresses[name]))
+
+
+def _prototype(name: str) -> Any:
     pointer, long, word = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
+    if name == HALVES:
+        return ctypes.CFUNCTYPE(None, pointer, pointer, pointer, long)
+    if name == steps.RUN:
+        return ctypes.CFUNCTYPE(word, pointer, long)
     rounding = (word, ctypes.c_uint64, ctypes.c_uint64, word, ctypes.c_uint32)
-    rows = ctypes.CFUNCTYPE(None, *[pointer] * 6, *[long] * 5, *rounding)
-    found: dict[str, Any] = {name: rows(addresses[name]) for name in ROWS_NAMES}
-    found[HALVES] = ctypes.CFUNCTYPE(None, pointer, pointer, pointer, long)(addresses[HALVES])
-    found[steps.RUN] = ctypes.CFUNCTYPE(word, pointer, long)(addresses[steps.RUN])
-    return found
+    return ctypes.CFUNCTYPE(None, *[pointer] * 6, *[long] * 5, *rounding)
 
 
 def address_of(array: Array) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cache
 
 from ptxtools.native.code.emitter import ZERO, Emitter, module_of
 from ptxtools.semantics.accumulation import SCALED_GROUP
@@ -153,17 +154,28 @@ _FORMS = {
 }  # fmt: skip
 HALVES = "tile_halves"
 ROWS_NAMES = (*(f"tile_rows_{form}" for form in _FORMS), "tile_rows_grouped")
-NAMES = (
-    *ROWS_NAMES, HALVES, *factors.NAMES, *blocks.NAMES, sparse.SCATTER, *scales.NAMES, *steps.NAMES, *tensor.NAMES,
-    *wgmma.NAMES,
-)  # fmt: skip
+#: The functions that work through the steps of a product, and their own.
+_STEPS = (sparse.SCATTER, *scales.NAMES, *steps.NAMES, *tensor.NAMES, *wgmma.NAMES)
+#: What is compiled together: a function by itself, unless others call it.
+GROUPS = (*((name,) for name in (*ROWS_NAMES, HALVES, *factors.NAMES, *blocks.NAMES)), _STEPS)
+NAMES = tuple(name for group in GROUPS for name in group)
 
 
-def module(attributes: str, features: Iterable[str] = ()) -> str:
-    """All functions as LLVM IR, for CPUs with these features."""
+def module(names: Sequence[str], attributes: str, features: Iterable[str] = ()) -> str:
+    """Some of `GROUPS` as LLVM IR, for CPUs with these features."""
+    texts, declarations = _texts(frozenset(features))
+    others = set(NAMES).difference(names)
+    if "wgmma_product" in others:
+        others.update(wgmma.OWN)
+    return module_of([text for name, text in texts if name not in others], declarations, attributes, "nounwind")
+
+
+@cache
+def _texts(features: frozenset[str]) -> tuple[list[tuple[str, str]], str]:
+    """All functions, each with its name, and what they declare."""
     code = Emitter(features)
     functions = [_grouped_function(code, "tile_rows_grouped"), _halves_function(code, HALVES)]
     functions += [_rows_function(code, f"tile_rows_{form}", *how) for form, how in _FORMS.items()]
     functions += [*factors.functions(code), *blocks.functions(code), sparse.function(code)]
     functions += [*scales.functions(code), *steps.functions(code), *tensor.functions(), *wgmma.functions()]
-    return module_of(functions, code.declarations, attributes, "nounwind")
+    return [(text[text.index("@") + 1 : text.index("(")], text) for text in functions], code.declarations

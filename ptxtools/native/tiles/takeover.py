@@ -122,16 +122,16 @@ assert [ISSUED.offset(f) for f in ("cell", "cta", "stamp", "peer", "seen", "met"
 
 
 def _payload(cell: Cell, tables: tuple[Tables, Tables], product: WarpgroupProduct, rule: Rule) -> WgmmaProduct:
-    functions = {name: Address(where) for name, where in tiles.addresses().items()}
+    functions = tiles.addresses()
     major_a, major_b = ("mn" if leads else "k" for leads in product.mn_major)
     whole = product.dtype == "s32"
     rounding = tiles.NO_ROUNDING if whole else tiles.rounding_of(rule)
     sums = "bits" if product.atype == "b1" else "" if rounding.fraction else "plain"
     payload = WgmmaProduct(
-        factor_a=functions[factors.name_of(product.atype, major_a)],
-        factor_b=functions[factors.name_of(product.btype, "mn_pairs" if major_b == "mn" else "k")],
-        product=functions[blocks.name_of("warp", sums)],
-        expand=functions[blocks.EXPAND],
+        factor_a=Address(functions[factors.name_of(product.atype, major_a)]),
+        factor_b=Address(functions[factors.name_of(product.btype, "mn_pairs" if major_b == "mn" else "k")]),
+        product=Address(functions[blocks.name_of("warp", sums)]),
+        expand=Address(functions[blocks.EXPAND]),
         offsets=cell.keep(product.d),
         tables_b=cell.keep(tables[1].rows),
         b_slot=product.b.slot,
@@ -151,7 +151,7 @@ def _payload(cell: Cell, tables: tuple[Tables, Tables], product: WarpgroupProduc
     if product.metadata is not None:
         places, slot = product.metadata
         payload = payload._replace(
-            scatter=functions[sparse.SCATTER],
+            scatter=Address(functions[sparse.SCATTER]),
             words=cell.keep(np.ascontiguousarray(places.words)),
             fields=cell.keep(sparse.fields(places)),
             words_slot=Slot(slot),

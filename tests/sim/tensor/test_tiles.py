@@ -29,7 +29,7 @@ def compiled(triple: str, cpu: str, features: str) -> bytes:
     except RuntimeError:
         pytest.skip(f"this llvmlite has no {triple}")
     machine = target.create_target_machine(cpu=cpu, features=features, opt=1, reloc="pic", codemodel="small")
-    module = llvm.parse_assembly(rows.module("nounwind"), llvm.create_context())
+    module = llvm.parse_assembly(rows.module(rows.NAMES, "nounwind"), llvm.create_context())
     module.triple = triple
     module.verify()
     return bytes(machine.emit_object(module))
