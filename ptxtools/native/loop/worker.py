@@ -54,7 +54,7 @@ _spare_lock = threading.Lock()
 #: Fields of a worker's context that differ between launches of one shape, or between workers.
 _OWN = (
     "functions", "params", "specials", "next", "ranges", "slots", "arena", "base", "size", "const_base", "const_size",
-    "param_bytes", "slot_count", "unison", "epoch",
+    "param_bytes", "slot_count", "unison", "epoch", "workers",
 )  # fmt: skip
 #: Shapes of a program's launches that are remembered.
 _SHAPES = 64
@@ -197,7 +197,7 @@ class Worker:
             ctypes.addressof(tables.functions), ctypes.addressof(tables.params), ctypes.addressof(tables.specials),
             ctypes.addressof(tables.next), ctypes.addressof(self.ranges), self.ctx + _PAGE, memory.host - memory.base,
             memory.base, memory.size, memory.const[0], memory.const[1] - memory.const[0], len(launch.params), slots,
-            unison, time.time_ns() if launch.seed is None else 0,
+            unison, time.time_ns() if launch.seed is None else 0, tables.polls.live,
         )  # fmt: skip
         shape.filling.fill(self.memory, 0, values)
         if launch.seed is not None:
@@ -433,7 +433,7 @@ class Worker:
     def _others(self) -> bool:
         """Whether any CTA of this worker can run, or be started."""
         used = self.get("slot_used")
-        started = self.tables.next.value >= self.shape.clusters
+        started = self.tables.next.value >= self.shape.clusters and self.get("claimed") >= self.get("claims")
         if not started and used < self.get("slot_count"):
             return True
         for slot in range(used):
