@@ -1,8 +1,8 @@
 """Handlers of kernels that run in unison (`native.code.unison`): blocks, from one to the next without records.
 
-A warp in here is as it is in the threaded code: `warp.pc` has the blocks of lanes that wait for others of their warp,
-and `pend` the lowest of them. Only what the loop does for warps that are whole is done otherwise (`unison_turns`):
-where they go on is a number, and those at the barrier are a set.
+A warp in here is as it is in the threaded code, but for what says where it is (`unison_turns`): a number for warps that
+are whole, a set for those at the barrier. Where lanes wait for others of their warp is a set of blocks, with the lanes
+that are at each; `warp.pc` has that only when the function is left. `pend` is the lowest of those blocks.
 """
 
 from __future__ import annotations
@@ -104,17 +104,22 @@ class Whole:
 
     # --- variables ----------------------------------------------------------------------------------------------------
 
-    def get(self, variable: str) -> str:
+    def kind_of(self, variable: str) -> str:
+        """The type of a variable."""
         kind = unison_turns.VARIABLES[variable]
-        return self.code.value(f"load {kind}, ptr %v.{variable}")
+        return f"i{-(-len(self.stages) // 64) * 64}" if kind == unison_turns.BLOCKS else kind
+
+    def get(self, variable: str) -> str:
+        return self.code.value(f"load {self.kind_of(variable)}, ptr %v.{variable}")
 
     def set(self, variable: str, value: object) -> None:
-        self.code.line(f"store {unison_turns.VARIABLES[variable]} {value}, ptr %v.{variable}")
+        self.code.line(f"store {self.kind_of(variable)} {value}, ptr %v.{variable}")
 
     # --- blocks -------------------------------------------------------------------------------------------------------
 
     def _stage(self, number: int, stage: Stage) -> None:
         e = self.code
+        self._meet(number)
         e.begin(f"body{number}")
         mask = self.get("mask")
         self.handler.lanes_are(mask)
@@ -201,11 +206,31 @@ class Whole:
         e = self.code
         near = e.value(f"icmp ult i32 {2 * target}, {self.get('pend')}")
         time = e.value(f"icmp sge i32 {self.get('slice')}, 0")
-        stop = e.label("stop")
-        e.branch(e.value(f"and i1 {near}, {time}"), f"body{target}", stop, likely=True)
-        e.begin(stop)
-        self.set("block", target)
-        e.jump("settle")
+        e.branch(e.value(f"and i1 {near}, {time}"), f"body{target}", f"stop{target}", likely=True)
+
+    def _meet(self, number: int) -> None:
+        """In front of a block: lanes come while others wait at it or before it, or time is over."""
+        e, blocks, bit = self.code, self.kind_of("apart"), 1 << number
+        e.begin(f"stop{number}")
+        self.set("block", number)
+        self.set("bit", bit)
+        here = e.value(f"icmp eq i32 {self.get('pend')}, {2 * number}")
+        time = e.value(f"icmp sge i32 {self.get('slice')}, 0")
+        e.branch(e.value(f"and i1 {here}, {time}"), f"join{number}", "settle", likely=True)
+        e.begin(f"join{number}")  # they go on together
+        others = self._waiting(number)
+        waiting = e.value(f"load i32, ptr {others}")
+        e.line(f"store i32 0, ptr {others}")
+        self.set("mask", e.value(f"or i32 {self.get('mask')}, {waiting}"))
+        rest = e.value(f"xor {blocks} {self.get('apart')}, {bit}")
+        self.set("apart", rest)
+        lowest = e.call(f"llvm.cttz.{blocks}", blocks, [(blocks, rest), ("i1", "false")])
+        self.set("pend", e.value(f"shl i32 {e.value(f'trunc {blocks} {lowest} to i32')}, 1"))
+        e.jump(f"body{number}")
+
+    def _waiting(self, number: int) -> str:
+        """Where the lanes are noted that wait at a block."""
+        return self.code.value(f"getelementptr i32, ptr %v.lanes, i32 {number}")
 
     def _end(self, number: int, stage: Stage) -> None:
         e, mask = self.code, self.handler.running
@@ -265,11 +290,10 @@ class Whole:
         forward = stage.target > stage.other
         low, high = (stage.other, stage.target) if forward else (stage.target, stage.other)
         low_mask, high_mask = (stay, taken) if forward else (taken, stay)
-        lanes = e.value(f"bitcast i32 {high_mask} to <32 x i1>")
-        where = e.address("warp.pc")
-        old = e.value(f"load <32 x i32>, ptr {where}, align 64")
-        new = e.value(f"select <32 x i1> {lanes}, <32 x i32> splat (i32 {2 * high}), <32 x i32> {old}")
-        e.line(f"store <32 x i32> {new}, ptr {where}, align 64")
+        others = self._waiting(high)
+        waiting = e.value(f"load i32, ptr {others}")
+        e.line(f"store i32 {e.value(f'or i32 {waiting}, {high_mask}')}, ptr {others}")
+        self.set("apart", e.value(f"or {self.kind_of('apart')} {self.get('apart')}, {1 << high}"))
         self.set("pend", e.call("llvm.umin.i32", "i32", [("i32", self.get("pend")), ("i32", str(2 * high))]))
         self.set("mask", low_mask)
         self._land(low)
