@@ -273,6 +273,15 @@ class Called(Detail):
 # --- made by the native engine ----------------------------------------------------------------------------------------
 
 
+class Lanes(Detail):
+    """Of a step across lanes that are all there: what it does, "order" (each lane takes the value of that lane in
+    `order`, and whether that is so by `taken`) or the mode of a vote."""
+
+    action: str
+    order: tuple[int, ...] = ()
+    taken: tuple[bool, ...] = ()
+
+
 class Unison(Detail):
     """A whole kernel for CTAs whose warps stay whole (`native.code.unison`): its blocks, and the number of the only
     barrier, -1 if it has none."""

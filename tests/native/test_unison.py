@@ -83,6 +83,29 @@ class Writer:
         self.lines += ["shl.b32 %r6, %r6, 2; mov.u32 %r8, words; add.u32 %r8, %r8, %r6;"]
         self.lines += [f"ld.shared.u32 {self.register()}, [%r8];", "bar.sync 0;"]
 
+    def across(self) -> None:
+        """An exchange, vote or sum of all lanes of a warp, then work in registers."""
+        rng = self.rng
+        mode, limits = rng.choice([("bfly", 31), ("down", 31), ("idx", 31), ("up", 0), ("down", 0x1C1F), ("up", 0x1800)])
+        amount = rng.choice([0, 1, 4, 8, 16, 31])
+        shuffle = f"shfl.sync.{mode}.b32 {self.register()}|%p3, {self.register()}, {amount}, {limits}, -1;"
+        self.lines.append(
+            rng.choice(
+                [
+                    shuffle,
+                    f"{shuffle} @%p3 add.u32 {self.register()}, {self.register()}, {self.register()};",
+                    f"vote.sync.ballot.b32 {self.register()}, %p{rng.choice([1, 2])}, -1;",
+                    f"vote.sync.{rng.choice(['all', 'any', 'uni'])}.pred %p3, %p{rng.choice([1, 2])}, -1;"
+                    f" selp.b32 {self.register()}, {self.register()}, %t, %p3;",
+                    f"redux.sync.{rng.choice(['add.u32', 'min.s32', 'max.u32', 'xor.b32'])} {self.register()},"
+                    f" {self.register()}, -1;",
+                    f"activemask.b32 %r6; add.u32 {self.register()}, {self.register()}, %r6;",
+                ]
+            )
+        )
+        for _ in range(rng.randint(0, 3)):
+            self.work()
+
     def statement(self, depth: int, *, together: bool) -> None:
         """together: all threads of the CTA are here."""
         rng, kind = self.rng, self.rng.random()
@@ -93,7 +116,7 @@ class Writer:
         elif kind < 0.68 and together:
             self.exchange()
         elif kind < 0.72 and together and not self.leave:
-            self.lines.append(f"shfl.sync.bfly.b32 {self.register()}, {self.register()}, {rng.choice([1, 8])}, 31, -1;")
+            self.across()
         elif kind < 0.88:
             self.branch(depth, together=together)
         else:

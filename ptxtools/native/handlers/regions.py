@@ -84,6 +84,8 @@ class Accesses:
         self.rounds = detail.again is not None
         #: All accesses are gathered and scattered.
         self.apart = False
+        #: All accesses are to words in a row, in order of the lanes, or of all lanes to one word.
+        self.aligned = False
         #: Each group has a window of its own, which it finds.
         self.bounded = isinstance(detail, BoundedRun)
         self.stretches: dict[_Place, Window] = {}
@@ -416,6 +418,9 @@ class Accesses:
         e, least, number = self.code, min(group.imms), place[0]
         if not self.bounded:
             limit = self._limit_of(place, group, point=pattern.point)
+        if self.aligned:
+            self._check_row(group, place, pattern, terms)
+            return
         good: list[str] = []
         nobody = e.value(f"icmp eq i32 {pattern.active}, 0")
         for first in pattern.first:
@@ -438,6 +443,19 @@ class Accesses:
             self.maker.demand(inside)
         else:
             group.fits = e.value(f"and i1 {inside}, {pattern.near}") if pattern.near else inside
+
+    def _check_row(self, group: _Group, place: _Place, pattern: Pattern, terms: tuple[int, ...]) -> None:
+        """As `_check`, of lanes at words in a row, or at one word."""
+        e, window, least = self.code, self._window(place), min(group.imms)
+        at = pattern.first[0]
+        for term in terms:
+            at = e.value(f"add i64 {at}, {self._scalar(term)}")
+        offset = e.value(f"sub i64 {e.value(f'add i64 {at}, {least}')}, {window.base}")
+        more = 0 if pattern.point else _BYTES  # the second half
+        limit = self._limit(place[3], max(group.imms) - least + more, point=pattern.point)
+        self.maker.demand(e.value(f"icmp ult i64 {in_units(self.handler, offset, 2, 'i64')}, {limit}"))
+        host = e.value(f"add i64 {window.host}, {offset}")
+        group.hosts = [host, e.value(f"add i64 {host}, {more}")]
 
     def _find(self, place: _Place, address: str) -> None:
         """Find the window of a group, where an address is that it accesses first."""
@@ -476,6 +494,8 @@ class Accesses:
         if pattern.point:
             return e.spread("i32", e.value(f"load i32, ptr {pointer}"), 16)
         data = e.value(f"load {vector}, ptr {pointer}, align 4")
+        if pattern.row:
+            return data
         words = pattern.words[side]
         if "avx512f" in e.features:
             return e.call("llvm.x86.avx512.permvar.si.512", vector, [(vector, data), (vector, words)])
@@ -488,8 +508,8 @@ class Accesses:
         if key not in self.patterns:
             active = self._active(guard, negated=negated)
             self.maker.lenient = self.lenient and number not in self.strides
-            made = self.patterns[key] = self._make(number, active)
-            if number in self.points and not made.point:
+            made = self.patterns[key] = self._row(number, active) if self.aligned else self._make(number, active)
+            if number in self.points and not made.point and not self.aligned:
                 self.maker.together(made)
         return self.patterns[key]
 
@@ -513,6 +533,30 @@ class Accesses:
         slot, storage = self.read[number]
         vector = self.code.value(f"load <32 x i64>, ptr {self.contents.place(slot)}, align 64")
         return patterns.of_bytes(number, storage, vector, active)
+
+    def _row(self, number: int, active: str) -> Pattern:
+        """As `_make`, of lanes at words in a row, or at one word."""
+        e = self.code
+        if number < 0:
+            return self._make(number, active)
+        if number not in self.found:
+            element = "i32" if self.contents.storage(number) == "b32" else "i64"
+            vector = self.contents[number]
+            made = self.maker.whole(number, vector, element, active, 4, point=number in self.points)
+            extend = "zext"
+        else:
+            step = self.found[number]
+            source, signed = step.sources[0][0], step.text.endswith("s32")
+            made = self.maker.whole(source, self.contents[source], "i32", active, 1, point=number in self.points)
+            last, less = ("2147483616", "slt") if signed else ("-32", "ult")
+            self.maker.demand(e.value(f"icmp {less} i32 {made.first[0]}, {last}"))  # no number passes the end of 32 bits
+            element, extend = "i32", "sext" if signed else "zext"
+        first = made.first[0]
+        if element == "i32":
+            first = e.value(f"{extend} i32 {first} to i64")
+        if number in self.found:
+            first = e.value(f"shl i64 {first}, 2")
+        return replace(made, first=[first, first])
 
     def _read_constant(self, number: int) -> None:
         """An operand that is the same in all lanes by nature."""

@@ -7,6 +7,9 @@ that are at each; `warp.pc` has that only when the function is left. `pend` is t
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+
 from ptxtools.native.code import modes
 from ptxtools.native.code.algebra import LLVMAlgebra
 from ptxtools.native.code.emitter import Emitter
@@ -20,6 +23,8 @@ from . import run, unison_turns
 from .parts import Window, window
 from .regions import Accesses
 
+#: Parts that may note in s2 to s9 of the record, a bit each, that their accesses are not to words in a row.
+MOST_TRIED = 8 * 32
 #: Terminators that are done in here; at others, lanes leave.
 _HERE = frozenset({"jump", "branch", "exit", "barrier", "warpsync"})
 
@@ -53,6 +58,15 @@ class Inline(Handler):
         self.full = self.code.value(f"icmp eq i32 {mask}, -1")
 
 
+    @contextmanager
+    def all_lanes(self) -> Iterator[None]:
+        """While it is entered, code is for warps of which all lanes run."""
+        before = self.running, self.lanes, self.full
+        self.running, self.lanes, self.full = "-1", "splat (i1 true)", "true"
+        yield
+        self.running, self.lanes, self.full = before
+
+
 class RegionPart(Accesses):
     """The accesses of one part: what all parts have in common is found once."""
 
@@ -78,6 +92,8 @@ class Whole:
         self.windows: dict[str, Window] = {}
         self.limits: dict[tuple[str, int, bool], str] = {}
         self.leaving: list[tuple[str, str, int]] = []
+        #: Parts that note in the record where they miss.
+        self.tried = 0
 
     def first(self) -> _First:
         """Emit into the start of the function."""
@@ -124,13 +140,46 @@ class Whole:
         mask = self.get("mask")
         self.handler.lanes_are(mask)
         self.flags = ""
-        for part in stage.parts:
+        parts = list(stage.parts)
+        while parts:
+            group, parts = parts[: parts[0].count], parts[parts[0].count :]
+            guard = stage.number if not parts else -1
+            if group[0].whole is None:
+                self._parts(group, guard)
+            else:
+                self._either(group, guard)
+        self._end(number, stage)
+
+    def _parts(self, parts: Sequence[Part], guard: int) -> None:
+        """Parts one by one; guard: number in the last one of what the block's branch looks at, or -1."""
+        for part in parts:
             if part.run is not None:
-                number = stage.number if part is stage.parts[-1] else -1
-                self.flags = self._run(part, part.run, number)
+                self.flags = self._run(part, part.run, guard if part is parts[-1] else -1)
             else:
                 self._call(part)
-        self._end(number, stage)
+
+    def _either(self, parts: Sequence[Part], guard: int) -> None:
+        """What parts do together if all lanes run, or one by one."""
+        e, h, first = self.code, self.handler, parts[0]
+        assert first.whole is not None
+        whole, single, on = (e.label(hint) for hint in ("whole", "single", "on"))
+        e.branch(h.full, whole, single, likely=True)
+        e.begin(whole)
+        with h.all_lanes():
+            flags = self._version(first.whole, first.number if guard >= 0 else -1, "", "")
+        end = e.label("end")
+        e.jump(end)
+        e.begin(end)
+        e.jump(on)
+        e.begin(single)
+        self._parts(parts, guard)
+        last = e.label("end")
+        e.jump(last)
+        e.begin(last)
+        e.jump(on)
+        e.begin(on)
+        if guard >= 0:
+            self.flags = e.value(f"phi i32 [{flags}, %{end}], [{self.flags}, %{last}]")
 
     def _leave(self, record: int) -> str:
         """Label of a way out: the lanes that run go on at a record."""
@@ -139,16 +188,25 @@ class Whole:
         return label
 
     def _run(self, part: Part, detail: Run, number: int) -> str:
-        """As `run.run`, of a run that does not go round. Where accesses have no pattern, all of it is done again with
-        gathers; what these cannot do leaves. Answers the flags that a predicate has behind it, by its number."""
+        """As `run.run`, of a run that does not go round. Where accesses are not to words in a row, all of it is done
+        again for other patterns, and where they have none, with gathers; what these cannot do leaves. Answers the flags
+        that a predicate has behind it, by its number."""
         if not any(step.space for step in detail.steps):
-            return self._version(detail, number, None, "")
-        e, again, done = self.code, self.code.label("gathered"), self.code.label("done")
+            return self._version(detail, number, "", "")
+        e, done = self.code, self.code.label("done")
+        ways = ["patterns", "gathered"]
+        if self.tried < MOST_TRIED and not _finds_addresses(detail):
+            ways.insert(0, "rows")
+        labels = [e.label(way) for way in ways]
+        fails = [*labels[1:], self._leave(part.record)]
+        if ways[0] == "rows":
+            fails[0] = self._try_rows(labels[1])
         flags = []
-        for label, fail in (("", again), (again, self._leave(part.record))):
-            if label:
+        for way, label, fail in zip(ways, labels, fails, strict=True):
+            if way != ways[0]:
                 e.begin(label)
-            found = self._version(detail, number, bool(label), fail)
+            with self.handler.all_lanes() if way == "rows" else nullcontext():
+                found = self._version(detail, number, way, fail)
             end = e.label("end")
             e.jump(end)
             e.begin(end)
@@ -157,16 +215,31 @@ class Whole:
         e.begin(done)
         return e.value(f"phi i32 {', '.join(flags)}") if number >= 0 else ""
 
-    def _version(self, detail: Run, number: int, apart: bool | None, fail: str) -> str:
-        """The steps of a run; apart: its accesses, if there are any, are all gathered; fail: where misses go."""
+    def _try_rows(self, other: str) -> str:
+        """Look whether a part has missed its rows in this launch, or lanes are missing, and go elsewhere if so; a label
+        that notes a miss."""
+        e, word, bit = self.code, f"rec.s{2 + self.tried // 32}", self.tried % 32
+        self.tried += 1
+        miss, rows = e.label("miss"), e.label("rows")
+        missed = e.value(f"load atomic i32, ptr {e.address(word)} monotonic, align 4")
+        fresh = e.value(f"icmp eq i32 {e.value(f'and i32 {missed}, {1 << bit}')}, 0")
+        e.branch(e.value(f"and i1 {fresh}, {self.handler.full}"), rows, other, likely=True)
+        e.begin(miss)
+        e.value(f"atomicrmw or ptr {e.address(word)}, i32 {1 << bit} monotonic")
+        e.jump(other)
+        e.begin(rows)
+        return miss
+
+    def _version(self, detail: Run, number: int, way: str, fail: str) -> str:
+        """The steps of a run; way: where its accesses are, if there are any; fail: where misses go."""
         h = self.handler
         h.begin_part()
         contents = run.Contents(h, {number: (slot, storage) for number, slot, storage in detail.read})
         targets = {number: (slot, storage) for number, slot, storage in detail.kept}
         accesses = None
-        if apart is not None:
+        if way:
             accesses = RegionPart(h, contents, detail, self)
-            accesses.apart, accesses.maker.fail = apart, fail
+            accesses.apart, accesses.aligned, accesses.maker.fail = way == "gathered", way == "rows", fail
             contents.made = {number: storage for step in detail.steps for number, storage, _ in step.targets}
             targets = {number: key for number, key in targets.items() if number not in accesses.skipped}
         run.steps(h, detail, contents, targets, accesses)
@@ -297,6 +370,17 @@ class Whole:
         self.set("pend", e.call("llvm.umin.i32", "i32", [("i32", self.get("pend")), ("i32", str(2 * high))]))
         self.set("mask", low_mask)
         self._land(low)
+
+
+def _finds_addresses(detail: Run) -> bool:
+    """Whether a run makes addresses of words that it has loaded, which are rarely in a row."""
+    loaded: set[int] = set()
+    for step in detail.steps:
+        if step.space and step.sources[0][0] in loaded:
+            return True
+        if step.kind == "ld" or any(number in loaded for number, _, _ in step.sources):
+            loaded |= {number for number, _, _ in step.targets}
+    return False
 
 
 class _First:

@@ -18,7 +18,7 @@ from ptxtools.native.code import library, structures
 from ptxtools.native.code.encode import Encoded, constant_rows, constant_table, frame_area, set_constants
 from ptxtools.native.code.filling import Filling
 from ptxtools.native.code.layouts import Structure
-from ptxtools.native.code.structures import CTA, CTX, OWNERS, WARP
+from ptxtools.native.code.structures import CTA, CTX, OWNERS, RECORD, WARP
 from ptxtools.program.program import COUNTER_BYTES, RANK_SHIFT, is_launch_special
 
 from . import events
@@ -200,6 +200,8 @@ class Worker:
             unison, time.time_ns() if launch.seed is None else 0, tables.polls.live,
         )  # fmt: skip
         shape.filling.fill(self.memory, 0, values)
+        if unison and self.number == 0:  # parts try again what they have missed
+            ctypes.memset(unison + RECORD.offset("s2"), 0, RECORD.offset("guard") - RECORD.offset("s2"))
         if launch.seed is not None:
             self._shuffle(launch.seed)
         if launch.counts is not None:
