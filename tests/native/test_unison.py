@@ -86,7 +86,9 @@ class Writer:
     def across(self) -> None:
         """An exchange, vote or sum of all lanes of a warp, then work in registers."""
         rng = self.rng
-        mode, limits = rng.choice([("bfly", 31), ("down", 31), ("idx", 31), ("up", 0), ("down", 0x1C1F), ("up", 0x1800)])
+        mode, limits = rng.choice(
+            [("bfly", 31), ("down", 31), ("idx", 31), ("up", 0), ("down", 0x1C1F), ("up", 0x1800)]
+        )
         amount = rng.choice([0, 1, 4, 8, 16, 31])
         shuffle = f"shfl.sync.{mode}.b32 {self.register()}|%p3, {self.register()}, {amount}, {limits}, -1;"
         self.lines.append(
@@ -108,7 +110,7 @@ class Writer:
 
     def statement(self, depth: int, *, together: bool) -> None:
         """together: all threads of the CTA are here."""
-        rng, kind = self.rng, self.rng.random()
+        kind = self.rng.random()
         if depth == 0 or kind < 0.35:
             self.work()
         elif kind < 0.6:

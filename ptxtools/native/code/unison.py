@@ -227,9 +227,7 @@ class _Maker:
             parts[first] = parts[first]._replace(whole=done, count=len(parts) - first, number=known)
         return parts
 
-    def _part(
-        self, parts: list[Part], pieces: list[_Piece], at: int, most: int, after: list[int], rows: int
-    ) -> int:
+    def _part(self, parts: list[Part], pieces: list[_Piece], at: int, most: int, after: list[int], rows: int) -> int:
         """Append the part that begins at a piece and ends before `most`; the number of the first piece behind it."""
         grown, end = self._grow(pieces, at, most)
         if end > at:

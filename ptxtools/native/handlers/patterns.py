@@ -24,7 +24,7 @@ class Pattern:
     """Where the lanes of an address are: for each half the address of its first lane, the distance of each lane from it
     in words, and the number of that lane in its half; and the lanes that run, as a word. point: all at one address, by
     the instruction. together: an i1, whether both halves are at one word each, if that is likely. near: an i1, whether
-    the lanes are like this at all; empty: they are. row: lane 31 is 31 words behind lane 0, and so on."""
+    the lanes are like this at all; empty: they are. row: each lane of a half is a word behind the one before."""
 
     first: list[str]
     words: list[Value]
@@ -83,46 +83,18 @@ class Patterns:
         self.known[key] = Pattern(wide, words, column, active, near=close)
         return self.known[key]
 
-    def whole(self, number: int, vector: Value, element: str, active: str, unit: int, *, point: bool) -> Pattern:
-        """Of an operand whose lanes are all the same (point), or grow by `unit` from lane to lane; anything else is a
-        miss. The pattern's first lanes are of the operand's type: that of lane 0, which may not run, or of the first
-        one that does (point), for both halves."""
-        e, kind = self.code, f"<32 x {element}>"
-        if point:
-            first, column = self._first_lanes(number, vector, element, active)
-            lanes = e.spread(element, first[0])
-            same = e.value(f"icmp eq {kind} {vector}, {lanes}")
-            self.demand(self.all([half(self.handler, same, "i1", side) for side in SIDES], active))
-            return Pattern([first[0], first[0]], ["zeroinitializer"] * 2, column, active, point=True)
-        lane = e.call("llvm.cttz.i32", "i32", [("i32", active), ("i1", "false")])
-        lane = e.value(f"and i32 {lane}, 31")
-        if number in self.read:
-            place = self.contents.place(self.read[number][0])
-            own = e.value(f"load {element}, ptr {e.value(f'getelementptr {element}, ptr {place}, i32 {lane}')}")
-        else:
-            own = self._element(vector, element, active, lane)
-        wide = lane if element == "i32" else e.value(f"zext i32 {lane} to i64")
-        start = e.value(f"sub {element} {own}, {e.value(f'mul {element} {wide}, {unit}')}")
-        row = ", ".join(f"{element} {unit * number}" for number in range(32))
-        want = e.value(f"add {kind} {e.spread(element, start)}, <{row}>")
-        same = e.value(f"icmp eq {kind} {vector}, {want}")
-        self.demand(self.all([half(self.handler, same, "i1", side) for side in SIDES], active))
-        numbers = ", ".join(f"i32 {number}" for number in range(16))
-        return Pattern([start, start], [f"<{numbers}>"] * 2, ["0", "0"], active, row=True)
-
-    def _element(self, vector: Value, element: str, active: str, lane: str) -> str:
-        """A vector's element at a lane that is mostly 0."""
-        e = self.code
-        usual, other, on = (e.label(hint) for hint in ("usual", "other", "on"))
-        e.branch(e.value(f"icmp eq i32 {lane}, 0"), usual, other, likely=True)
-        e.begin(usual)
-        first = e.value(f"extractelement <32 x {element}> {vector}, i32 0")
-        e.jump(on)
-        e.begin(other)
-        found = e.value(f"extractelement <32 x {element}> {vector}, i32 {lane}")
-        e.jump(on)
-        e.begin(on)
-        return e.value(f"phi {element} [{first}, %{usual}], [{found}, %{other}]")
+    def straight(self, vector: Value, element: str, unit: int, *, point: bool) -> Pattern:
+        """Of lanes that all run: each half in a row, from lane to lane `unit` more, or the same (point); anything else
+        is a miss. The pattern's first lanes are of the operand's type."""
+        e, kind, fits, first = self.code, f"<16 x {element}>", [], []
+        row = ", ".join(f"{element} {0 if point else unit * number}" for number in range(16))
+        for side in SIDES:
+            first.append(e.value(f"extractelement <32 x {element}> {vector}, i32 {16 * side}"))
+            want = e.value(f"add {kind} {e.spread(element, first[side], 16)}, <{row}>")
+            fits.append(e.value(f"icmp eq {kind} {half(self.handler, vector, element, side)}, {want}"))
+        self.demand(self.all(fits, "-1"))
+        numbers = ", ".join(f"i32 {0 if point else number}" for number in range(16))
+        return Pattern(first, [f"<{numbers}>"] * 2, ["0", "0"], "-1", point=point, row=not point)
 
     def together(self, pattern: Pattern) -> None:
         """Find out whether each half is at one word."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ptxtools.native.code.handler import Handler
+from ptxtools.native.code.handler import ELEMENT, Handler
 from ptxtools.native.code.runs import Step
 from ptxtools.program.details import BoundedRun, Run
 from ptxtools.semantics.algebra import Value
@@ -84,7 +84,7 @@ class Accesses:
         self.rounds = detail.again is not None
         #: All accesses are gathered and scattered.
         self.apart = False
-        #: All accesses are to words in a row, in order of the lanes, or of all lanes to one word.
+        #: Where all lanes make an access, it is to words in a row, in each half of them, or to one word.
         self.aligned = False
         #: Each group has a window of its own, which it finds.
         self.bounded = isinstance(detail, BoundedRun)
@@ -418,9 +418,6 @@ class Accesses:
         e, least, number = self.code, min(group.imms), place[0]
         if not self.bounded:
             limit = self._limit_of(place, group, point=pattern.point)
-        if self.aligned:
-            self._check_row(group, place, pattern, terms)
-            return
         good: list[str] = []
         nobody = e.value(f"icmp eq i32 {pattern.active}, 0")
         for first in pattern.first:
@@ -443,19 +440,6 @@ class Accesses:
             self.maker.demand(inside)
         else:
             group.fits = e.value(f"and i1 {inside}, {pattern.near}") if pattern.near else inside
-
-    def _check_row(self, group: _Group, place: _Place, pattern: Pattern, terms: tuple[int, ...]) -> None:
-        """As `_check`, of lanes at words in a row, or at one word."""
-        e, window, least = self.code, self._window(place), min(group.imms)
-        at = pattern.first[0]
-        for term in terms:
-            at = e.value(f"add i64 {at}, {self._scalar(term)}")
-        offset = e.value(f"sub i64 {e.value(f'add i64 {at}, {least}')}, {window.base}")
-        more = 0 if pattern.point else _BYTES  # the second half
-        limit = self._limit(place[3], max(group.imms) - least + more, point=pattern.point)
-        self.maker.demand(e.value(f"icmp ult i64 {in_units(self.handler, offset, 2, 'i64')}, {limit}"))
-        host = e.value(f"add i64 {window.host}, {offset}")
-        group.hosts = [host, e.value(f"add i64 {host}, {more}")]
 
     def _find(self, place: _Place, address: str) -> None:
         """Find the window of a group, where an address is that it accesses first."""
@@ -508,8 +492,9 @@ class Accesses:
         if key not in self.patterns:
             active = self._active(guard, negated=negated)
             self.maker.lenient = self.lenient and number not in self.strides
-            made = self.patterns[key] = self._row(number, active) if self.aligned else self._make(number, active)
-            if number in self.points and not made.point and not self.aligned:
+            straight = self.aligned and active == "-1" and number >= 0
+            made = self.patterns[key] = self._straight(number) if straight else self._make(number, active)
+            if number in self.points and not made.point:
                 self.maker.together(made)
         return self.patterns[key]
 
@@ -534,29 +519,24 @@ class Accesses:
         vector = self.code.value(f"load <32 x i64>, ptr {self.contents.place(slot)}, align 64")
         return patterns.of_bytes(number, storage, vector, active)
 
-    def _row(self, number: int, active: str) -> Pattern:
-        """As `_make`, of lanes at words in a row, or at one word."""
-        e = self.code
-        if number < 0:
-            return self._make(number, active)
+    def _straight(self, number: int) -> Pattern:
+        """As `_make`, of lanes that all run, each half of them at words in a row or at one word."""
+        e, point = self.code, number in self.points
         if number not in self.found:
-            element = "i32" if self.contents.storage(number) == "b32" else "i64"
-            vector = self.contents[number]
-            made = self.maker.whole(number, vector, element, active, 4, point=number in self.points)
-            extend = "zext"
-        else:
-            step = self.found[number]
-            source, signed = step.sources[0][0], step.text.endswith("s32")
-            made = self.maker.whole(source, self.contents[source], "i32", active, 1, point=number in self.points)
-            last, less = ("2147483616", "slt") if signed else ("-32", "ult")
-            self.maker.demand(e.value(f"icmp {less} i32 {made.first[0]}, {last}"))  # no number passes the end of 32 bits
-            element, extend = "i32", "sext" if signed else "zext"
-        first = made.first[0]
-        if element == "i32":
-            first = e.value(f"{extend} i32 {first} to i64")
-        if number in self.found:
-            first = e.value(f"shl i64 {first}, 2")
-        return replace(made, first=[first, first])
+            element = ELEMENT[self.contents.storage(number)]
+            made = self.maker.straight(self.contents[number], element, 4, point=point)
+            return made if element == "i64" else self._widened(made, "zext")
+        step = self.found[number]
+        signed = step.text.endswith("s32")
+        made = self.maker.straight(self.contents[step.sources[0][0]], "i32", 1, point=point)
+        last, less = ("2147483632", "slt") if signed else ("-16", "ult")
+        for first in made.first:  # no number passes the end of 32 bits
+            self.maker.demand(e.value(f"icmp {less} i32 {first}, {last}"))
+        wide = self._widened(made, "sext" if signed else "zext")
+        return replace(wide, first=[e.value(f"shl i64 {first}, 2") for first in wide.first])
+
+    def _widened(self, pattern: Pattern, extend: str) -> Pattern:
+        return replace(pattern, first=[self.code.value(f"{extend} i32 {one} to i64") for one in pattern.first])
 
     def _read_constant(self, number: int) -> None:
         """An operand that is the same in all lanes by nature."""

@@ -57,7 +57,6 @@ class Inline(Handler):
         self.lanes = self.code.value(f"bitcast i32 {mask} to <32 x i1>")
         self.full = self.code.value(f"icmp eq i32 {mask}, -1")
 
-
     @contextmanager
     def all_lanes(self) -> Iterator[None]:
         """While it is entered, code is for warps of which all lanes run."""
