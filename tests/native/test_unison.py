@@ -20,6 +20,7 @@ from .harness import Memory, body_kernel, launch_of
 
 WORDS = 512
 SHARED = ".shared .align 16 .b8 words[1024];"
+_SHARED = {"words": 1024, "quads": 4096, "sums": 16}
 #: Registers that statements change; %r10 to %r13 count loops, %r7 and %r8 are addresses of shared memory.
 CHANGED = 5
 
@@ -72,6 +73,13 @@ class Writer:
                     f"red.shared.add.u32 [sums+{4 * rng.randint(0, 3)}], {self.register()};",
                     f"{self.guard()}ld.global.v2.u32 {{%r6, {self.register()}}}, [%d3];",
                     f"st.local.u32 [mine], {self.register()}; ld.local.u32 {self.register()}, [mine];",
+                    f"{self.guard()}ld.global.v4.u32 {{%r1, %r2, %r3, %r4}}, [%d4+{16 * rng.randint(0, 3)}];",
+                    f"{self.guard()}st.shared.v4.u32 [%r18], {{%r2, %r3, %r1, {self.register()}}};",
+                    "ld.shared.v4.u32 {%r4, %r3, %r2, %r5}, [%r18]; st.shared.v2.u32 [%r18+8], {%r1, %r4};",
+                    f"ld.global.v2.u32 {{%r1, %r3}}, [%d5+{8 * rng.randint(0, 3)}]; add.u32 %r2, %r2, %r1;"
+                    f" st.global.u32 [%out], {self.register()};",
+                    f"ld.global.v2.u32 {{%r2, %r4}}, [%d4+{rng.choice([0, 8, 24])}]; ld.global.u32 %r1, [%d1];"
+                    f" xor.b32 %r1, %r1, %r2; st.shared.v2.u32 [%r18], {{%r1, %r1}};",
                 ]
             )
         )
@@ -160,6 +168,9 @@ class Writer:
         rng = self.rng
         self.lines += ["mov.u32 %r9, %ntid.x; sub.u32 %r9, %r9, 1; shl.b32 %r6, %t, 2; mov.u32 %r7, words;"]
         self.lines += ["add.u32 %r7, %r7, %r6; mad.wide.u32 %d1, %t, 4, %in; mad.wide.u32 %d3, %t, 8, %in;"]
+        self.lines += ["mov.u32 %r8, quads; mad.lo.u32 %r18, %t, 16, %r8; and.b32 %r6, %t, 63;"]
+        self.lines += [f"shr.u32 %r19, %t, {rng.choice([4, 5, 5, 3])}; mad.wide.u32 %d5, %r19, 32, %in;"]
+        self.lines += [f"mad.wide.u32 %d4, %r6, {rng.choice([16] * 8 + [8, 4])}, %in;"]
         self.lines += [f"mad.lo.u32 %r{i}, %r0, {i * 7}, {i};" for i in range(1, CHANGED + 1)]
         self.lines += [f"setp.lt.u32 %p{i}, %t, {rng.choice([0, 5, 32, 50, 1000])};" for i in (1, 2)]
         if self.leave:
@@ -169,7 +180,7 @@ class Writer:
         self.lines += ["bar.sync 0; ld.shared.u32 %r6, [sums]; add.u32 %r1, %r1, %r6;"]
         self.lines += [f"xor.b32 %r1, %r1, %r{i};" for i in range(2, CHANGED + 1)]
         self.lines += ["st.global.u32 [%out], %r1; ret;"]
-        declared = ".shared .align 16 .b8 words[1024]; .shared .align 16 .b8 sums[16];"
+        declared = "".join(f".shared .align 16 .b8 {n}[{size}];" for n, size in _SHARED.items())
         return body_kernel("\n".join([".local .align 4 .b8 mine[4];", *self.lines]), 4, declared)
 
 

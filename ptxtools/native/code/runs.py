@@ -193,11 +193,13 @@ class _GrowingRun:
     """A growing run. Operands have numbers; `numbers` and `written` have the current one of each slot. read: operands
     whose values come from slots, with their numbers. constants: of the program, None where accesses cannot be part of
     it; specials: special registers that it may read; across: all lanes run it, so that it may have operations across
-    them, but no accesses; accessed: kinds and spaces of accesses so far."""
+    them, but no accesses; widths: words of a lane in accesses that it may have, all lanes run it if those are several;
+    accessed: kinds and spaces of accesses so far."""
 
     constants: Constants | None = None
     specials: frozenset[str] = frozenset()
     across: bool = False
+    widths: tuple[int, ...] = (1,)
     accessed: set[tuple[str, str]] = field(default_factory=set)
     steps: list[Step] = field(default_factory=list)
     read: list[tuple[int, Ref]] = field(default_factory=list)
@@ -250,7 +252,9 @@ class _GrowingRun:
 
     def _accesses(self, op: Op) -> bool:
         """Whether this is an access that a region makes: no load behind a store that it might see."""
-        if self.constants is None or self.across or op.kind not in LANE_ACCESS or refusal(op):
+        if self.constants is None or self.across or op.kind not in LANE_ACCESS or refusal(op, self.widths):
+            return False
+        if len(op.dst) + len(op.src) > 2 and (op.guard is not None or op.src[0] is None):
             return False
         return op.kind == "st" or ("st", op.space) not in self.accessed
 

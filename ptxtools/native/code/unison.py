@@ -11,6 +11,7 @@ is called. Those records stand behind the program, each with one behind it that 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ptxtools.program.details import Action, Run, SpecialRegister, Unison
@@ -20,10 +21,13 @@ from ptxtools.program.program import Block, Op, Program, Terminator
 from . import runs
 from .keys import RECORD_BYTES, effects_of, record_count
 from .live_words import Key, live_before, live_ends
+from .refusals import refusal
 from .rows import along_rows
 
 #: Longest part, and most operations of a kernel: compiling them takes about 5 ms each.
-MOST_STEPS, MOST_FUSED = 96, 400
+MOST_STEPS, MOST_FUSED = 96, 480
+#: Words of a lane in accesses that parts make if all lanes are there.
+_WIDE = (2, 4)
 #: A member mask that names all lanes.
 _EVERYBODY = 0xFFFF_FFFF
 #: Parts, of a hundred, that may call records: with more there is nothing to gain.
@@ -42,7 +46,7 @@ _CALLED = frozenset(
 class Part(NamedTuple):
     """run: what it does, None for a record that is called; record: where its first operation has a record, and copy:
     where the record is that is called, as bytes from the program's first one; spends: it uses up time of the slice.
-    whole: what it and the parts behind it, `count` of them, do where all lanes of the warp run, if that is something
+    whole: what it and the parts behind it, `covers` in all, do where all lanes of the warp run, if that is something
     else; number: the guard's of the branch in `whole`, or -1."""
 
     run: Run | None
@@ -50,7 +54,7 @@ class Part(NamedTuple):
     copy: int
     spends: bool = False
     whole: Run | None = None
-    count: int = 1
+    covers: int = 1
     number: int = -1
 
 
@@ -119,10 +123,30 @@ def form(
             Stage(tuple(parts), kind, guard, end.negated, end.target, end.other, weight(block, number),
                   RECORD_BYTES * starts[number], RECORD_BYTES * last, number_of_guard, _members(end, known))
         )  # fmt: skip
-    called = sum(copy.block < 0 for copy in maker.copies)
-    if 100 * called > MOST_CALLS * sum(len(stage.parts) for stage in stages):
+    groups = [group for stage in stages for group in grouped(stage.parts)]
+    called = sum(group[0].whole is None and group[0].run is None and not group[0].spends for group in groups)
+    if 100 * called > MOST_CALLS * len(groups):
         return None
     return Op("unison", detail=Unison(tuple(stages), barrier)), maker.copies
+
+
+def grouped(parts: Sequence[Part]) -> Iterator[Sequence[Part]]:
+    """Parts that are done together if all lanes run, the others one by one."""
+    at = 0
+    while at < len(parts):
+        yield parts[at : at + parts[at].covers]
+        at += parts[at].covers
+
+
+def finds_addresses(steps: Sequence[runs.Step]) -> bool:
+    """Whether addresses are made of words that have been loaded, which are rarely in a row."""
+    loaded: set[int] = set()
+    for step in steps:
+        if step.space and step.sources[0][0] in loaded:
+            return True
+        if step.kind == "ld" or any(number in loaded for number, _, _ in step.sources):
+            loaded |= {number for number, _, _ in step.targets}
+    return False
 
 
 def _members(end: Terminator, known: runs.Constants) -> int:
@@ -224,7 +248,7 @@ class _Maker:
             while at < end:
                 at = self._part(parts, pieces, at, end, after, rows)
             known = whole.numbers.get(guard, -1) if guard is not None else -1
-            parts[first] = parts[first]._replace(whole=done, count=len(parts) - first, number=known)
+            parts[first] = parts[first]._replace(whole=done, covers=len(parts) - first, number=known)
         return parts
 
     def _part(self, parts: list[Part], pieces: list[_Piece], at: int, most: int, after: list[int], rows: int) -> int:
@@ -240,12 +264,19 @@ class _Maker:
         return at + 1
 
     def _across(self, pieces: list[_Piece], at: int) -> tuple[runs._GrowingRun | None, int]:
-        """A run that begins with an operation across lanes, which all have to be there for it, and the number of the
-        first piece that is not in it."""
-        if len(pieces[at][0]) > 1 or pieces[at][0][0].kind not in runs.ACROSS:
+        """A run that begins with an operation that all lanes have to be there for: one across lanes, or an access to
+        several words. And the number of the first piece that is not in it."""
+        (first, *others), _, _ = pieces[at]
+        if others:
             return None, at
-        run, end, _ = self._longest(pieces, at, len(pieces), lambda: runs._GrowingRun(self.known, across=True))
-        return (run, end) if end > at else (None, at)
+        if first.kind in runs.ACROSS:
+            begin = partial(runs._GrowingRun, self.known, across=True)
+        elif first.kind in LANE_ACCESS and not refusal(first, _WIDE):
+            begin = partial(runs._GrowingRun, self.known, specials=SPECIALS, widths=(1, *_WIDE))
+        else:
+            return None, at
+        run, end, _ = self._longest(pieces, at, len(pieces), begin)
+        return (run, end) if end > at and not finds_addresses(run.steps) else (None, at)
 
     def _copy(self, records: list[tuple[str, Op]], place: int, block: int) -> Part:
         """A part that calls records."""

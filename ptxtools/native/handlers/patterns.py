@@ -83,18 +83,28 @@ class Patterns:
         self.known[key] = Pattern(wide, words, column, active, near=close)
         return self.known[key]
 
-    def straight(self, vector: Value, element: str, unit: int, *, point: bool) -> Pattern:
-        """Of lanes that all run: each half in a row, from lane to lane `unit` more, or the same (point); anything else
-        is a miss. The pattern's first lanes are of the operand's type."""
-        e, kind, fits, first = self.code, f"<16 x {element}>", [], []
-        row = ", ".join(f"{element} {0 if point else unit * number}" for number in range(16))
+    def straight(self, vector: Value, element: str, unit: int, *, point: bool, either: bool = False) -> Pattern:
+        """Of lanes that all run: each half in a row, from lane to lane `unit` more, or the same (point), or one of
+        these (either); anything else is a miss. The pattern's first lanes are of the operand's type."""
+        e = self.code
+        first = [e.value(f"extractelement <32 x {element}> {vector}, i32 {16 * side}") for side in SIDES]
+        fits = self._grows(vector, element, first, 0 if point else unit)
+        together = ""
+        if either:
+            together = self._grows(vector, element, first, 0)
+            fits = e.value(f"or i1 {fits}, {together}")
+        self.demand(fits)
+        numbers = ", ".join(f"i32 {0 if point else number}" for number in range(16))
+        return Pattern(first, [f"<{numbers}>"] * 2, ["0", "0"], "-1", point, together, row=not point)
+
+    def _grows(self, vector: Value, element: str, first: list[str], unit: int) -> str:
+        """i1: from lane to lane each half grows by so much."""
+        e, kind, fits = self.code, f"<16 x {element}>", []
+        row = ", ".join(f"{element} {unit * number}" for number in range(16))
         for side in SIDES:
-            first.append(e.value(f"extractelement <32 x {element}> {vector}, i32 {16 * side}"))
             want = e.value(f"add {kind} {e.spread(element, first[side], 16)}, <{row}>")
             fits.append(e.value(f"icmp eq {kind} {half(self.handler, vector, element, side)}, {want}"))
-        self.demand(self.all(fits, "-1"))
-        numbers = ", ".join(f"i32 {0 if point else number}" for number in range(16))
-        return Pattern(first, [f"<{numbers}>"] * 2, ["0", "0"], "-1", point=point, row=not point)
+        return self.all(fits, "-1")
 
     def together(self, pattern: Pattern) -> None:
         """Find out whether each half is at one word."""

@@ -335,7 +335,7 @@ def _operand(h: Handler, operand: StepOperand, contents: Contents, *, any_nan: b
 def _make(h: Handler, step: Step, contents: Contents, kept: dict[int, Key], accesses: Accesses | None) -> None:
     """What a step computes, loads or stores."""
     if accesses is not None and step.kind == "st":
-        accesses.store(step, _operand(h, step.sources[1], contents))
+        accesses.store(step, [_operand(h, source, contents) for source in step.sources[1:]])
     elif accesses is None or step.targets[0][0] not in accesses.skipped:
         _step(h, step, contents, kept, accesses)
 

@@ -15,7 +15,7 @@ from ptxtools.native.code.algebra import LLVMAlgebra
 from ptxtools.native.code.emitter import Emitter
 from ptxtools.native.code.handler import WHOLE, Handler
 from ptxtools.native.code.notation import CONVENTION, call_of
-from ptxtools.native.code.unison import Part, Stage
+from ptxtools.native.code.unison import Part, Stage, finds_addresses, grouped
 from ptxtools.program.details import Run, Unison
 from ptxtools.program.program import Op
 
@@ -139,10 +139,9 @@ class Whole:
         mask = self.get("mask")
         self.handler.lanes_are(mask)
         self.flags = ""
-        parts = list(stage.parts)
-        while parts:
-            group, parts = parts[: parts[0].count], parts[parts[0].count :]
-            guard = stage.number if not parts else -1
+        groups = list(grouped(stage.parts))
+        for group in groups:
+            guard = stage.number if group is groups[-1] else -1
             if group[0].whole is None:
                 self._parts(group, guard)
             else:
@@ -161,11 +160,19 @@ class Whole:
         """What parts do together if all lanes run, or one by one."""
         e, h, first = self.code, self.handler, parts[0]
         assert first.whole is not None
-        whole, single, on = (e.label(hint) for hint in ("whole", "single", "on"))
-        e.branch(h.full, whole, single, likely=True)
-        e.begin(whole)
+        single, on = e.label("single"), e.label("on")
+        way = miss = ""
+        if self.tried == MOST_TRIED:
+            self._parts(parts, guard)
+            return
+        if any(step.space for step in first.whole.steps):
+            way, miss = "rows", self._try_rows(single)
+        else:
+            whole = e.label("whole")
+            e.branch(h.full, whole, single, likely=True)
+            e.begin(whole)
         with h.all_lanes():
-            flags = self._version(first.whole, first.number if guard >= 0 else -1, "", "")
+            flags = self._version(first.whole, first.number if guard >= 0 else -1, way, miss)
         end = e.label("end")
         e.jump(end)
         e.begin(end)
@@ -194,7 +201,7 @@ class Whole:
             return self._version(detail, number, "", "")
         e, done = self.code, self.code.label("done")
         ways = ["patterns", "gathered"]
-        if self.tried < MOST_TRIED and not _finds_addresses(detail):
+        if self.tried < MOST_TRIED and not finds_addresses(detail.steps):
             ways.insert(0, "rows")
         labels = [e.label(way) for way in ways]
         fails = [*labels[1:], self._leave(part.record)]
@@ -369,17 +376,6 @@ class Whole:
         self.set("pend", e.call("llvm.umin.i32", "i32", [("i32", self.get("pend")), ("i32", str(2 * high))]))
         self.set("mask", low_mask)
         self._land(low)
-
-
-def _finds_addresses(detail: Run) -> bool:
-    """Whether a run makes addresses of words that it has loaded, which are rarely in a row."""
-    loaded: set[int] = set()
-    for step in detail.steps:
-        if step.space and step.sources[0][0] in loaded:
-            return True
-        if step.kind == "ld" or any(number in loaded for number, _, _ in step.sources):
-            loaded |= {number for number, _, _ in step.targets}
-    return False
 
 
 class _First:
