@@ -15,14 +15,14 @@ RETURNED = STATUS_RETURNED
 #: Type of a set of blocks, as many bits as there are (`Whole.kind_of`).
 BLOCKS = "blocks"
 #: ready, living, waiting, todo: sets of warps: that can run, that have not exited, that are at the barrier, that have
-#: yet to run in this round. number: of the warp that runs; mask, pend, slice: of it; given: what of its slice is
-#: accounted for; block: where it goes on, and bit: that block as a set; apart: blocks at which other lanes of it wait,
-#: %v.lanes has which; record: of the barrier it came to, as bytes from the first one.
+#: yet to run in this round. number: of the warp that runs; mask, pend, slice: of it; spent: what warps have used that
+#: clock and left do not know of; block: where it goes on, and bit: that block as a set; apart: blocks at which other
+#: lanes of it wait, %v.lanes has which; record: of the barrier it came to, as bytes from the first one.
 VARIABLES = {
     "apart": BLOCKS, "bit": BLOCKS,
     "ready": "i32", "living": "i32", "waiting": "i32", "todo": "i32", "number": "i32",
-    "mask": "i32", "pend": "i32", "slice": "i32", "given": "i32", "block": "i32", "record": "i32",
-    "count": "i64", "clock": "i64", "left": "i64", "outcome": "i32",
+    "mask": "i32", "pend": "i32", "slice": "i32", "block": "i32", "record": "i32",
+    "count": "i64", "clock": "i64", "left": "i64", "spent": "i64", "outcome": "i32",
 }  # fmt: skip
 
 _DECLARED = {
@@ -30,17 +30,25 @@ _DECLARED = {
     "llvm.umin.i32": "declare i32 @llvm.umin.i32(i32, i32)",
 }
 
-#: Account for what the warp has used of its slice.
+#: Add what the warp has used of its slice to what they all have.
 _SPENT = """
-  %{name}.given = load i32, ptr %v.given
   %{name}.slice = load i32, ptr %v.slice
-  %{name}.used32 = sub i32 %{name}.given, %{name}.slice
+  %{name}.used32 = sub i32 %given, %{name}.slice
   %{name}.used = sext i32 %{name}.used32 to i64
+  %{name}.spent = load i64, ptr %v.spent
+  %{name}.spent.new = add i64 %{name}.spent, %{name}.used
+  store i64 %{name}.spent.new, ptr %v.spent
+"""
+
+#: Account for that.
+_SETTLED = """
+  %{name}.spent = load i64, ptr %v.spent
+  store i64 0, ptr %v.spent
   %{name}.clock = load i64, ptr %v.clock
-  %{name}.clock.new = add i64 %{name}.clock, %{name}.used
+  %{name}.clock.new = add i64 %{name}.clock, %{name}.spent
   store i64 %{name}.clock.new, ptr %v.clock
   %{name}.left = load i64, ptr %v.left
-  %{name}.left.new = sub i64 %{name}.left, %{name}.used
+  %{name}.left.new = sub i64 %{name}.left, %{name}.spent
   store i64 %{name}.left.new, ptr %v.left
 """
 
@@ -50,6 +58,8 @@ _BEGIN = """
   %number.of = get ctx.warps
   %code = get ctx.code
   %code.at = ptrtoint ptr %code to i64
+  %given64 = get ctx.warp_slice
+  %given = trunc i64 %given64 to i32
   %before.pending = get cta.pending
   %foreign = and i32 %before.pending, {others}
   %quiet = icmp eq i32 %foreign, 0
@@ -195,10 +205,7 @@ round:
   %offset = mul i64 %number64, %bytes
   %warp = getelementptr i8, ptr %warps, i64 %offset
   %fp = getelementptr i8, ptr %warp, i64 WARP_BYTES
-  %slice64 = get ctx.warp_slice
-  %slice = trunc i64 %slice64 to i32
-  store i32 %slice, ptr %v.slice
-  store i32 %slice, ptr %v.given
+  store i32 %given, ptr %v.slice
   %alive = get warp.alive
   store i32 %alive, ptr %v.mask
   store i32 NOWHERE, ptr %v.pend
@@ -313,7 +320,7 @@ next:
   %n.more = icmp ne i32 %n.todo, 0
   br i1 %n.more, label %round, label %n.turn
 n.turn:                                           ; all warps have a turn before the CTA's slice is over
-  %n.over = icmp slt i64 %n.left.new, 0
+{settled}  %n.over = icmp slt i64 %n.left.new, 0
   br i1 %n.over, label %n.expired, label %turn
 n.expired:
   %n.living = load i32, ptr %v.living
@@ -444,9 +451,7 @@ w.sliced:                                         ; other lanes of the warp wait
 w.turn:                                           ; the loop ends the turn
   %w.t.slice = load i32, ptr %v.slice
   set ctx.slice, %w.t.slice
-  %w.t.given = load i32, ptr %v.given
-  %w.t.given64 = sext i32 %w.t.given to i64
-  set ctx.given, %w.t.given64
+  set ctx.given, %given64
   br label %account
 w.lanes:
   set warp.pend, %w.pend of %w.last
@@ -457,10 +462,8 @@ account:
   set ctx.round, %c.todo
   %c.count = load i64, ptr %v.count
   set ctx.count, %c.count
-  %c.clock = load i64, ptr %v.clock
-  set ctx.clock, %c.clock
-  %c.left = load i64, ptr %v.left
-  set ctx.cta_left, %c.left
+{settled}  set ctx.clock, %c.clock.new
+  set ctx.cta_left, %c.left.new
   %c.outcome = load i32, ptr %v.outcome
   set ctx.status, %c.outcome
   ret void
@@ -490,9 +493,13 @@ def begin(whole: Whole) -> None:
         e.value(f"alloca [{count} x i32], align 64", "%v.lanes")
         e.line(f"store [{count} x i32] zeroinitializer, ptr %v.lanes, align 64")
         e.line(f"store {blocks} 0, ptr %v.apart")
+        e.line("store i64 0, ptr %v.spent")
     number = max(whole.detail.barrier, 0)
     bit = 1 << number if whole.detail.barrier >= 0 else 0
     e.expand(_BEGIN.format(others=~bit, barrier=number))
     targets = " ".join(f"i32 {n}, label %body{n}" for n in range(count))
-    e.expand(_TURNS.format(targets=targets, most=_MOST_PASSED, spent=_SPENT.format(name="n"), blocks=blocks))
-    e.expand(_WRITE.format(barrier=number, bit=bit, spent=_SPENT.format(name="w.l"), blocks=blocks))
+    turn, whole_round, lanes, end = (
+        text.format(name=name) for text, name in ((_SPENT, "turn"), (_SETTLED, "n"), (_SPENT, "w.l"), (_SETTLED, "c"))
+    )
+    e.expand(_TURNS.format(targets=targets, most=_MOST_PASSED, spent=turn, settled=whole_round, blocks=blocks))
+    e.expand(_WRITE.format(barrier=number, bit=bit, spent=lanes, settled=end, blocks=blocks))
