@@ -283,11 +283,13 @@ class Lanes(Detail):
 
 
 class Unison(Detail):
-    """A whole kernel for CTAs whose warps stay whole (`native.code.unison`): its blocks, and the number of the only
-    barrier, -1 if it has none."""
+    """A whole kernel for CTAs whose warps stay whole (`native.code.unison`): its blocks, the number of the only
+    barrier, -1 if it has none; slots that are the same in all lanes and never change, with their storage classes and
+    values, None where the launch gives it."""
 
     stages: tuple[Any, ...]
     barrier: int
+    constants: tuple[tuple[Slot, str, int | None], ...]
 
 
 class Run(Detail):

@@ -127,7 +127,15 @@ def form(
     called = sum(group[0].whole is None and group[0].run is None and not group[0].spends for group in groups)
     if 100 * called > MOST_CALLS * len(groups):
         return None
-    return Op("unison", detail=Unison(tuple(stages), barrier)), maker.copies
+    read = {(slot, storage) for run in _runs(stages) for _, slot, storage in run.read}
+    constants = sorted((*key, value) for key, value in known.items() if key is not None and key in read)
+    return Op("unison", detail=Unison(tuple(stages), barrier, tuple(constants))), maker.copies
+
+
+def _runs(stages: Sequence[Stage]) -> Iterator[Run]:
+    for stage in stages:
+        for part in stage.parts:
+            yield from (run for run in (part.run, part.whole) if run is not None)
 
 
 def grouped(parts: Sequence[Part]) -> Iterator[Sequence[Part]]:

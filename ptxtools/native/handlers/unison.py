@@ -13,11 +13,12 @@ from contextlib import contextmanager, nullcontext
 from ptxtools.native.code import modes
 from ptxtools.native.code.algebra import LLVMAlgebra
 from ptxtools.native.code.emitter import Emitter
-from ptxtools.native.code.handler import WHOLE, Handler
+from ptxtools.native.code.handler import ELEMENT, WHOLE, Handler
+from ptxtools.native.code.live_words import Key
 from ptxtools.native.code.notation import CONVENTION, call_of
 from ptxtools.native.code.unison import Part, Stage, finds_addresses, grouped
 from ptxtools.program.details import Run, Unison
-from ptxtools.program.program import Op
+from ptxtools.program.program import Op, Slot
 
 from . import run, unison_turns
 from .parts import Window, window
@@ -88,6 +89,9 @@ class Whole:
         self.code, self.handler = emitter, Inline(emitter, op)
         self.detail = op.of(Unison)
         self.stages: tuple[Stage, ...] = self.detail.stages
+        self.constants: dict[Key, int | None] = {
+            (slot, storage): value for slot, storage, value in self.detail.constants
+        }
         self.windows: dict[str, Window] = {}
         self.limits: dict[tuple[str, int, bool], str] = {}
         self.leaving: list[tuple[str, str, int]] = []
@@ -242,6 +246,9 @@ class Whole:
         h.begin_part()
         contents = run.Contents(h, {number: (slot, storage) for number, slot, storage in detail.read})
         targets = {number: (slot, storage) for number, slot, storage in detail.kept}
+        for operand, slot, storage in detail.read:
+            if (slot, storage) in self.constants:
+                self._same_for_all(contents, operand, slot, storage)
         accesses = None
         if way:
             accesses = RegionPart(h, contents, detail, self)
@@ -250,6 +257,20 @@ class Whole:
             targets = {number: key for number, key in targets.items() if number not in accesses.skipped}
         run.steps(h, detail, contents, targets, accesses)
         return contents.word(number) if number >= 0 else ""
+
+    def _same_for_all(self, contents: run.Contents, number: int, slot: Slot, storage: str) -> None:
+        """Let an operand be a constant, or one that a launch gives."""
+        e, value = self.code, self.constants[slot, storage]
+        if storage == "pred":
+            if value is not None:
+                contents.known[number] = contents.flags(number, str(-(value & 1)))
+        elif storage in ELEMENT:
+            element = ELEMENT[storage]
+            if value is not None:
+                contents.known[number] = f"splat ({element} {value & (1 << int(element[1:])) - 1})"
+                return
+            place = e.value(f"getelementptr i8, ptr %fp, i64 {slot}")
+            contents.known[number] = e.spread(element, e.value(f"load {element}, ptr {place}, align 64"))
 
     def _call(self, part: Part) -> None:
         """Call a record: it comes back behind itself, or has stopped at a trap."""
