@@ -295,3 +295,63 @@ def test_slices_end_where_they_do():
     %r3, %r3, 5; add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 1500; @%p2 bra AGAIN; bar.sync 0; st.global.u32 [%out],
     %r3; ret;"""
     _launched(body, 96)
+
+
+def test_slices_end_while_lanes_wait_for_others():
+    """Some lanes are in a long loop, in two ways; the others of their warps wait at two blocks."""
+    body = """and.b32 %r4, %t, 7; setp.eq.u32 %p1, %r4, 7; @%p1 bra OUT; and.b32 %r5, %t, 1; setp.eq.u32 %p1, %r5, 0;
+    @%p1 bra ON; mov.u32 %r1, 0; AGAIN: atom.global.add.u32 %r2, [%in], 1; mad.lo.u32 %r3, %r3, 31, %r2; xor.b32 %r6,
+    %r1, %t; and.b32 %r6, %r6, 2; setp.eq.u32 %p2, %r6, 0; @%p2 bra EVEN; add.u32 %r3, %r3, 7; bra NEXT; EVEN: xor.b32
+    %r3, %r3, %r2; NEXT: add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 3000; @%p2 bra AGAIN; ON: add.u32 %r3, %r3, 1;
+    OUT: add.u32 %r3, %r3, %r4; bar.sync 0; st.global.u32 [%out], %r3; ret;"""
+    _launched(body, 96)
+
+
+_QUADS = """mov.u32 %r1, %tid.x; mov.u32 %r2, words; mad.lo.u32 %r2, %r1, 16, %r2; mad.wide.u32 %d1, %r1, 8, %in;
+    ld.global.v2.u32 {%r3, %r4}, [%d1]; add.u32 %r5, %r3, %r4; st.shared.v4.u32 [%r2], {%r5, %r3, %r4, %r1};
+    bar.sync 0;"""
+
+
+@pytest.mark.parametrize(
+    ("ending", "same"),
+    [
+        ("ld.shared.v4.u32 {%r3, %r4, %r5, %r6}, [%r2];", True),
+        ("shr.u32 %r6, %r1, 4; mov.u32 %r2, words; mad.lo.u32 %r2, %r6, 16, %r2; "
+         "ld.shared.v4.u32 {%r3, %r4, %r5, %r6}, [%r2];", True),
+        ("mov.u32 %r2, words; mad.lo.u32 %r2, %r1, 8, %r2; ld.shared.v2.u32 {%r3, %r4}, [%r2+504];", True),
+        ("mov.u32 %r2, words; mad.lo.u32 %r2, %r1, 8, %r2; ld.shared.v2.u32 {%r3, %r4}, [%r2+520];", False),
+        ("ld.shared.v2.u32 {%r3, %r4}, [%r2+4];", False),
+        ("xor.b32 %r6, %r1, 1; mov.u32 %r2, words; mad.lo.u32 %r2, %r6, 16, %r2; "
+         "ld.shared.v4.u32 {%r3, %r4, %r5, %r6}, [%r2];", True),
+    ],
+    ids=["rows", "points", "last", "bounds", "alignment", "apart"],
+)  # fmt: skip
+def test_accesses_of_several_words(ending: str, same: bool) -> None:
+    tail = "mad.lo.u32 %r3, %r3, 7, %r4; mad.lo.u32 %r3, %r3, 7, %r5; st.global.u32 [%out], %r3; ret;"
+    got, passed = _launched(f"{_QUADS} mov.u32 %r5, 1; {ending} {tail}", 64)
+    assert (len(got) == 2) == same
+    assert not same or passed == [0]
+
+
+@pytest.mark.parametrize("threads", [64, 50], ids=["whole", "part"])
+def test_exchanges_of_whole_warps_and_of_others(threads: int) -> None:
+    body = """shfl.sync.down.b32 %r1|%p1, %t, 5, 31, -1; selp.u32 %r2, 100, 200, %p1; add.u32 %r1, %r1, %r2;
+    setp.lt.u32 %p2, %t, 40; vote.sync.ballot.b32 %r3, %p2, -1; xor.b32 %r1, %r1, %r3; shfl.sync.idx.b32 %r4, %r1, 3,
+    0x181f, -1; redux.sync.add.u32 %r5, %r4, -1; vote.sync.all.pred %p3, %p2, -1; selp.u32 %r6, 3, 5, %p3; mad.lo.u32
+    %r1, %r5, %r6, %r4; st.global.u32 [%out], %r1; ret;"""
+    (_, memory), passed = _launched(body, threads)
+    assert passed == [0]
+    out = np.frombuffer(memory, np.uint32)  # type: ignore[arg-type]
+    assert len(np.unique(out[out != 0])) > 8
+
+
+def test_workers_share_all_ctas():
+    """Workers claim several CTAs at once: none is lost, or runs twice."""
+    text = body_kernel("mad.wide.u32 %d1, %n, 4, %in; red.global.add.u32 [%d1], 1; ret;", 4)
+    memory = Memory()
+    counts = memory.put(np.zeros(3001, np.uint32))
+    for _ in range(4):
+        native.run(
+            launch_of(text, memory, [counts, counts], block=(1, 1, 1), grid=(3001, 1, 1), threads=3, resident=64)
+        )
+    assert memory.get(counts, np.uint32, 3001).tolist() == [4] * 3001
