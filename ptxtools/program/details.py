@@ -273,12 +273,23 @@ class Called(Detail):
 # --- made by the native engine ----------------------------------------------------------------------------------------
 
 
+class Lanes(Detail):
+    """Of a step across lanes that are all there: what it does, "order" (each lane takes the value of that lane in
+    `order`, and whether that is so by `taken`) or the mode of a vote."""
+
+    action: str
+    order: tuple[int, ...] = ()
+    taken: tuple[bool, ...] = ()
+
+
 class Unison(Detail):
-    """A whole kernel for CTAs whose warps stay whole (`native.code.unison`): its blocks, and the number of the only
-    barrier, -1 if it has none."""
+    """A whole kernel for CTAs whose warps stay whole (`native.code.unison`): its blocks, the number of the only
+    barrier, -1 if it has none; slots that are the same in all lanes and never change, with their storage classes and
+    values, None where the launch gives it."""
 
     stages: tuple[Any, ...]
     barrier: int
+    constants: tuple[tuple[Slot, str, int | None], ...]
 
 
 class Run(Detail):

@@ -20,6 +20,7 @@ from .harness import Memory, body_kernel, launch_of
 
 WORDS = 512
 SHARED = ".shared .align 16 .b8 words[1024];"
+_SHARED = {"words": 1024, "quads": 4096, "sums": 16}
 #: Registers that statements change; %r10 to %r13 count loops, %r7 and %r8 are addresses of shared memory.
 CHANGED = 5
 
@@ -72,6 +73,13 @@ class Writer:
                     f"red.shared.add.u32 [sums+{4 * rng.randint(0, 3)}], {self.register()};",
                     f"{self.guard()}ld.global.v2.u32 {{%r6, {self.register()}}}, [%d3];",
                     f"st.local.u32 [mine], {self.register()}; ld.local.u32 {self.register()}, [mine];",
+                    f"{self.guard()}ld.global.v4.u32 {{%r1, %r2, %r3, %r4}}, [%d4+{16 * rng.randint(0, 3)}];",
+                    f"{self.guard()}st.shared.v4.u32 [%r18], {{%r2, %r3, %r1, {self.register()}}};",
+                    "ld.shared.v4.u32 {%r4, %r3, %r2, %r5}, [%r18]; st.shared.v2.u32 [%r18+8], {%r1, %r4};",
+                    f"ld.global.v2.u32 {{%r1, %r3}}, [%d5+{8 * rng.randint(0, 3)}]; add.u32 %r2, %r2, %r1;"
+                    f" st.global.u32 [%out], {self.register()};",
+                    f"ld.global.v2.u32 {{%r2, %r4}}, [%d4+{rng.choice([0, 8, 24])}]; ld.global.u32 %r1, [%d1];"
+                    f" xor.b32 %r1, %r1, %r2; st.shared.v2.u32 [%r18], {{%r1, %r1}};",
                 ]
             )
         )
@@ -83,9 +91,34 @@ class Writer:
         self.lines += ["shl.b32 %r6, %r6, 2; mov.u32 %r8, words; add.u32 %r8, %r8, %r6;"]
         self.lines += [f"ld.shared.u32 {self.register()}, [%r8];", "bar.sync 0;"]
 
+    def across(self) -> None:
+        """An exchange, vote or sum of all lanes of a warp, then work in registers."""
+        rng = self.rng
+        mode, limits = rng.choice(
+            [("bfly", 31), ("down", 31), ("idx", 31), ("up", 0), ("down", 0x1C1F), ("up", 0x1800)]
+        )
+        amount = rng.choice([0, 1, 4, 8, 16, 31])
+        shuffle = f"shfl.sync.{mode}.b32 {self.register()}|%p3, {self.register()}, {amount}, {limits}, -1;"
+        self.lines.append(
+            rng.choice(
+                [
+                    shuffle,
+                    f"{shuffle} @%p3 add.u32 {self.register()}, {self.register()}, {self.register()};",
+                    f"vote.sync.ballot.b32 {self.register()}, %p{rng.choice([1, 2])}, -1;",
+                    f"vote.sync.{rng.choice(['all', 'any', 'uni'])}.pred %p3, %p{rng.choice([1, 2])}, -1;"
+                    f" selp.b32 {self.register()}, {self.register()}, %t, %p3;",
+                    f"redux.sync.{rng.choice(['add.u32', 'min.s32', 'max.u32', 'xor.b32'])} {self.register()},"
+                    f" {self.register()}, -1;",
+                    f"activemask.b32 %r6; add.u32 {self.register()}, {self.register()}, %r6;",
+                ]
+            )
+        )
+        for _ in range(rng.randint(0, 3)):
+            self.work()
+
     def statement(self, depth: int, *, together: bool) -> None:
         """together: all threads of the CTA are here."""
-        rng, kind = self.rng, self.rng.random()
+        kind = self.rng.random()
         if depth == 0 or kind < 0.35:
             self.work()
         elif kind < 0.6:
@@ -93,7 +126,7 @@ class Writer:
         elif kind < 0.68 and together:
             self.exchange()
         elif kind < 0.72 and together and not self.leave:
-            self.lines.append(f"shfl.sync.bfly.b32 {self.register()}, {self.register()}, {rng.choice([1, 8])}, 31, -1;")
+            self.across()
         elif kind < 0.88:
             self.branch(depth, together=together)
         else:
@@ -135,6 +168,9 @@ class Writer:
         rng = self.rng
         self.lines += ["mov.u32 %r9, %ntid.x; sub.u32 %r9, %r9, 1; shl.b32 %r6, %t, 2; mov.u32 %r7, words;"]
         self.lines += ["add.u32 %r7, %r7, %r6; mad.wide.u32 %d1, %t, 4, %in; mad.wide.u32 %d3, %t, 8, %in;"]
+        self.lines += ["mov.u32 %r8, quads; mad.lo.u32 %r18, %t, 16, %r8; and.b32 %r6, %t, 63;"]
+        self.lines += [f"shr.u32 %r19, %t, {rng.choice([4, 5, 5, 3])}; mad.wide.u32 %d5, %r19, 32, %in;"]
+        self.lines += [f"mad.wide.u32 %d4, %r6, {rng.choice([16] * 8 + [8, 4])}, %in;"]
         self.lines += [f"mad.lo.u32 %r{i}, %r0, {i * 7}, {i};" for i in range(1, CHANGED + 1)]
         self.lines += [f"setp.lt.u32 %p{i}, %t, {rng.choice([0, 5, 32, 50, 1000])};" for i in (1, 2)]
         if self.leave:
@@ -144,7 +180,7 @@ class Writer:
         self.lines += ["bar.sync 0; ld.shared.u32 %r6, [sums]; add.u32 %r1, %r1, %r6;"]
         self.lines += [f"xor.b32 %r1, %r1, %r{i};" for i in range(2, CHANGED + 1)]
         self.lines += ["st.global.u32 [%out], %r1; ret;"]
-        declared = ".shared .align 16 .b8 words[1024]; .shared .align 16 .b8 sums[16];"
+        declared = "".join(f".shared .align 16 .b8 {n}[{size}];" for n, size in _SHARED.items())
         return body_kernel("\n".join([".local .align 4 .b8 mine[4];", *self.lines]), 4, declared)
 
 
@@ -259,3 +295,63 @@ def test_slices_end_where_they_do():
     %r3, %r3, 5; add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 1500; @%p2 bra AGAIN; bar.sync 0; st.global.u32 [%out],
     %r3; ret;"""
     _launched(body, 96)
+
+
+def test_slices_end_while_lanes_wait_for_others():
+    """Some lanes are in a long loop, in two ways; the others of their warps wait at two blocks."""
+    body = """and.b32 %r4, %t, 7; setp.eq.u32 %p1, %r4, 7; @%p1 bra OUT; and.b32 %r5, %t, 1; setp.eq.u32 %p1, %r5, 0;
+    @%p1 bra ON; mov.u32 %r1, 0; AGAIN: atom.global.add.u32 %r2, [%in], 1; mad.lo.u32 %r3, %r3, 31, %r2; xor.b32 %r6,
+    %r1, %t; and.b32 %r6, %r6, 2; setp.eq.u32 %p2, %r6, 0; @%p2 bra EVEN; add.u32 %r3, %r3, 7; bra NEXT; EVEN: xor.b32
+    %r3, %r3, %r2; NEXT: add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 3000; @%p2 bra AGAIN; ON: add.u32 %r3, %r3, 1;
+    OUT: add.u32 %r3, %r3, %r4; bar.sync 0; st.global.u32 [%out], %r3; ret;"""
+    _launched(body, 96)
+
+
+_QUADS = """mov.u32 %r1, %tid.x; mov.u32 %r2, words; mad.lo.u32 %r2, %r1, 16, %r2; mad.wide.u32 %d1, %r1, 8, %in;
+    ld.global.v2.u32 {%r3, %r4}, [%d1]; add.u32 %r5, %r3, %r4; st.shared.v4.u32 [%r2], {%r5, %r3, %r4, %r1};
+    bar.sync 0;"""
+
+
+@pytest.mark.parametrize(
+    ("ending", "same"),
+    [
+        ("ld.shared.v4.u32 {%r3, %r4, %r5, %r6}, [%r2];", True),
+        ("shr.u32 %r6, %r1, 4; mov.u32 %r2, words; mad.lo.u32 %r2, %r6, 16, %r2; "
+         "ld.shared.v4.u32 {%r3, %r4, %r5, %r6}, [%r2];", True),
+        ("mov.u32 %r2, words; mad.lo.u32 %r2, %r1, 8, %r2; ld.shared.v2.u32 {%r3, %r4}, [%r2+504];", True),
+        ("mov.u32 %r2, words; mad.lo.u32 %r2, %r1, 8, %r2; ld.shared.v2.u32 {%r3, %r4}, [%r2+520];", False),
+        ("ld.shared.v2.u32 {%r3, %r4}, [%r2+4];", False),
+        ("xor.b32 %r6, %r1, 1; mov.u32 %r2, words; mad.lo.u32 %r2, %r6, 16, %r2; "
+         "ld.shared.v4.u32 {%r3, %r4, %r5, %r6}, [%r2];", True),
+    ],
+    ids=["rows", "points", "last", "bounds", "alignment", "apart"],
+)  # fmt: skip
+def test_accesses_of_several_words(ending: str, same: bool) -> None:
+    tail = "mad.lo.u32 %r3, %r3, 7, %r4; mad.lo.u32 %r3, %r3, 7, %r5; st.global.u32 [%out], %r3; ret;"
+    got, passed = _launched(f"{_QUADS} mov.u32 %r5, 1; {ending} {tail}", 64)
+    assert (len(got) == 2) == same
+    assert not same or passed == [0]
+
+
+@pytest.mark.parametrize("threads", [64, 50], ids=["whole", "part"])
+def test_exchanges_of_whole_warps_and_of_others(threads: int) -> None:
+    body = """shfl.sync.down.b32 %r1|%p1, %t, 5, 31, -1; selp.u32 %r2, 100, 200, %p1; add.u32 %r1, %r1, %r2;
+    setp.lt.u32 %p2, %t, 40; vote.sync.ballot.b32 %r3, %p2, -1; xor.b32 %r1, %r1, %r3; shfl.sync.idx.b32 %r4, %r1, 3,
+    0x181f, -1; redux.sync.add.u32 %r5, %r4, -1; vote.sync.all.pred %p3, %p2, -1; selp.u32 %r6, 3, 5, %p3; mad.lo.u32
+    %r1, %r5, %r6, %r4; st.global.u32 [%out], %r1; ret;"""
+    (_, memory), passed = _launched(body, threads)
+    assert passed == [0]
+    out = np.frombuffer(memory, np.uint32)  # type: ignore[arg-type]
+    assert len(np.unique(out[out != 0])) > 8
+
+
+def test_workers_share_all_ctas():
+    """Workers claim several CTAs at once: none is lost, or runs twice."""
+    text = body_kernel("mad.wide.u32 %d1, %n, 4, %in; red.global.add.u32 [%d1], 1; ret;", 4)
+    memory = Memory()
+    counts = memory.put(np.zeros(3001, np.uint32))
+    for _ in range(4):
+        native.run(
+            launch_of(text, memory, [counts, counts], block=(1, 1, 1), grid=(3001, 1, 1), threads=3, resident=64)
+        )
+    assert memory.get(counts, np.uint32, 3001).tolist() == [4] * 3001

@@ -16,6 +16,9 @@ from .notation import CONVENTION
 _DECLARATIONS = """
 declare i32 @llvm.ctpop.i32(i32)
 declare i32 @llvm.umin.i32(i32, i32)
+declare i64 @llvm.umin.i64(i64, i64)
+declare i64 @llvm.umax.i64(i64, i64)
+declare i64 @llvm.usub.sat.i64(i64, i64)
 declare i32 @llvm.fshr.i32(i32, i32, i32)
 declare i32 @llvm.vector.reduce.umin.v32i32(<32 x i32>)
 declare i32 @llvm.vector.reduce.smax.v32i32(<32 x i32>)

@@ -12,9 +12,9 @@ from .keys import effects_of
 REGION_SPACES = frozenset({"global", "shared"})
 
 
-def refusal(op: Op) -> str:
-    """Why no region makes an access of the lanes, wherever it stands; empty for one that regions make: of one word,
-    with no effects on others."""
+def refusal(op: Op, widths: tuple[int, ...] = (1,)) -> str:
+    """Why no region makes an access of the lanes, wherever it stands; empty for one that regions make: of one word, or
+    so many, with no effects on others."""
     if OPERATIONS[op.kind].access == "atomic":
         return "atomic"
     if op.space not in REGION_SPACES:
@@ -23,9 +23,11 @@ def refusal(op: Op) -> str:
     if effects:
         return effects[-1]
     moved = (*zip(op.dst, op.dst_types, strict=True), *zip(op.src[1:], op.src_types[1:], strict=True))
-    if len(moved) != 1:
+    if len(moved) not in widths:
         return f"{len(moved)} elements"
-    ((ref, t),) = moved
-    if ref is None:
-        return "nothing moved"
-    return "" if ref.type == "b32" and bits_of(t) == 32 else f"{bits_of(t)} bits"
+    for ref, t in moved:
+        if ref is None:
+            return "nothing moved"
+        if ref.type != "b32" or bits_of(t) != 32:
+            return f"{bits_of(t)} bits"
+    return ""

@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ptxtools.program.details import Detail, Measured, Run, SpecialRegister
+from ptxtools.program.details import Detail, Lanes, Measured, Run, SpecialRegister
 from ptxtools.program.operations import COUNTS, ENDINGS, LANE_ACCESS, LANEWISE
 from ptxtools.program.program import Block, Op, Program, Ref
-from ptxtools.records import dataclass, field
+from ptxtools.records import dataclass, field, replace
 
 from .keys import RECORD_BYTES, record_count
 from .live_words import Key, live_before, live_ends, words_of
@@ -144,14 +144,62 @@ def _work(op: Op) -> int:
 # --- one run ----------------------------------------------------------------------------------------------------------
 
 
+#: Operations across lanes that a run takes if all lanes run it.
+ACROSS = frozenset({"shfl", "vote", "redux", "activemask"})
+_VOTES = ("ballot", "all", "any", "uni")
+
+
+def _exchange(op: Op, known: Constants) -> Lanes | None:
+    """What an operation across lanes does if all lanes run and name each other, where that is known before."""
+    assert op.opcode is not None
+    numbers = [known.get((ref.slot, ref.type)) if ref is not None else None for ref in op.src[1:]]
+    if op.kind not in ACROSS or op.guard is not None:
+        return None
+    members = numbers[2:] if op.kind == "shfl" else numbers
+    if members and members != [0xFFFF_FFFF]:
+        return None
+    if op.kind == "activemask":
+        return Lanes("activemask")
+    if op.kind == "redux":
+        action = next((name for name in ("add", "and", "or", "xor", "min", "max") if op.opcode.has(name)), "")
+        return Lanes(f"{action} {'s' if op.src_types[0].startswith('s') else 'u'}") if action else None
+    if op.kind == "vote":
+        return Lanes(next(mode for mode in _VOTES if op.opcode.has(mode)))
+    amount, limits = numbers[:2]
+    if amount is None or limits is None:
+        return None
+    mode = next(mode for mode in ("up", "down", "bfly", "idx") if op.opcode.has(mode))
+    pairs = [_source_lane(mode, lane, amount & 31, limits) for lane in range(_LANES)]
+    return Lanes("order", tuple(lane for lane, _ in pairs), tuple(taken for _, taken in pairs))
+
+
+def _source_lane(mode: str, lane: int, amount: int, limits: int) -> tuple[int, bool]:
+    """Whose value a lane gets from shfl, and whether that is as asked (9.7.9.6)."""
+    clamp, segment = limits & 31, limits >> 8 & 31
+    least = lane & segment
+    most = least | clamp & ~segment
+    if mode == "up":
+        source = lane - amount
+        taken = source >= most
+    else:
+        moved = {"down": lane + amount, "bfly": lane ^ amount, "idx": least | amount & ~segment}
+        source = moved[mode]
+        taken = source <= most
+    return (source, True) if taken else (lane, False)
+
+
 @dataclass(slots=True)
 class _GrowingRun:
     """A growing run. Operands have numbers; `numbers` and `written` have the current one of each slot. read: operands
     whose values come from slots, with their numbers. constants: of the program, None where accesses cannot be part of
-    it; specials: special registers that it may read; accessed: kinds and spaces of accesses so far."""
+    it; specials: special registers that it may read; across: all lanes run it, so that it may have operations across
+    them, but no accesses; widths: words of a lane in accesses that it may have, all lanes run it if those are several;
+    accessed: kinds and spaces of accesses so far."""
 
     constants: Constants | None = None
     specials: frozenset[str] = frozenset()
+    across: bool = False
+    widths: tuple[int, ...] = (1,)
     accessed: set[tuple[str, str]] = field(default_factory=set)
     steps: list[Step] = field(default_factory=list)
     read: list[tuple[int, Ref]] = field(default_factory=list)
@@ -164,6 +212,12 @@ class _GrowingRun:
         fits = op.kind in LANEWISE or op.kind == "count" or self._measures(op) or self._accesses(op)
         if op.kind == "sreg":
             fits = op.of(SpecialRegister).name in self.specials
+        exchange = None
+        if self.across and op.kind in ACROSS and self.constants is not None:
+            exchange = _exchange(op, self.constants)
+            if exchange is not None:
+                op = replace(op, detail=exchange, src=op.src[:1], src_types=op.src_types[:1])
+                fits = True
         if not fits or not self._clean(op):
             return False
         guard = self._source(op.guard) if op.guard is not None else -1
@@ -198,7 +252,9 @@ class _GrowingRun:
 
     def _accesses(self, op: Op) -> bool:
         """Whether this is an access that a region makes: no load behind a store that it might see."""
-        if self.constants is None or op.kind not in LANE_ACCESS or refusal(op):
+        if self.constants is None or self.across or op.kind not in LANE_ACCESS or refusal(op, self.widths):
+            return False
+        if len(op.dst) + len(op.src) > 2 and (op.guard is not None or op.src[0] is None):
             return False
         return op.kind == "st" or ("st", op.space) not in self.accessed
 

@@ -27,7 +27,8 @@ Long = NewType("Long", int)
 #: quantum: records until the loop returns to Python; cta_left: until the next CTA gets a turn.
 #: arena: host address of device address 0 (modulo 2^64). ranges: further host ranges for `ptx_run`.
 #: stop_*: where and why the code stopped, for traps and events; resume: continue exactly there.
-#: next: grid-wide counter of clusters that were started, shared by all workers; total: how many there are.
+#: next: grid-wide counter of clusters that were claimed, shared by all workers, of whom there are workers; total: how
+#: many there are. claimed, claims: the first of those that this worker will start, and the one behind the last.
 #: round: warps of the present CTA that have not had their turn when an event stopped it. alarm: clock at which Python
 #: wants to be called. rank_step: distance of two CTAs of a cluster in the shared window; 0: none knows of the others.
 #: scratch: memory that native services work in, null until one asks for it. textures, texture_count: rows of TEXTURE by
@@ -66,7 +67,7 @@ CTX = structure(
     i32: shared_bytes frame_limit
     i64: local_bytes
     ptr: ranges
-    i32: range_count open_host sms worker workers first_block
+    i32: range_count open_host sms workers first_block
     i64: warp_slice cta_slice given epoch
     i64: const_base const_size
     i32: cluster_x cluster_y cluster_z cluster_size clusters_x clusters_y round
@@ -79,6 +80,7 @@ CTX = structure(
     ptr: counters cached dirty
     i32: cache_mask
     ptr: unison bounded
+    i64: claimed claims
     """,
 )
 

@@ -10,7 +10,8 @@ is called. Those records stand behind the program, each with one behind it that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ptxtools.program.details import Action, BoundedRun, Run, SpecialRegister, Unison
@@ -21,10 +22,13 @@ from . import runs
 from .chains import Chained
 from .keys import RECORD_BYTES, effects_of, record_count
 from .live_words import Key, live_before, live_ends
+from .refusals import refusal
 from .rows import along_rows
 
 #: Longest part, and most operations of a kernel: compiling them takes about 5 ms each.
-MOST_STEPS, MOST_FUSED = 96, 400
+MOST_STEPS, MOST_FUSED = 96, 480
+#: Words of a lane in accesses that parts make if all lanes are there.
+_WIDE = (2, 4)
 #: A member mask that names all lanes.
 _EVERYBODY = 0xFFFF_FFFF
 #: Parts, of a hundred, that may call records: with more there is nothing to gain.
@@ -45,13 +49,22 @@ _CALLED = frozenset(
 class Part(NamedTuple):
     """run: what it does, None for a record that is called; record: where its first operation has a record, and copy:
     where the record is that is called, as bytes from the program's first one; spends: it uses up time of the slice;
-    passed: of a run over several blocks, what its ends take of a slice, what they count as, and the last of them."""
+    passed: of a run over several blocks, what its ends take of a slice, what they count as, and the last of them.
+    whole: what it and the parts behind it, `covers` in all, do where all lanes of the warp run, if that is something
+    else; number: the guard's of the branch in `whole`, or -1."""
 
     run: Run | None
     record: int
     copy: int
     spends: bool = False
     passed: tuple[int, int, int] | None = None
+    whole: Run | None = None
+    covers: int = 1
+    number: int = -1
+
+
+#: Operations that begin at a record of their own, where that is, and its handler's name.
+_Piece = tuple[list[Op], int, str]
 
 
 class Stage(NamedTuple):
@@ -105,7 +118,8 @@ def form(
     ends = live_ends(program)
     live = [_behind(program, ends, number) for number in range(len(program.blocks))]
     rows = along_rows(program)
-    maker = _Maker(known, RECORD_BYTES * starts[-1])
+    guards = [(end.guard.slot, end.guard.type) if end.guard else None for end in (b.terminator for b in program.blocks)]
+    maker = _Maker(known, RECORD_BYTES * starts[-1], guards)
     stages = []
     for number, (block, body) in enumerate(zip(program.blocks, bodies, strict=True)):
         first, ends_at, end, guard = RECORD_BYTES * starts[number], number, block.terminator, -1
@@ -134,10 +148,38 @@ def form(
             Stage(tuple(parts), kind, slot, end.negated, end.target, end.other, weight(program.blocks[ends_at], ends_at),
                   first, RECORD_BYTES * last, guard, _members(end, known))
         )  # fmt: skip
-    called = sum(copy.block < 0 for copy in maker.copies)
-    if 100 * called > MOST_CALLS * sum(len(stage.parts) for stage in stages):
+    groups = [group for stage in stages for group in grouped(stage.parts)]
+    called = sum(group[0].whole is None and group[0].run is None and not group[0].spends for group in groups)
+    if 100 * called > MOST_CALLS * len(groups):
         return None
-    return Op("unison", detail=Unison(tuple(stages), barrier)), maker.copies
+    read = {(slot, storage) for run in _runs(stages) for _, slot, storage in run.read}
+    constants = sorted((*key, value) for key, value in known.items() if key is not None and key in read)
+    return Op("unison", detail=Unison(tuple(stages), barrier, tuple(constants))), maker.copies
+
+
+def _runs(stages: Sequence[Stage]) -> Iterator[Run]:
+    for stage in stages:
+        for part in stage.parts:
+            yield from (run for run in (part.run, part.whole) if run is not None)
+
+
+def grouped(parts: Sequence[Part]) -> Iterator[Sequence[Part]]:
+    """Parts that are done together if all lanes run, the others one by one."""
+    at = 0
+    while at < len(parts):
+        yield parts[at : at + parts[at].covers]
+        at += parts[at].covers
+
+
+def finds_addresses(steps: Sequence[runs.Step]) -> bool:
+    """Whether addresses are made of words that have been loaded, which are rarely in a row."""
+    loaded: set[int] = set()
+    for step in steps:
+        if step.space and step.sources[0][0] in loaded:
+            return True
+        if step.kind == "ld" or any(number in loaded for number, _, _ in step.sources):
+            loaded |= {number for number, _, _ in step.targets}
+    return False
 
 
 def _before(ops: Sequence[Op], live: int) -> int:
@@ -198,10 +240,11 @@ def _can_be_called(op: Op) -> bool:
 
 
 class _Maker:
-    """Makes parts. known: slots that are the same in all lanes; at: where the next record to call will be."""
+    """Makes parts. known: slots that are the same in all lanes; at: where the next record to call will be; guards: of
+    the branches at the ends of blocks."""
 
-    def __init__(self, known: runs.Constants, at: int) -> None:
-        self.known, self.at = known, at
+    def __init__(self, known: runs.Constants, at: int, guards: list[Key | None]) -> None:
+        self.known, self.at, self.guards = known, at, guards
         self.copies: list[Copy] = []
         #: Of the last part: numbers of slots.
         self.numbers: dict[Key, int] = {}
@@ -223,6 +266,7 @@ class _Maker:
         if body and body[0][1].kind == "run" and body[0][1].of(Run).again is not None:  # it is all of its block
             return [self._copy(list(body), record, number)]
         pieces = list(self._pieces(ops, body, record))
+        guard = self.guards[number]
         after = [live]  # what is read behind each piece
         for inside, _, _ in reversed(pieces):
             for op in reversed(inside):
@@ -232,17 +276,44 @@ class _Maker:
         parts: list[Part] = []
         at = 0
         while at < len(pieces):
-            grown, end = self._grow(pieces, at)
-            if end > at:
-                done = grown.operation(after[end], rows=rows)
-                self.numbers = grown.numbers
-                parts.append(Part(done.of(Run), pieces[at][1], -1))
-                at = end
+            whole, end = self._across(pieces, at)
+            if whole is None:
+                at = self._part(parts, pieces, at, len(pieces), after, rows)
                 continue
-            (op,), place, name = pieces[at]
-            parts.append(self._copy([(name, op)], place, -1))
-            at += 1
+            first = len(parts)
+            done = whole.operation(after[end], rows=rows).of(Run)
+            while at < end:
+                at = self._part(parts, pieces, at, end, after, rows)
+            known = whole.numbers.get(guard, -1) if guard is not None else -1
+            parts[first] = parts[first]._replace(whole=done, covers=len(parts) - first, number=known)
         return parts
+
+    def _part(self, parts: list[Part], pieces: list[_Piece], at: int, most: int, after: list[int], rows: int) -> int:
+        """Append the part that begins at a piece and ends before `most`; the number of the first piece behind it."""
+        grown, end = self._grow(pieces, at, most)
+        if end > at:
+            done = grown.operation(after[end], rows=rows)
+            self.numbers = grown.numbers
+            parts.append(Part(done.of(Run), pieces[at][1], -1))
+            return end
+        (op,), place, name = pieces[at]
+        parts.append(self._copy([(name, op)], place, -1))
+        return at + 1
+
+    def _across(self, pieces: list[_Piece], at: int) -> tuple[runs._GrowingRun | None, int]:
+        """A run that begins with an operation that all lanes have to be there for: one across lanes, or an access to
+        several words. And the number of the first piece that is not in it."""
+        (first, *others), _, _ = pieces[at]
+        if others:
+            return None, at
+        if first.kind in runs.ACROSS:
+            begin = partial(runs._GrowingRun, self.known, across=True)
+        elif first.kind in LANE_ACCESS and not refusal(first, _WIDE):
+            begin = partial(runs._GrowingRun, self.known, specials=SPECIALS, widths=(1, *_WIDE))
+        else:
+            return None, at
+        run, end, _ = self._longest(pieces, at, len(pieces), begin)
+        return (run, end) if end > at and not finds_addresses(run.steps) else (None, at)
 
     def _copy(self, records: list[tuple[str, Op]], place: int, block: int) -> Part:
         """A part that calls records."""
@@ -250,19 +321,26 @@ class _Maker:
         at, self.at = self.at, self.at + RECORD_BYTES * self.copies[-1].size()
         return Part(None, place, at, block >= 0 or any(op.kind == "atom" for _, op in records))
 
-    def _grow(self, pieces: list[tuple[list[Op], int, str]], at: int) -> tuple[runs._GrowingRun, int]:
+    def _grow(self, pieces: list[_Piece], at: int, most: int) -> tuple[runs._GrowingRun, int]:
         """A run of pieces from one on, and the number of the first that is not in it."""
-        run, end, steps = runs._GrowingRun(self.known, specials=SPECIALS), at, 0
-        while end < len(pieces) and steps + len(pieces[end][0]) <= MOST_STEPS:
+        run, end, _ = self._longest(pieces, at, most, lambda: runs._GrowingRun(self.known, specials=SPECIALS))
+        return run, end
+
+    def _longest(
+        self, pieces: list[_Piece], at: int, most: int, begin: Callable[[], runs._GrowingRun]
+    ) -> tuple[runs._GrowingRun, int, int]:
+        """As many whole pieces as a run takes; the first that is not in it, and its steps."""
+        run, end, steps = begin(), at, 0
+        while end < most and steps + len(pieces[end][0]) <= MOST_STEPS:
             if not all(run.add(op) for op in pieces[end][0]):
-                run = runs._GrowingRun(self.known, specials=SPECIALS)
+                run = begin()
                 for inside, _, _ in pieces[at:end]:
                     for op in inside:
                         run.add(op)
                 break
             steps += len(pieces[end][0])
             end += 1
-        return run, end
+        return run, end, steps
 
     def _pieces(
         self, ops: Sequence[Op], body: Sequence[tuple[str, Op]], record: int

@@ -24,7 +24,7 @@ class Pattern:
     """Where the lanes of an address are: for each half the address of its first lane, the distance of each lane from it
     in words, and the number of that lane in its half; and the lanes that run, as a word. point: all at one address, by
     the instruction. together: an i1, whether both halves are at one word each, if that is likely. near: an i1, whether
-    the lanes are like this at all; empty: they are."""
+    the lanes are like this at all; empty: they are. row: each lane of a half is a word behind the one before."""
 
     first: list[str]
     words: list[Value]
@@ -33,6 +33,7 @@ class Pattern:
     point: bool = False
     together: str = ""
     near: str = ""
+    row: bool = False
 
 
 class Patterns:
@@ -81,6 +82,29 @@ class Patterns:
         wide = [e.value(f"shl i64 {one}, 2") for one in wide]
         self.known[key] = Pattern(wide, words, column, active, near=close)
         return self.known[key]
+
+    def straight(self, vector: Value, element: str, unit: int, *, point: bool, either: bool = False) -> Pattern:
+        """Of lanes that all run: each half in a row, from lane to lane `unit` more, or the same (point), or one of
+        these (either); anything else is a miss. The pattern's first lanes are of the operand's type."""
+        e = self.code
+        first = [e.value(f"extractelement <32 x {element}> {vector}, i32 {16 * side}") for side in SIDES]
+        fits = self._grows(vector, element, first, 0 if point else unit)
+        together = ""
+        if either:
+            together = self._grows(vector, element, first, 0)
+            fits = e.value(f"or i1 {fits}, {together}")
+        self.demand(fits)
+        numbers = ", ".join(f"i32 {0 if point else number}" for number in range(16))
+        return Pattern(first, [f"<{numbers}>"] * 2, ["0", "0"], "-1", point, together, row=not point)
+
+    def _grows(self, vector: Value, element: str, first: list[str], unit: int) -> str:
+        """i1: from lane to lane each half grows by so much."""
+        e, kind, fits = self.code, f"<16 x {element}>", []
+        row = ", ".join(f"{element} {unit * number}" for number in range(16))
+        for side in SIDES:
+            want = e.value(f"add {kind} {e.spread(element, first[side], 16)}, <{row}>")
+            fits.append(e.value(f"icmp eq {kind} {half(self.handler, vector, element, side)}, {want}"))
+        return self.all(fits, "-1")
 
     def together(self, pattern: Pattern) -> None:
         """Find out whether each half is at one word."""

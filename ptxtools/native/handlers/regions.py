@@ -18,12 +18,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ptxtools.native.code.handler import Handler
+from ptxtools.native.code.handler import ELEMENT, Handler
 from ptxtools.native.code.runs import Step
 from ptxtools.program.details import BoundedRun, Run
 from ptxtools.semantics.algebra import Value
 
-from . import region_bounds
+from . import region_bounds, wide
 from .parts import Window, half, in_units, window
 from .patterns import SIDES, WORDS, Pattern, Patterns
 from .region_addresses import Addresses
@@ -51,8 +51,8 @@ class _Group:
 
 
 #: What accesses have in common that are checked together: address, guard (-1 for none), whether that is negated, space,
-#: lowest bits of the constant.
-_Place = tuple[int, int, bool, str, int]
+#: lowest bits of the constant, words of each lane.
+_Place = tuple[int, int, bool, str, int, int]
 
 
 class Accesses:
@@ -64,7 +64,7 @@ class Accesses:
         self.read = {number: (slot, storage) for number, slot, storage in detail.read}
         self.maker = Patterns(h, contents, self.read)
         self.windows: dict[str, Window] = {}
-        self.patterns: dict[tuple[int, int, bool], Pattern] = {}
+        self.patterns: dict[tuple[int, int, bool, int], Pattern] = {}
         self.scalars: dict[int, str] = {}
         self.limits: dict[tuple[str, int, bool], str] = {}
         self.stores: list[tuple[Step, Pattern, list[str], Value, str]] = []
@@ -84,6 +84,8 @@ class Accesses:
         self.rounds = detail.again is not None
         #: All accesses are gathered and scattered.
         self.apart = False
+        #: Where all lanes make an access, it is to words in a row, in each half of them, or to one word.
+        self.aligned = False
         #: Each group has a window of its own, which it finds.
         self.bounded = isinstance(detail, BoundedRun)
         self.stretches: dict[_Place, Window] = {}
@@ -111,13 +113,13 @@ class Accesses:
             self.code.expand(region_bounds.CHAIN)
         for space in sorted({step.space for step in self.steps if step.space}):
             self.windows[space] = window(self.handler, space)
-        for (number, _, _, space, _), group in self.groups.items() if not self.bounded else ():
+        for (number, _, _, space, *_), group in self.groups.items() if not self.bounded else ():
             self._limit(space, max(group.imms) - min(group.imms), point=number < 0)
 
     def measured(self, step: Step) -> tuple[Pattern, list[str]]:
         """The pattern of an access that is checked, and the address of each half's first lane."""
         place = self._place(step)
-        number, guard, negated, _, _ = place
+        number, guard, negated, *_ = place
         root = self.sums[number][0] if number in self.skipped - self.found.keys() else number
         group = self.groups[place]
         more = step.imm - min(group.imms)
@@ -154,23 +156,22 @@ class Accesses:
         """i1: the accesses of the first round fit, and those of round number `last` (i64, from 0 on), so that all
         between them do."""
         e, fits = self.code, "true"
-        for (number, guard, negated, space, part), group in self.groups.items():
+        for place, group in self.groups.items():
+            number, guard, negated, *_ = place
             root, terms = self.sums[number] if number in self.skipped - self.found.keys() else (number, ())
             pattern = self._pattern(root, guard, negated=negated)
             if pattern.near:
                 fits = e.value(f"and i1 {fits}, {pattern.near}")
-            if any(
-                step.kind == "st" and self._place(step) == (number, guard, negated, space, part) for step in self.steps
-            ):
+            if any(step.kind == "st" and self._place(step) == place for step in self.steps):
                 fits = e.value(f"and i1 {fits}, {self._in_order(pattern)}")
             least = min(group.imms)
             if self.bounded:
                 start = pattern.first[0]
                 for term in terms:
                     start = e.value(f"add i64 {start}, {self._scalar(term)}")
-                self._find((number, guard, negated, space, part), e.value(f"add i64 {start}, {least}"))
-            limit = self._limit_of((number, guard, negated, space, part), group, point=pattern.point)
-            window, grown = self._window((number, guard, negated, space, part)), "0"
+                self._find(place, e.value(f"add i64 {start}, {least}"))
+            limit = self._limit_of(place, group, point=pattern.point)
+            window, grown = self._window(place), "0"
             if root in self.strides:
                 stride = "0"
                 for term in self.strides[root]:
@@ -205,6 +206,8 @@ class Accesses:
         if self.apart:
             return [self._gather(step, self._active(step.guard, negated=step.negated))]
         pattern, pointers = self._checked(step)
+        if wide.width_of(step) > 1:
+            return wide.loaded(self.handler, pattern.together, pointers, wide.width_of(step))
         fits = self.groups[self._place(step)].fits
         if not fits or self.trusted:
             return [self._loaded(pattern, pointers)]
@@ -285,9 +288,14 @@ class Accesses:
     def _gathered(self, pattern: Pattern, pointers: list[str]) -> Value:
         return self.code.concatenate("i32", [self._words(pattern, pointers[side], side) for side in SIDES], 16)
 
-    def store(self, step: Step, value: Value) -> None:
+    def store(self, step: Step, values: list[Value]) -> None:
         """Check a store, which `commit` makes."""
-        e = self.code
+        e, value = self.code, values[0]
+        if len(values) > 1:
+            pattern, pointers = self._checked(step)
+            self.maker.demand(e.value(f"xor i1 {pattern.together}, true"))
+            self.stores.append((step, pattern, pointers, values, ""))
+            return
         if self.apart:
             active = self._active(step.guard, negated=step.negated)
             self._offsets(step, active)
@@ -328,6 +336,9 @@ class Accesses:
         if self.measures is not None:
             self.measures.each(self.measured)
         for step, pattern, pointers, value, fits in self.stores:
+            if isinstance(value, list):
+                wide.store(self.handler, pointers, value)
+                continue
             if self.apart:
                 self._scatter(step, pattern.active, value)
                 continue
@@ -388,17 +399,18 @@ class Accesses:
     # --- one access ---------------------------------------------------------------------------------------------------
 
     def _place(self, step: Step) -> _Place:
-        return step.sources[0][0], step.guard, step.negated, step.space, step.imm % 4
+        width = wide.width_of(step)
+        return step.sources[0][0], step.guard, step.negated, step.space, step.imm % (4 * width), width
 
     def _checked(self, step: Step) -> tuple[Pattern, list[str]]:
         """The pattern of an access, and the host address of each half's first lane."""
         e, place = self.code, self._place(step)
-        number, guard, negated, _, _ = place
+        number, guard, negated, _, _, width = place
         root, terms = self.sums[number] if number in self.skipped - self.found.keys() else (number, ())
         if number in self.found:
             terms = (self.found[number].sources[2][0],)
             self._read_constant(terms[0])
-        pattern = self._pattern(root, guard, negated=negated)
+        pattern = self._pattern(root, guard, negated=negated, width=width)
         group = self.groups[place]
         least = min(group.imms)
         if not group.hosts:
@@ -431,7 +443,8 @@ class Accesses:
             start = self._window(place)
             offset = e.value(f"sub i64 {group.starts[-1]}, {start.base}")
             offset = e.value(f"select i1 {nobody}, i64 0, i64 {offset}")
-            good.append(e.value(f"icmp ult i64 {in_units(self.handler, offset, 2, 'i64')}, {limit}"))
+            units = in_units(self.handler, offset, 1 + place[5].bit_length(), "i64")
+            good.append(e.value(f"icmp ult i64 {units}, {limit}"))
             group.hosts.append(e.value(f"add i64 {start.host}, {offset}"))
         inside = e.value(f"and i1 {good[0]}, {good[1]}")
         if not self.lenient or number in self.skipped - self.found.keys() or number in self.strides:
@@ -452,10 +465,21 @@ class Accesses:
 
     def _limit_of(self, place: _Place, group: _Group, *, point: bool) -> str:
         """As `_limit`, of a group's window."""
-        span = max(group.imms) - min(group.imms)
+        span, width = max(group.imms) - min(group.imms), place[5]
+        if width > 1:
+            return self._wide_limit(place, span, width)
         if not self.bounded:
             return self._limit(place[3], span, point=point)
         return self._words_in(self._window(place), span, point=point)
+
+    def _wide_limit(self, place: _Place, span: int, width: int) -> str:
+        """As `_limit_of`, in units of several words."""
+        e, space = self.code, place[3]
+        row = self._limit(space, span + _BYTES * (width - 1), point=False)
+        point = self._limit(space, span + 4 * (width - 1), point=True)
+        together = self.patterns[place[0], place[1], place[2], width].together
+        words = e.value(f"select i1 {together}, i64 {point}, i64 {row}")
+        return e.value(f"lshr i64 {e.value(f'add i64 {words}, {width - 1}')}, {width.bit_length() - 1}")
 
     def _limit(self, space: str, span: int, *, point: bool) -> str:
         """Words of a window at which accesses may begin that touch so many bytes more than half a warp does, or than
@@ -476,6 +500,8 @@ class Accesses:
         if pattern.point:
             return e.spread("i32", e.value(f"load i32, ptr {pointer}"), 16)
         data = e.value(f"load {vector}, ptr {pointer}, align 4")
+        if pattern.row:
+            return data
         words = pattern.words[side]
         if "avx512f" in e.features:
             return e.call("llvm.x86.avx512.permvar.si.512", vector, [(vector, data), (vector, words)])
@@ -483,13 +509,14 @@ class Accesses:
         point = e.spread("i32", e.value(f"extractelement {vector} {data}, i32 0"), 16)
         return e.value(f"select i1 {e.value(f'icmp eq i32 {second}, 0')}, {vector} {point}, {vector} {data}")
 
-    def _pattern(self, number: int, guard: int, *, negated: bool) -> Pattern:
-        key = (number, guard, negated)
+    def _pattern(self, number: int, guard: int, *, negated: bool, width: int = 1) -> Pattern:
+        key = (number, guard, negated, width)
         if key not in self.patterns:
             active = self._active(guard, negated=negated)
             self.maker.lenient = self.lenient and number not in self.strides
-            made = self.patterns[key] = self._make(number, active)
-            if number in self.points and not made.point:
+            straight = self.aligned and active == "-1" and number >= 0
+            made = self.patterns[key] = self._straight(number, width) if straight else self._make(number, active)
+            if number in self.points and not made.point and width == 1:
                 self.maker.together(made)
         return self.patterns[key]
 
@@ -513,6 +540,25 @@ class Accesses:
         slot, storage = self.read[number]
         vector = self.code.value(f"load <32 x i64>, ptr {self.contents.place(slot)}, align 64")
         return patterns.of_bytes(number, storage, vector, active)
+
+    def _straight(self, number: int, width: int) -> Pattern:
+        """As `_make`, of lanes that all run, each half of them at words in a row or at one word."""
+        e, point, either = self.code, number in self.points and width == 1, width > 1
+        if number not in self.found:
+            element = ELEMENT[self.contents.storage(number)]
+            made = self.maker.straight(self.contents[number], element, 4 * width, point=point, either=either)
+            return made if element == "i64" else self._widened(made, "zext")
+        step = self.found[number]
+        signed = step.text.endswith("s32")
+        made = self.maker.straight(self.contents[step.sources[0][0]], "i32", width, point=point, either=either)
+        last, less = (2**31 - 16 * width, "slt") if signed else (-16 * width, "ult")
+        for first in made.first:  # no number passes the end of 32 bits
+            self.maker.demand(e.value(f"icmp {less} i32 {first}, {last}"))
+        wide = self._widened(made, "sext" if signed else "zext")
+        return replace(wide, first=[e.value(f"shl i64 {first}, 2") for first in wide.first])
+
+    def _widened(self, pattern: Pattern, extend: str) -> Pattern:
+        return replace(pattern, first=[self.code.value(f"{extend} i32 {one} to i64") for one in pattern.first])
 
     def _read_constant(self, number: int) -> None:
         """An operand that is the same in all lanes by nature."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, cast
 from ptxtools import isa
 from ptxtools.native.code.handler import ELEMENT, Handler
 from ptxtools.native.code.live_words import Key
-from ptxtools.native.code.runs import Step, StepOperand
-from ptxtools.program.details import BoundedRun, Run, SpecialRegister
+from ptxtools.native.code.runs import ACROSS, Step, StepOperand
+from ptxtools.program.details import BoundedRun, Lanes, Run, SpecialRegister
 from ptxtools.program.operations import COUNTS
 from ptxtools.program.program import SLOT_BYTES, Slot
 from ptxtools.semantics.algebra import Value
@@ -335,7 +335,7 @@ def _operand(h: Handler, operand: StepOperand, contents: Contents, *, any_nan: b
 def _make(h: Handler, step: Step, contents: Contents, kept: dict[int, Key], accesses: Accesses | None) -> None:
     """What a step computes, loads or stores."""
     if accesses is not None and step.kind == "st":
-        accesses.store(step, _operand(h, step.sources[1], contents))
+        accesses.store(step, [_operand(h, source, contents) for source in step.sources[1:]])
     elif accesses is None or step.targets[0][0] not in accesses.skipped:
         _step(h, step, contents, kept, accesses)
 
@@ -385,11 +385,36 @@ def _outputs(h: Handler, step: Step, contents: Contents) -> Sequence[Value]:
     return outputs
 
 
+def _across(h: Handler, step: Step, inputs: list[Value]) -> Sequence[Value]:
+    """An operation across lanes, which are all there (`warp` has these for others)."""
+    e, detail = h.code, cast(Lanes, step.detail)
+    if detail.action == "activemask":
+        return ("splat (i32 -1)",)
+    if detail.action == "order":
+        taken = ", ".join(f"i1 {int(flag)}" for flag in detail.taken)
+        return (e.shuffle("<32 x i32>", detail.order, inputs[0]), f"<{taken}>")
+    if step.kind == "redux":
+        name, sign = detail.action.split()
+        name = sign + name if name in ("min", "max") else name
+        return (e.spread("i32", e.call(f"llvm.vector.reduce.{name}.v32i32", "i32", [("<32 x i32>", inputs[0])])),)
+    flags = e.value(f"bitcast <32 x i1> {inputs[0]} to i32")
+    if detail.action == "ballot":
+        return (e.spread("i32", flags),)
+    none, everyone = e.value(f"icmp eq i32 {flags}, 0"), e.value(f"icmp eq i32 {flags}, -1")
+    answers = {
+        "all": everyone,
+        "any": e.value(f"xor i1 {none}, true"),
+        "uni": e.value(f"or i1 {none}, {everyone}"),
+    }
+    return (e.spread("i1", answers[detail.action]),)
+
+
 #: Outputs of a step by its kind, which does nothing beyond its destinations (`operations.PURE`).
 MEANINGS: dict[str, Callable[[Handler, Step, list[Value]], Sequence[Value]]] = {
     "alu": lambda h, step, inputs: compute(h, isa.resolve(step.text), step.detail, inputs),
     "copy": lambda h, step, inputs: inputs,
     "sreg": lambda h, step, inputs: (special.value(h, cast(SpecialRegister, step.detail).name, step.targets[0][2]),),
     "pack": lambda h, step, inputs: (h.algebra.pack(step.sources[0][2], inputs),),
+    **dict.fromkeys(ACROSS, _across),
     "unpack": lambda h, step, inputs: h.algebra.unpack(step.targets[0][2], len(step.targets), inputs[0]),
 }

@@ -1,26 +1,32 @@
 """Handlers of kernels that run in unison (`native.code.unison`): blocks, from one to the next without records.
 
-A warp in here is as it is in the threaded code: `warp.pc` has the blocks of lanes that wait for others of their warp,
-and `pend` the lowest of them. Only what the loop does for warps that are whole is done otherwise (`unison_turns`):
-where they go on is a number, and those at the barrier are a set.
+A warp in here is as it is in the threaded code, but for what says where it is (`unison_turns`): a number for warps that
+are whole, a set for those at the barrier. Where lanes wait for others of their warp is a set of blocks, with the lanes
+that are at each; `warp.pc` has that only when the function is left. `pend` is the lowest of those blocks.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+
 from ptxtools.native.code import modes
 from ptxtools.native.code.algebra import LLVMAlgebra
 from ptxtools.native.code.emitter import Emitter
-from ptxtools.native.code.handler import WHOLE, Handler
+from ptxtools.native.code.handler import ELEMENT, WHOLE, Handler
+from ptxtools.native.code.live_words import Key
 from ptxtools.native.code.notation import CONVENTION, call_of
 from ptxtools.native.code.structures import SERVED_DONE
-from ptxtools.native.code.unison import Part, Stage
+from ptxtools.native.code.unison import Part, Stage, finds_addresses, grouped
 from ptxtools.program.details import Run, Unison
-from ptxtools.program.program import Op
+from ptxtools.program.program import Op, Slot
 
 from . import run, unison_turns
 from .parts import Window, window
 from .regions import Accesses
 
+#: Parts that may note in s2 to s9 of the record, a bit each, that their accesses are not to words in a row.
+MOST_TRIED = 8 * 32
 #: Terminators that are done in here; at others, lanes leave.
 _HERE = frozenset({"jump", "branch", "exit", "barrier", "warpsync", "served"})
 
@@ -53,6 +59,14 @@ class Inline(Handler):
         self.lanes = self.code.value(f"bitcast i32 {mask} to <32 x i1>")
         self.full = self.code.value(f"icmp eq i32 {mask}, -1")
 
+    @contextmanager
+    def all_lanes(self) -> Iterator[None]:
+        """While it is entered, code is for warps of which all lanes run."""
+        before = self.running, self.lanes, self.full
+        self.running, self.lanes, self.full = "-1", "splat (i1 true)", "true"
+        yield
+        self.running, self.lanes, self.full = before
+
 
 class RegionPart(Accesses):
     """The accesses of one part: what all parts have in common is found once."""
@@ -76,9 +90,14 @@ class Whole:
         self.code, self.handler = emitter, Inline(emitter, op)
         self.detail = op.of(Unison)
         self.stages: tuple[Stage, ...] = self.detail.stages
+        self.constants: dict[Key, int | None] = {
+            (slot, storage): value for slot, storage, value in self.detail.constants
+        }
         self.windows: dict[str, Window] = {}
         self.limits: dict[tuple[str, int, bool], str] = {}
         self.leaving: list[tuple[str, str, int, bool]] = []
+        #: Parts that note in the record where they miss.
+        self.tried = 0
 
     def first(self) -> _First:
         """Emit into the start of the function."""
@@ -108,31 +127,76 @@ class Whole:
 
     # --- variables ----------------------------------------------------------------------------------------------------
 
-    def get(self, variable: str) -> str:
+    def kind_of(self, variable: str) -> str:
+        """The type of a variable."""
         kind = unison_turns.VARIABLES[variable]
-        return self.code.value(f"load {kind}, ptr %v.{variable}")
+        return f"i{-(-len(self.stages) // 64) * 64}" if kind == unison_turns.BLOCKS else kind
+
+    def get(self, variable: str) -> str:
+        return self.code.value(f"load {self.kind_of(variable)}, ptr %v.{variable}")
 
     def set(self, variable: str, value: object) -> None:
-        self.code.line(f"store {unison_turns.VARIABLES[variable]} {value}, ptr %v.{variable}")
+        self.code.line(f"store {self.kind_of(variable)} {value}, ptr %v.{variable}")
 
     # --- blocks -------------------------------------------------------------------------------------------------------
 
     def _stage(self, number: int, stage: Stage) -> None:
         e = self.code
+        self._meet(number)
         e.begin(f"body{number}")
         mask = self.get("mask")
         self.handler.lanes_are(mask)
         self.flags = ""
-        for part in stage.parts:
+        groups = list(grouped(stage.parts))
+        for group in groups:
+            guard = stage.number if group is groups[-1] else -1
+            if group[0].whole is None:
+                self._parts(group, guard)
+            else:
+                self._either(group, guard)
+        self._end(number, stage)
+
+    def _parts(self, parts: Sequence[Part], guard: int) -> None:
+        """Parts one by one; guard: number in the last one of what the block's branch looks at, or -1."""
+        for part in parts:
             if part.run is not None and part.passed is not None:
                 self.flags = ""
                 self._chain(part, part.run, *part.passed)
             elif part.run is not None:
-                number = stage.number if part is stage.parts[-1] else -1
-                self.flags = self._run(part, part.run, number)
+                self.flags = self._run(part, part.run, guard if part is parts[-1] else -1)
             else:
                 self._call(part)
-        self._end(number, stage)
+
+    def _either(self, parts: Sequence[Part], guard: int) -> None:
+        """What parts do together if all lanes run, or one by one."""
+        e, h, first = self.code, self.handler, parts[0]
+        assert first.whole is not None
+        single, on = e.label("single"), e.label("on")
+        way = miss = ""
+        if self.tried == MOST_TRIED:
+            self._parts(parts, guard)
+            return
+        if any(step.space for step in first.whole.steps):
+            way, miss = "rows", self._try_rows(single)
+        else:
+            whole = e.label("whole")
+            e.branch(h.full, whole, single, likely=True)
+            e.begin(whole)
+        with h.all_lanes():
+            flags = self._version(first.whole, first.number if guard >= 0 else -1, way, miss)
+        end = e.label("end")
+        e.jump(end)
+        e.begin(end)
+        e.jump(on)
+        e.begin(single)
+        self._parts(parts, guard)
+        last = e.label("end")
+        e.jump(last)
+        e.begin(last)
+        e.jump(on)
+        e.begin(on)
+        if guard >= 0:
+            self.flags = e.value(f"phi i32 [{flags}, %{end}], [{self.flags}, %{last}]")
 
     def _leave(self, record: int, *, soon: bool = False) -> str:
         """Label of a way out: the lanes that run go on at a record; soon: for this turn, and it is no miss."""
@@ -141,16 +205,25 @@ class Whole:
         return label
 
     def _run(self, part: Part, detail: Run, number: int) -> str:
-        """As `run.run`, of a run that does not go round. Where accesses have no pattern, all of it is done again with
-        gathers; what these cannot do leaves. Answers the flags that a predicate has behind it, by its number."""
+        """As `run.run`, of a run that does not go round. Where accesses are not to words in a row, all of it is done
+        again for other patterns, and where they have none, with gathers; what these cannot do leaves. Answers the flags
+        that a predicate has behind it, by its number."""
         if not any(step.space for step in detail.steps):
-            return self._version(detail, number, None, "")
-        e, again, done = self.code, self.code.label("gathered"), self.code.label("done")
+            return self._version(detail, number, "", "")
+        e, done = self.code, self.code.label("done")
+        ways = ["patterns", "gathered"]
+        if self.tried < MOST_TRIED and not finds_addresses(detail.steps):
+            ways.insert(0, "rows")
+        labels = [e.label(way) for way in ways]
+        fails = [*labels[1:], self._leave(part.record)]
+        if ways[0] == "rows":
+            fails[0] = self._try_rows(labels[1])
         flags = []
-        for label, fail in (("", again), (again, self._leave(part.record))):
-            if label:
+        for way, label, fail in zip(ways, labels, fails, strict=True):
+            if way != ways[0]:
                 e.begin(label)
-            found = self._version(detail, number, bool(label), fail)
+            with self.handler.all_lanes() if way == "rows" else nullcontext():
+                found = self._version(detail, number, way, fail)
             end = e.label("end")
             e.jump(end)
             e.begin(end)
@@ -170,23 +243,55 @@ class Whole:
         fail = self._leave(part.record)
         e.branch(e.value("icmp ne ptr %chain.filter, null"), known, fail, likely=True)
         e.begin(known)
-        self._version(detail, -1, False, fail)
+        self._version(detail, -1, "patterns", fail)
         self._spend(left, weight)
 
-    def _version(self, detail: Run, number: int, apart: bool | None, fail: str) -> str:
-        """The steps of a run; apart: its accesses, if there are any, are all gathered; fail: where misses go."""
+    def _try_rows(self, other: str) -> str:
+        """Look whether a part has missed its rows in this launch, or lanes are missing, and go elsewhere if so; a label
+        that notes a miss."""
+        e, word, bit = self.code, f"rec.s{2 + self.tried // 32}", self.tried % 32
+        self.tried += 1
+        miss, rows = e.label("miss"), e.label("rows")
+        missed = e.value(f"load atomic i32, ptr {e.address(word)} monotonic, align 4")
+        fresh = e.value(f"icmp eq i32 {e.value(f'and i32 {missed}, {1 << bit}')}, 0")
+        e.branch(e.value(f"and i1 {fresh}, {self.handler.full}"), rows, other, likely=True)
+        e.begin(miss)
+        e.value(f"atomicrmw or ptr {e.address(word)}, i32 {1 << bit} monotonic")
+        e.jump(other)
+        e.begin(rows)
+        return miss
+
+    def _version(self, detail: Run, number: int, way: str, fail: str) -> str:
+        """The steps of a run; way: where its accesses are, if there are any; fail: where misses go."""
         h = self.handler
         h.begin_part()
         contents = run.Contents(h, {number: (slot, storage) for number, slot, storage in detail.read})
         targets = {number: (slot, storage) for number, slot, storage in detail.kept}
+        for operand, slot, storage in detail.read:
+            if (slot, storage) in self.constants:
+                self._same_for_all(contents, operand, slot, storage)
         accesses = None
-        if apart is not None:
+        if way:
             accesses = RegionPart(h, contents, detail, self)
-            accesses.apart, accesses.maker.fail = apart, fail
+            accesses.apart, accesses.aligned, accesses.maker.fail = way == "gathered", way == "rows", fail
             contents.made = {number: storage for step in detail.steps for number, storage, _ in step.targets}
             targets = {number: key for number, key in targets.items() if number not in accesses.skipped}
         run.steps(h, detail, contents, targets, accesses)
         return contents.word(number) if number >= 0 else ""
+
+    def _same_for_all(self, contents: run.Contents, number: int, slot: Slot, storage: str) -> None:
+        """Let an operand be a constant, or one that a launch gives."""
+        e, value = self.code, self.constants[slot, storage]
+        if storage == "pred":
+            if value is not None:
+                contents.known[number] = contents.flags(number, str(-(value & 1)))
+        elif storage in ELEMENT:
+            element = ELEMENT[storage]
+            if value is not None:
+                contents.known[number] = f"splat ({element} {value & (1 << int(element[1:])) - 1})"
+                return
+            place = e.value(f"getelementptr i8, ptr %fp, i64 {slot}")
+            contents.known[number] = e.spread(element, e.value(f"load {element}, ptr {place}, align 64"))
 
     def _call(self, part: Part) -> None:
         """Call a record: it comes back behind itself, or has stopped at a trap."""
@@ -227,11 +332,31 @@ class Whole:
         e = self.code
         near = e.value(f"icmp ult i32 {2 * target}, {self.get('pend')}")
         time = e.value(f"icmp sge i32 {self.get('slice')}, 0")
-        stop = e.label("stop")
-        e.branch(e.value(f"and i1 {near}, {time}"), f"body{target}", stop, likely=True)
-        e.begin(stop)
-        self.set("block", target)
-        e.jump("settle")
+        e.branch(e.value(f"and i1 {near}, {time}"), f"body{target}", f"stop{target}", likely=True)
+
+    def _meet(self, number: int) -> None:
+        """In front of a block: lanes come while others wait at it or before it, or time is over."""
+        e, blocks, bit = self.code, self.kind_of("apart"), 1 << number
+        e.begin(f"stop{number}")
+        self.set("block", number)
+        self.set("bit", bit)
+        here = e.value(f"icmp eq i32 {self.get('pend')}, {2 * number}")
+        time = e.value(f"icmp sge i32 {self.get('slice')}, 0")
+        e.branch(e.value(f"and i1 {here}, {time}"), f"join{number}", "settle", likely=True)
+        e.begin(f"join{number}")  # they go on together
+        others = self._waiting(number)
+        waiting = e.value(f"load i32, ptr {others}")
+        e.line(f"store i32 0, ptr {others}")
+        self.set("mask", e.value(f"or i32 {self.get('mask')}, {waiting}"))
+        rest = e.value(f"xor {blocks} {self.get('apart')}, {bit}")
+        self.set("apart", rest)
+        lowest = e.call(f"llvm.cttz.{blocks}", blocks, [(blocks, rest), ("i1", "false")])
+        self.set("pend", e.value(f"shl i32 {e.value(f'trunc {blocks} {lowest} to i32')}, 1"))
+        e.jump(f"body{number}")
+
+    def _waiting(self, number: int) -> str:
+        """Where the lanes are noted that wait at a block."""
+        return self.code.value(f"getelementptr i32, ptr %v.lanes, i32 {number}")
 
     def _end(self, number: int, stage: Stage) -> None:
         e, mask = self.code, self.handler.running
@@ -306,11 +431,10 @@ class Whole:
         forward = stage.target > stage.other
         low, high = (stage.other, stage.target) if forward else (stage.target, stage.other)
         low_mask, high_mask = (stay, taken) if forward else (taken, stay)
-        lanes = e.value(f"bitcast i32 {high_mask} to <32 x i1>")
-        where = e.address("warp.pc")
-        old = e.value(f"load <32 x i32>, ptr {where}, align 64")
-        new = e.value(f"select <32 x i1> {lanes}, <32 x i32> splat (i32 {2 * high}), <32 x i32> {old}")
-        e.line(f"store <32 x i32> {new}, ptr {where}, align 64")
+        others = self._waiting(high)
+        waiting = e.value(f"load i32, ptr {others}")
+        e.line(f"store i32 {e.value(f'or i32 {waiting}, {high_mask}')}, ptr {others}")
+        self.set("apart", e.value(f"or {self.kind_of('apart')} {self.get('apart')}, {1 << high}"))
         self.set("pend", e.call("llvm.umin.i32", "i32", [("i32", self.get("pend")), ("i32", str(2 * high))]))
         self.set("mask", low_mask)
         self._land(low)

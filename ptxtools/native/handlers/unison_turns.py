@@ -12,32 +12,43 @@ if TYPE_CHECKING:
 
 RETURNED = STATUS_RETURNED
 
+#: Type of a set of blocks, as many bits as there are (`Whole.kind_of`).
+BLOCKS = "blocks"
 #: ready, living, waiting, todo: sets of warps: that can run, that have not exited, that are at the barrier, that have
-#: yet to run in this round. number: of the warp that runs; mask, pend, slice: of it; given: what of its slice is
-#: accounted for; block: where it goes on; record: of the barrier it came to, as bytes from the first one.
+#: yet to run in this round. number: of the warp that runs; mask, pend, slice: of it; spent: what warps have used that
+#: clock and left do not know of; block: where it goes on, and bit: that block as a set; apart: blocks at which other
+#: lanes of it wait, %v.lanes has which; record: of the barrier it came to, as bytes from the first one.
 VARIABLES = {
+    "apart": BLOCKS, "bit": BLOCKS,
     "ready": "i32", "living": "i32", "waiting": "i32", "todo": "i32", "number": "i32",
-    "mask": "i32", "pend": "i32", "slice": "i32", "given": "i32", "block": "i32", "record": "i32",
-    "count": "i64", "clock": "i64", "left": "i64", "outcome": "i32",
+    "mask": "i32", "pend": "i32", "slice": "i32", "block": "i32", "record": "i32",
+    "count": "i64", "clock": "i64", "left": "i64", "spent": "i64", "outcome": "i32",
 }  # fmt: skip
 
 _DECLARED = {
     "llvm.ctpop.i32": "declare i32 @llvm.ctpop.i32(i32)",
     "llvm.umin.i32": "declare i32 @llvm.umin.i32(i32, i32)",
-    "llvm.vector.reduce.umin.v32i32": "declare i32 @llvm.vector.reduce.umin.v32i32(<32 x i32>)",
 }
 
-#: Account for what the warp has used of its slice.
+#: Add what the warp has used of its slice to what they all have.
 _SPENT = """
-  %{name}.given = load i32, ptr %v.given
   %{name}.slice = load i32, ptr %v.slice
-  %{name}.used32 = sub i32 %{name}.given, %{name}.slice
+  %{name}.used32 = sub i32 %given, %{name}.slice
   %{name}.used = sext i32 %{name}.used32 to i64
+  %{name}.spent = load i64, ptr %v.spent
+  %{name}.spent.new = add i64 %{name}.spent, %{name}.used
+  store i64 %{name}.spent.new, ptr %v.spent
+"""
+
+#: Account for that.
+_SETTLED = """
+  %{name}.spent = load i64, ptr %v.spent
+  store i64 0, ptr %v.spent
   %{name}.clock = load i64, ptr %v.clock
-  %{name}.clock.new = add i64 %{name}.clock, %{name}.used
+  %{name}.clock.new = add i64 %{name}.clock, %{name}.spent
   store i64 %{name}.clock.new, ptr %v.clock
   %{name}.left = load i64, ptr %v.left
-  %{name}.left.new = sub i64 %{name}.left, %{name}.used
+  %{name}.left.new = sub i64 %{name}.left, %{name}.spent
   store i64 %{name}.left.new, ptr %v.left
 """
 
@@ -47,6 +58,8 @@ _BEGIN = """
   %number.of = get ctx.warps
   %code = get ctx.code
   %code.at = ptrtoint ptr %code to i64
+  %given64 = get ctx.warp_slice
+  %given = trunc i64 %given64 to i32
   %before.pending = get cta.pending
   %foreign = and i32 %before.pending, {others}
   %quiet = icmp eq i32 %foreign, 0
@@ -165,10 +178,13 @@ t.stuck:
   br label %write
 gone:
   set cta.ready, 0
-  %g.had = get rec.s1                             ; misses are made up for
+  store i32 STATUS_GONE, ptr %v.outcome
+  %g.had = get rec.s1                             ; misses are made up for; other workers read this line, too
+  %g.smooth = icmp eq i32 %g.had, 0
+  br i1 %g.smooth, label %account, label %g.better
+g.better:
   %g.less = lshr i32 %g.had, 1
   set rec.s1, %g.less
-  store i32 STATUS_GONE, ptr %v.outcome
   br label %account
 due:
   %t.alarm = get ctx.alarm
@@ -189,10 +205,7 @@ round:
   %offset = mul i64 %number64, %bytes
   %warp = getelementptr i8, ptr %warps, i64 %offset
   %fp = getelementptr i8, ptr %warp, i64 WARP_BYTES
-  %slice64 = get ctx.warp_slice
-  %slice = trunc i64 %slice64 to i32
-  store i32 %slice, ptr %v.slice
-  store i32 %slice, ptr %v.given
+  store i32 %given, ptr %v.slice
   %alive = get warp.alive
   store i32 %alive, ptr %v.mask
   store i32 NOWHERE, ptr %v.pend
@@ -223,28 +236,31 @@ s.part:
   store i32 STATUS_SLICED, ptr %v.outcome
   br label %write
 s.mix:
-  %s.native = shl i32 %s.block, 1
-  %s.all = splat32 %s.native
-  %s.pc = get warp.pc
-  %s.who = lanes %s.mask
-  %s.new = blend32 %s.who, %s.all, %s.pc
-  set warp.pc, %s.new
+  %s.lanes.p = getelementptr i32, ptr %v.lanes, i32 %s.block
+  %s.lanes = load i32, ptr %s.lanes.p
+  %s.lanes.new = or i32 %s.lanes, %s.mask
+  store i32 %s.lanes.new, ptr %s.lanes.p
+  %s.apart = load {blocks}, ptr %v.apart
+  %s.bit = load {blocks}, ptr %v.bit
+  %s.apart.new = or {blocks} %s.apart, %s.bit
+  store {blocks} %s.apart.new, ptr %v.apart
   br label %dispatch
-dispatch:
-  %d.ready = get warp.ready
-  %d.lanes = lanes %d.ready
-  %d.pc = get warp.pc
-  %d.blocks = blend32 %d.lanes, %d.pc, splat (i32 NOWHERE)
-  %d.lowest = call i32 @llvm.vector.reduce.umin.v32i32(<32 x i32> %d.blocks)
-  %d.all = splat32 %d.lowest
-  %d.chosen = icmp eq <32 x i32> %d.blocks, %d.all
-  %d.others = blend32 %d.chosen, splat (i32 NOWHERE), %d.blocks
-  %d.next = call i32 @llvm.vector.reduce.umin.v32i32(<32 x i32> %d.others)
-  store i32 %d.next, ptr %v.pend
-  %d.mask = bits %d.chosen
+dispatch:                                         ; the lanes at the lowest block go on
+  %d.apart = load {blocks}, ptr %v.apart
+  %d.lowest = call {blocks} @llvm.cttz.{blocks}({blocks} %d.apart, i1 true)
+  %d.less = sub {blocks} %d.apart, 1
+  %d.rest = and {blocks} %d.apart, %d.less
+  store {blocks} %d.rest, ptr %v.apart
+  %d.block = trunc {blocks} %d.lowest to i32
+  store i32 %d.block, ptr %v.block
+  %d.lanes.p = getelementptr i32, ptr %v.lanes, i32 %d.block
+  %d.mask = load i32, ptr %d.lanes.p
+  store i32 0, ptr %d.lanes.p
   store i32 %d.mask, ptr %v.mask
-  %d.half = lshr i32 %d.lowest, 1
-  store i32 %d.half, ptr %v.block
+  %d.next = call {blocks} @llvm.cttz.{blocks}({blocks} %d.rest, i1 false)
+  %d.next32 = trunc {blocks} %d.next to i32
+  %d.pend = shl i32 %d.next32, 1
+  store i32 %d.pend, ptr %v.pend
   br label %enter
 depart:                                           ; the group has exited
   %e.mask = load i32, ptr %v.mask
@@ -304,7 +320,7 @@ next:
   %n.more = icmp ne i32 %n.todo, 0
   br i1 %n.more, label %round, label %n.turn
 n.turn:                                           ; all warps have a turn before the CTA's slice is over
-  %n.over = icmp slt i64 %n.left.new, 0
+{settled}  %n.over = icmp slt i64 %n.left.new, 0
   br i1 %n.over, label %n.expired, label %turn
 n.expired:
   %n.living = load i32, ptr %v.living
@@ -332,14 +348,39 @@ lanes.soon:                                       ; the same, and the next round
 #: Write where each warp is, as the loop keeps it.
 _WRITE = """
 write:
+  %f.first = load {blocks}, ptr %v.apart
+  br label %f.look
+f.look:                                           ; lanes that wait for others of their warp
+  %f.apart = phi {blocks} [%f.first, %write], [%f.rest, %f.one]
+  %f.none = icmp eq {blocks} %f.apart, 0
+  br i1 %f.none, label %w.begin, label %f.one
+f.one:
+  %f.lowest = call {blocks} @llvm.cttz.{blocks}({blocks} %f.apart, i1 true)
+  %f.less = sub {blocks} %f.apart, 1
+  %f.rest = and {blocks} %f.apart, %f.less
+  %f.block = trunc {blocks} %f.lowest to i32
+  %f.lanes.p = getelementptr i32, ptr %v.lanes, i32 %f.block
+  %f.lanes = load i32, ptr %f.lanes.p
+  %f.number = load i32, ptr %v.number
+  %f.number64 = zext i32 %f.number to i64
+  %f.offset = mul i64 %f.number64, %bytes
+  %f.warp = getelementptr i8, ptr %warps, i64 %f.offset
+  %f.native = shl i32 %f.block, 1
+  %f.all = splat32 %f.native
+  %f.who = lanes %f.lanes
+  %f.pc = get warp.pc of %f.warp
+  %f.new = blend32 %f.who, %f.all, %f.pc
+  set warp.pc, %f.new of %f.warp
+  br label %f.look
+w.begin:
   %w.living = load i32, ptr %v.living
   %w.waiting = load i32, ptr %v.waiting
   %w.ready = load i32, ptr %v.ready
   set cta.ready, %w.ready
   br label %w.each
 w.each:
-  %w.todo = phi i32 [%w.living, %write], [%w.rest, %w.on]
-  %w.arrived = phi i32 [0, %write], [%w.arrived.new, %w.on]
+  %w.todo = phi i32 [%w.living, %w.begin], [%w.rest, %w.on]
+  %w.arrived = phi i32 [0, %w.begin], [%w.arrived.new, %w.on]
   %w.none = icmp eq i32 %w.todo, 0
   br i1 %w.none, label %w.barrier, label %w.warp
 w.warp:
@@ -412,9 +453,7 @@ w.sliced:                                         ; other lanes of the warp wait
 w.turn:                                           ; the loop ends the turn
   %w.t.slice = load i32, ptr %v.slice
   set ctx.slice, %w.t.slice
-  %w.t.given = load i32, ptr %v.given
-  %w.t.given64 = sext i32 %w.t.given to i64
-  set ctx.given, %w.t.given64
+  set ctx.given, %given64
   br label %account
 w.lanes:
   set warp.pend, %w.pend of %w.last
@@ -425,10 +464,8 @@ account:
   set ctx.round, %c.todo
   %c.count = load i64, ptr %v.count
   set ctx.count, %c.count
-  %c.clock = load i64, ptr %v.clock
-  set ctx.clock, %c.clock
-  %c.left = load i64, ptr %v.left
-  set ctx.cta_left, %c.left
+{settled}  set ctx.clock, %c.clock.new
+  set ctx.cta_left, %c.left.new
   %c.outcome = load i32, ptr %v.outcome
   set ctx.status, %c.outcome
   ret void
@@ -446,17 +483,25 @@ def leave_at(whole: Whole, mask: str, record: int, *, soon: bool) -> None:
 
 
 def begin(whole: Whole) -> None:
-    e = whole.code
+    e, count, blocks = whole.code, len(whole.stages), whole.kind_of("apart")
     for symbol, text in _DECLARED.items():
         e.declare(symbol, text)
+    e.declare(f"llvm.cttz.{blocks}", f"declare {blocks} @llvm.cttz.{blocks}({blocks}, i1)")
     with whole.first():
-        for name, kind in VARIABLES.items():
-            e.value(f"alloca {kind}", f"%v.{name}")
+        for name in VARIABLES:
+            e.value(f"alloca {whole.kind_of(name)}", f"%v.{name}")
         e.value("alloca [32 x i32], align 64", "%v.at")
         e.value("alloca [32 x i32], align 64", "%v.records")
+        e.value(f"alloca [{count} x i32], align 64", "%v.lanes")
+        e.line(f"store [{count} x i32] zeroinitializer, ptr %v.lanes, align 64")
+        e.line(f"store {blocks} 0, ptr %v.apart")
+        e.line("store i64 0, ptr %v.spent")
     number = max(whole.detail.barrier, 0)
     bit = 1 << number if whole.detail.barrier >= 0 else 0
     e.expand(_BEGIN.format(others=~bit, barrier=number))
-    targets = " ".join(f"i32 {n}, label %body{n}" for n in range(len(whole.stages)))
-    e.expand(_TURNS.format(targets=targets, most=_MOST_PASSED, spent=_SPENT.format(name="n")))
-    e.expand(_WRITE.format(barrier=number, bit=bit, spent=_SPENT.format(name="w.l")))
+    targets = " ".join(f"i32 {n}, label %body{n}" for n in range(count))
+    turn, whole_round, lanes, end = (
+        text.format(name=name) for text, name in ((_SPENT, "turn"), (_SETTLED, "n"), (_SPENT, "w.l"), (_SETTLED, "c"))
+    )
+    e.expand(_TURNS.format(targets=targets, most=_MOST_PASSED, spent=turn, settled=whole_round, blocks=blocks))
+    e.expand(_WRITE.format(barrier=number, bit=bit, spent=lanes, settled=end, blocks=blocks))

@@ -5,14 +5,54 @@ from __future__ import annotations
 #: Clusters are started and leave as a whole; a cluster's CTAs lie in consecutive slots.
 RUN = """
 define i64 @claim(ptr %ctx) #1 {                  ; number of a cluster that nobody else starts or cancels, or -1
+  %kept = get ctx.claimed
+  %kept.end = get ctx.claims
+  %has = icmp slt i64 %kept, %kept.end
+  br i1 %has, label %take, label %ask
+take:
+  %kept.next = add i64 %kept, 1
+  set ctx.claimed, %kept.next
+  br label %some
+ask:                                              ; several at once, where all could be resident and many are left
   %next.p = get ctx.next
-  %turn = atomicrmw add ptr %next.p, i64 1 monotonic
   %total = get ctx.total
-  %left = icmp ult i64 %turn, %total
-  br i1 %left, label %some, label %none
+  %workers = get ctx.workers
+  %alone = icmp ule i32 %workers, 1
+  %occupied = get ctx.occupied
+  %busy = icmp ne i32 %occupied, 0
+  %cluster = get ctx.cluster_size
+  %large = icmp ne i32 %cluster, 1
+  %one.1 = or i1 %alone, %busy
+  %one = or i1 %one.1, %large
+  br i1 %one, label %claim, label %several
+several:
+  %gone = load atomic i64, ptr %next.p monotonic, align 8
+  %left.now = call i64 @llvm.usub.sat.i64(i64 %total, i64 %gone)
+  %parts = shl i32 %workers, 3
+  %parts64 = zext i32 %parts to i64
+  %share = udiv i64 %left.now, %parts64
+  %room = get ctx.slot_count
+  %room64 = zext i32 %room to i64
+  %fits = call i64 @llvm.umin.i64(i64 %share, i64 %room64)
+  %few = call i64 @llvm.umin.i64(i64 %fits, i64 16)
+  %count.some = call i64 @llvm.umax.i64(i64 %few, i64 1)
+  br label %claim
+claim:
+  %count = phi i64 [1, %ask], [%count.some, %several]
+  %first = atomicrmw add ptr %next.p, i64 %count monotonic
+  %left = icmp ult i64 %first, %total
+  br i1 %left, label %keep, label %none
+keep:
+  %after = add i64 %first, 1
+  %end = add i64 %first, %count
+  %end.most = call i64 @llvm.umin.i64(i64 %end, i64 %total)
+  set ctx.claimed, %after
+  set ctx.claims, %end.most
+  br label %some
 none:
   ret i64 -1
 some:
+  %turn = phi i64 [%kept, %take], [%first, %keep]
   %stride = get ctx.stride
   %orderly = icmp eq i64 %stride, 0
   br i1 %orderly, label %as.is, label %shuffle
@@ -22,7 +62,8 @@ shuffle:
   %begin = get ctx.start
   %far = mul i64 %turn, %stride
   %sum = add i64 %far, %begin
-  %other = urem i64 %sum, %total
+  %all = get ctx.total
+  %other = urem i64 %sum, %all
   ret i64 %other
 }
 

@@ -18,7 +18,7 @@ from ptxtools.native.code import library, structures
 from ptxtools.native.code.encode import Encoded, constant_rows, constant_table, frame_area, set_constants
 from ptxtools.native.code.filling import Filling
 from ptxtools.native.code.layouts import Structure
-from ptxtools.native.code.structures import CTA, CTX, OWNERS, WARP
+from ptxtools.native.code.structures import CTA, CTX, OWNERS, RECORD, WARP
 from ptxtools.program.program import COUNTER_BYTES, RANK_SHIFT, is_launch_special
 
 from . import events
@@ -54,7 +54,7 @@ _spare_lock = threading.Lock()
 #: Fields of a worker's context that differ between launches of one shape, or between workers.
 _OWN = (
     "functions", "params", "specials", "next", "ranges", "slots", "arena", "base", "size", "const_base", "const_size",
-    "param_bytes", "slot_count", "unison", "epoch",
+    "param_bytes", "slot_count", "unison", "epoch", "workers",
 )  # fmt: skip
 #: Shapes of a program's launches that are remembered.
 _SHAPES = 64
@@ -197,9 +197,11 @@ class Worker:
             ctypes.addressof(tables.functions), ctypes.addressof(tables.params), ctypes.addressof(tables.specials),
             ctypes.addressof(tables.next), ctypes.addressof(self.ranges), self.ctx + _PAGE, memory.host - memory.base,
             memory.base, memory.size, memory.const[0], memory.const[1] - memory.const[0], len(launch.params), slots,
-            unison, time.time_ns() if launch.seed is None else 0,
+            unison, time.time_ns() if launch.seed is None else 0, tables.polls.live,
         )  # fmt: skip
         shape.filling.fill(self.memory, 0, values)
+        if unison and self.number == 0:  # parts try again what they have missed
+            ctypes.memset(unison + RECORD.offset("s2"), 0, RECORD.offset("guard") - RECORD.offset("s2"))
         if launch.seed is not None:
             self._shuffle(launch.seed)
         if launch.counts is not None:
@@ -433,7 +435,7 @@ class Worker:
     def _others(self) -> bool:
         """Whether any CTA of this worker can run, or be started."""
         used = self.get("slot_used")
-        started = self.tables.next.value >= self.shape.clusters
+        started = self.tables.next.value >= self.shape.clusters and self.get("claimed") >= self.get("claims")
         if not started and used < self.get("slot_count"):
             return True
         for slot in range(used):

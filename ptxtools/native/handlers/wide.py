@@ -1,0 +1,63 @@
+"""Accesses of two or four words for each lane, where all lanes make them: half a warp at words in a row, or at the same
+ones (`regions`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ptxtools.native.code.handler import Handler
+from ptxtools.native.code.runs import Step
+from ptxtools.semantics.algebra import Value
+
+from .parts import half, join
+from .patterns import SIDES, WORDS
+
+
+def width_of(step: Step) -> int:
+    """Words of each lane in an access."""
+    return len(step.targets) if step.kind == "ld" else max(1, len(step.sources) - 1)
+
+
+def loaded(h: Handler, together: str, pointers: Sequence[str], width: int) -> list[Value]:
+    """The words of all lanes. together: an i1, whether each half is at one place; pointers: host addresses (i64) of
+    the halves' first lanes."""
+    e = h.code
+    same, several, on = (e.label(hint) for hint in ("same", "several", "loaded"))
+    e.branch(together, same, several)
+    e.begin(same)
+    first = _joined(h, [_same(h, pointer, width) for pointer in pointers], width)
+    e.jump(on)
+    e.begin(several)
+    second = _joined(h, [_row(h, pointer, width) for pointer in pointers], width)
+    e.jump(on)
+    e.begin(on)
+    return [
+        e.value(f"phi <32 x i32> [{one}, %{same}], [{other}, %{several}]")
+        for one, other in zip(first, second, strict=True)
+    ]
+
+
+def _same(h: Handler, pointer: str, width: int) -> list[Value]:
+    e = h.code
+    base = e.value(f"inttoptr i64 {pointer} to ptr")
+    places = [e.value(f"getelementptr i32, ptr {base}, i64 {number}") for number in range(width)]
+    return [e.spread("i32", e.value(f"load i32, ptr {place}"), WORDS) for place in places]
+
+
+def _row(h: Handler, pointer: str, width: int) -> list[Value]:
+    e, kind = h.code, f"<{WORDS * width} x i32>"
+    data = e.value(f"load {kind}, ptr {e.value(f'inttoptr i64 {pointer} to ptr')}, align 4")
+    return [e.shuffle(kind, range(number, WORDS * width, width), data) for number in range(width)]
+
+
+def _joined(h: Handler, sides: list[list[Value]], width: int) -> list[Value]:
+    """Words of both halves."""
+    return [h.code.concatenate("i32", [side[number] for side in sides], WORDS) for number in range(width)]
+
+
+def store(h: Handler, pointers: Sequence[str], values: Sequence[Value]) -> None:
+    """Store the words of all lanes in rows."""
+    e, kind = h.code, f"<{WORDS * len(values)} x i32>"
+    for side in SIDES:
+        data = join(h, 32, [half(h, value, "i32", side) for value in values])
+        e.line(f"store {kind} {data}, ptr {e.value(f'inttoptr i64 {pointers[side]} to ptr')}, align 4")
