@@ -51,7 +51,7 @@ _CODES = {
     "parse": INVALID, "verify": INVALID, "broken": INVALID, "triple": TARGET, "target": TARGET, "link": LINK,
     "libdevice": LIBRARY, "unsupported": UNLOWERED, "abort": UNLOWERED,
 }  # fmt: skip
-#: What LLVM says of an exchange of 128 bits with this ordering, and such an exchange, which loads and stores become, too.
+#: What LLVM says of an exchange of 128 bits with this ordering; and such an exchange, which loads and stores become.
 _NO_ORDERING = re.compile(r'NVPTX AtomicCode Printer does not support "(\w+)" ordering')
 _WIDE_EXCHANGE = re.compile(r"\b(?:atomicrmw xchg|load atomic|store atomic)\b[^\n;]*\bi128\b")
 _PLACE = re.compile(r"<string>:(\d+):(\d+): error: (.*)")
@@ -70,10 +70,11 @@ def as_error(refusal: Refusal, sources: list[Source]) -> PtxError:
     message, *rest = lines
     if ordering := _NO_ORDERING.search(message):
         wide = _WIDE_EXCHANGE.search(source.text)
-        what = wide[0].split()[0] if wide and not wide[0].startswith("atomicrmw") else "exchange"
+        what = "an exchange" if wide is None or wide[0].startswith("atomicrmw") else f"a {wide[0].split()[0]}"
+        wording = f"this LLVM has no PTX for {what} of i128 with the ordering {ordering[1]}"
+        weaker = "acq_rel and weaker orderings have PTX" if what == "an exchange" else "weaker orderings have PTX"
         return PtxError([
-            Diagnostic(UNLOWERED, f"this LLVM has no PTX for {'a' if what != 'exchange' else 'an'} {what} of i128 with the ordering {ordering[1]}",
-                       wide.span() if wide else (0, 0), source, help=("acq_rel and weaker orderings have PTX",))
+            Diagnostic(UNLOWERED, wording, wide.span() if wide else (0, 0), source, help=(weaker,))
         ])  # fmt: skip
     return PtxError([Diagnostic(_CODES[refusal.kind], message, source=source, help=tuple(rest[:4]))])
 
