@@ -51,16 +51,18 @@ _CODES = {
     "parse": INVALID, "verify": INVALID, "broken": INVALID, "triple": TARGET, "target": TARGET, "link": LINK,
     "libdevice": LIBRARY, "unsupported": UNLOWERED, "abort": UNLOWERED,
 }  # fmt: skip
-#: What LLVM says of an exchange of 128 bits with this ordering, and such an exchange.
+#: What LLVM says of an exchange of 128 bits with this ordering; and such an exchange, which loads and stores become.
 _NO_ORDERING = re.compile(r'NVPTX AtomicCode Printer does not support "(\w+)" ordering')
-_WIDE_EXCHANGE = re.compile(r"\b(?:atomicrmw xchg|cmpxchg)\b[^\n;]*\bi128\b")
+_WIDE_EXCHANGE = re.compile(r"\b(?:atomicrmw xchg|load atomic|store atomic)\b[^\n;]*\bi128\b")
 _PLACE = re.compile(r"<string>:(\d+):(\d+): error: (.*)")
 
 
 def as_error(refusal: Refusal, sources: list[Source]) -> PtxError:
     """The error that a refusal is to the user. sources: of the inputs, in their order, empty for bitcode."""
     source = sources[max(refusal.module, 0)]
-    lines = [line for line in refusal.message.splitlines() if line.strip()] or ["LLVM does not say why"]
+    lines = [line.removeprefix("error: ") for line in refusal.message.splitlines() if line.strip()] or [
+        "LLVM does not say why"
+    ]
     placed = _PLACE.match(lines[0])
     if placed and source.text:
         at = _offset(source.text, int(placed[1]), int(placed[2]))
@@ -68,9 +70,11 @@ def as_error(refusal: Refusal, sources: list[Source]) -> PtxError:
     message, *rest = lines
     if ordering := _NO_ORDERING.search(message):
         wide = _WIDE_EXCHANGE.search(source.text)
+        what = "an exchange" if wide is None or wide[0].startswith("atomicrmw") else f"a {wide[0].split()[0]}"
+        wording = f"this LLVM has no PTX for {what} of i128 with the ordering {ordering[1]}"
+        weaker = "acq_rel and weaker orderings have PTX" if what == "an exchange" else "weaker orderings have PTX"
         return PtxError([
-            Diagnostic(UNLOWERED, f"this LLVM has no PTX for an exchange of i128 with the ordering {ordering[1]}",
-                       wide.span() if wide else (0, 0), source, help=("acq_rel and weaker orderings have PTX",))
+            Diagnostic(UNLOWERED, wording, wide.span() if wide else (0, 0), source, help=(weaker,))
         ])  # fmt: skip
     return PtxError([Diagnostic(_CODES[refusal.kind], message, source=source, help=tuple(rest[:4]))])
 

@@ -13,6 +13,7 @@ import ptxtools
 from ptxtools.cli.assemble import command as assemble
 from ptxtools.cli.common import exit_status
 from ptxtools.cli.run import command as run
+from ptxtools.diagnostics import Severity
 from ptxtools.inputs import detect
 from ptxtools.nvvm import Lowering, lower, toolkit
 from tests.rows import rows
@@ -235,11 +236,25 @@ REFUSED = {
                         "blockaddress(@k, %b)"),
     "an exchange of 128 bits": ("define i128 @k(ptr %p, i128 %v) {\n  %a = atomicrmw xchg ptr %p, i128 %v seq_cst\n"
                                 "  ret i128 %a\n}\n", "NVVM902", "exchange of i128 with the ordering seq_cst"),
+    "an atomic load of 128 bits": ("define i128 @k(ptr %p) {\n  %a = load atomic i128, ptr %p seq_cst, align 16\n"
+                                   "  ret i128 %a\n}\n", "NVVM902", "load of i128 with the ordering seq_cst"),
     "an intrinsic of another target": (
         "declare void @llvm.nvvm.tcgen05.fence.before.thread.sync()\ndefine void @k() {\n"
         "  call void @llvm.nvvm.tcgen05.fence.before.thread.sync()\n  ret void\n}\n",
         "NVVM902", "tcgen05.fence.before.thread.sync"),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("ordering", ["seq_cst seq_cst", "acq_rel monotonic"])
+def test_a_comparing_exchange_of_128_bits_has_all_its_ptx(ordering):
+    text = (
+        "define ptx_kernel void @k(ptr %p, i128 %a, i128 %b) {\n"
+        f"  %r = cmpxchg ptr %p, i128 %a, i128 %b {ordering}\n"
+        "  %v = extractvalue { i128, i1 } %r, 0\n  store i128 %v, ptr %p\n  ret void\n}\n"
+    )
+    made = lower(text, how=Lowering("sm_90"))
+    assert "cas.b128" in made and ("fence.sc" in made) == ("seq_cst" in ordering)
+    assert not [one for one in ptxtools.lint(made) if one.severity is Severity.ERROR]
 
 
 def test_an_exchange_of_128_bits_has_its_place():

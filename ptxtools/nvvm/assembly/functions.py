@@ -129,7 +129,10 @@ class FunctionReader(BodyReader):
             at, kind = self.at(), self.type()
             attributes = self.attributes()
             name = self.word() if self.texts[self.i][:1] == "%" else ""
-            params.append(Param(kind, name, self.starts[self.i - 1] if name else at, attributes))
+            at = self.starts[self.i - 1] if name else at
+            if _NUMBER.fullmatch(name):
+                self.module.numbered.append((name, at))
+            params.append(Param(kind, name, at, attributes))
         return params, variadic
 
     def _behind_head(self, made: Function) -> None:

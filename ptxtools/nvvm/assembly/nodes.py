@@ -144,7 +144,8 @@ class Named:
 @dataclass(slots=True)
 class Module:
     """The tree of a text. strange: what NVVM IR lacks at the top level; gaps, steps_back: numbers out of order, with
-    what is wrong; typed_at, opaque_at: the first pointers of both sorts, -1 if there is none."""
+    what is wrong; numbered: parameters whose number is written; typed_at, opaque_at: the first pointers of both sorts,
+    -1 if there is none."""
 
     functions: dict[str, Function] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)
@@ -160,5 +161,6 @@ class Module:
     strange: list[Word] = field(default_factory=list)
     gaps: list[Word] = field(default_factory=list)
     steps_back: list[Word] = field(default_factory=list)
+    numbered: list[Word] = field(default_factory=list)
     typed_at: int = -1
     opaque_at: int = -1

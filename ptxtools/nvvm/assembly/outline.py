@@ -84,6 +84,11 @@ class Head(NamedTuple):
         symbol = names.pop(kinds.index("@")) if "@" in kinds else ("", 0)
         return cls(outline, "\0".join([*parts[::2], kinds]), symbol, names)
 
+    @property
+    def numbered(self) -> bool:
+        """Whether the number of a parameter is written."""
+        return any(name[1:].isdecimal() for name, _ in self.names if name[0] == "%")
+
     def like(self, other: Function) -> Function | None:
         """The function whose head this is. other: one of the same shape in whose head the rules find no fault, so that
         no more is known of this one's places than those of names. None if the names need a look."""

@@ -19,6 +19,7 @@ class Disassembly(Source):
     """
 
     __slots__ = ("_made",)
+    disassembled = True
 
     def __init__(self, made: Text, name: str) -> None:
         super().__init__(made.text, name)

@@ -31,7 +31,8 @@ def read_heads(context: Context, parser: Parser) -> set[str]:
         known = module.functions.get(first.symbol[0])
         faultless = known is not None and known.at == first.symbol[1] and _faultless(context, known)
         for head in others:
-            made = head.like(known) if faultless and known is not None else None
+            passed = faultless and known is not None and (context.modern or not head.numbered)
+            made = head.like(known) if passed and known is not None else None
             if made is None:
                 parser.read_head(head)
             else:

@@ -40,6 +40,8 @@ def check_body(context: Context, function: Function) -> None:
             if one.name:
                 _define(context, body, one.name, one.type, one.named_at, (number, place))
     _check_blocks(context, body)
+    if context.counts_silently:
+        _check_labels(context, function)
     tree = dominators_of(body.before)
     for number, block in enumerate(function.blocks):
         for place, one in enumerate(block.instructions):
@@ -48,6 +50,15 @@ def check_body(context: Context, function: Function) -> None:
                 _check_phi(context, body, block, number, place, tree)
             elif one.op == "ret":
                 _check_return(context, function, one)
+
+
+def _check_labels(context: Context, function: Function) -> None:
+    """A label that is a number is a name to LLVM 7, and `%1` is not that block."""
+    aims = {aim.text for block in function.blocks for one in block.instructions for aim in one.extra.get("blocks", ())}
+    for block in function.blocks:
+        if block.name in aims and context.source.text[block.at : block.at + 1].isdecimal():
+            message = f"to LLVM 7 the label {block.name[1:]} is a name, and {block.name} is another block"
+            context.at_name("NVVM103", block.at, block.name[1:], message, "give it a name, or leave the label out")
 
 
 def _define_heads(context: Context, body: Body) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
+from functools import lru_cache
 
 from ..assembly.nodes import Value, Variable
 from ..assembly.tokens import unescaped
@@ -60,7 +62,36 @@ def _float(context: Context, value: Value) -> str:
             return f"{text[:40]} is no constant of type {type}"
     elif type.bits > 64:
         return f"a constant of type {type} is written in hexadecimal"
+    return inexact(text, type)
+
+
+@lru_cache(4096)
+def inexact(text: str, type: Type) -> str:
+    """What is wrong with a number that this type does not have, written as a decimal or as the bits of a double: LLVM
+    rounds none. "" if it has it."""
+    if type.kind != "float":
+        return f"a floating-point number is no constant of type {type}"
+    hexadecimal = text[:2] == "0x"
+    if type.bits >= 64 or (hexadecimal and text[2:3] in "KLMHR"):
+        return ""
+    bits = int(text[2:], 16) if hexadecimal else _bits(float(text))
+    kept, exponents = (10, 5) if type.text == "half" else (type.bits - 9, 8)
+    exponent, fraction = bits >> 52 & 0x7FF, bits & (1 << 52) - 1
+    if exponent == 0x7FF:
+        dropped = 52 - kept
+    elif exponent - 1023 >= 1 << exponents - 1:
+        return f"{text[:40]} is too large for {type}"
+    else:
+        below = 2 - (1 << exponents - 1) - (exponent - 1023)  # how far it is below the normal numbers
+        dropped, fraction = 52 - kept + max(0, below), fraction | (1 << 52 if exponent else 0)
+    if fraction & (1 << dropped) - 1:
+        return f"{text[:40]} is no number of type {type}, and LLVM does not round it"
     return ""
+
+
+def _bits(number: float) -> int:
+    bits: int = struct.unpack("<Q", struct.pack("<d", number))[0]
+    return bits
 
 
 def _word(context: Context, value: Value) -> str:

@@ -17,9 +17,11 @@ _MOST_NESTED = 100
 
 
 class Context:
-    """dialect: one of `DIALECTS`; arch: the number of the target (90), 0 if none was asked for."""
+    """dialect: one of `DIALECTS`; arch: the number of the target (90), 0 if none was asked for; asked: whether the
+    dialect was, or else follows from the module."""
 
-    def __init__(self, module: Module, source: Source, dialect: str, arch: int = 0) -> None:
+    def __init__(self, module: Module, source: Source, dialect: str, arch: int = 0, asked: bool = False) -> None:
+        self.asked = asked
         self.module, self.source, self.dialect, self.arch = module, source, dialect, arch
         self.found: list[Diagnostic] = []
         #: The variables that are textures or surfaces, and which.
@@ -33,6 +35,13 @@ class Context:
     @property
     def modern(self) -> bool:
         return self.dialect == MODERN
+
+    @property
+    def counts_silently(self) -> bool:
+        """Whether numbers of parameters and blocks are not written, as in texts of LLVM 7. A module without pointers,
+        which is in both dialects, may have them, and bitcode has no text of its own."""
+        as_written = not getattr(self.source, "disassembled", False)
+        return as_written and not self.modern and (self.asked or self.module.typed_at >= 0)
 
     def error(self, code: str, span: Span, message: str, *help: str, requires: str = "") -> None:
         """A finding; its severity is that of the rule. requires: the lowest target."""

@@ -51,6 +51,9 @@ def check_headers(context: Context) -> None:
             context.at_name("NVVM110", at, name, f"use of undefined type '{name}'")
     for message, at in module.steps_back + (module.gaps if not context.modern else []):
         context.at_name("NVVM117", at, "%", message)
+    for word in module.numbered if context.counts_silently else ():
+        message = f"the parameter {word[0]} has its number by its place: LLVM 7 does not read it here"
+        context.at_word("NVVM103", word, message, "give it a name, or leave the number out")
     _check_recursion(context)
     _check_version(context)
     _check_flags(context)

@@ -10,9 +10,9 @@ body, or the next statement of the module, so one run shows all of them.
 The bitcode ends too early, is damaged, or has records that no LLVM up to 22 writes. The message names the byte.
 
 # NVVM103 | text of the other dialect | 1 | illegal
-The module is in one dialect of NVVM IR and uses what only the other has: opaque pointers (`ptr`), `poison` and
-`bfloat` are not in LLVM 7; typed pointers (`i32*`) are not in the modern dialect. `--nvvm-dialect` says which one is
-meant; otherwise the first pointer decides.
+The module is in one dialect of NVVM IR and uses what only the other has: opaque pointers (`ptr`), `poison`,
+`bfloat`, and numbers that are written of parameters (`i32 %0`) and blocks (`1:`) are not in LLVM 7; typed pointers
+(`i32*`) are not in the modern dialect. `--nvvm-dialect` says which one is meant; otherwise the first pointer decides.
 
 # NVVM104 | dialect that the target does not take | 1 | illegal
 The modern dialect is for compute_100 and later. Use the dialect of LLVM 7 for older targets.

@@ -17,7 +17,7 @@ from ..assembly.nodes import Instruction, Value
 from ..assembly.reader import Malformed
 from ..assembly.tokens import unquoted
 from ..assembly.types import VOID, Type
-from .constants import check_constant, fits
+from .constants import check_constant, fits, inexact
 from .context import Context
 from .instructions import check_instruction
 from .typing import TYPING
@@ -160,6 +160,8 @@ class Shapes:
         """The shape of a line that is not known, with findings about the line. None if it is not read, or if what is
         wrong matters to other lines. line: without names; place: says where it begins in the text."""
         if ":" in line and (label := _LABEL.fullmatch(line)):
+            if not self.context.modern and label[1].isdecimal():
+                return None  # a name to LLVM 7
             self.labels[line] = unquoted(f"%{label[1]}") if '"' in line else f"%{label[1]}"
             self.known[line] = self._label
             return self._label
@@ -304,7 +306,7 @@ def _may_vary(line: str) -> bool:
 def _takes(type: Type, number: str) -> bool:
     """Whether a number is one of this type."""
     if "." in number or number[:2] == "0x":
-        return type.kind == "float"
+        return not inexact(number, type)
     return type.kind == "int" and fits(number, type)
 
 

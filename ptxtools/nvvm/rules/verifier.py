@@ -54,7 +54,7 @@ def _verified(source: Source, dialect: str | None, arch: int, screened: bool, pr
         parser = Parser(source)
         module = parser.run()
     meant = dialect or dialect_of(module)
-    context = Context(module, source, meant, arch)
+    context = Context(module, source, meant, arch, dialect is not None)
     find_opaque(context)
     alike = read_heads(context, parser) | read_nodes(context, parser)
     read_bodies(context, parser, screened, processes)
