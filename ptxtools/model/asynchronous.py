@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 from . import mbarriers
 from .events import Event, Path, Pending, Value, constant
 from .functions import computed
-from .programs import Copy, CopyGroup, Instruction, Mbarrier, Place, RemoteStore, TensorCopy, TensorMap, Type
+from .multimem import follow_multimem
+from .programs import Copy, CopyGroup, Instruction, Mbarrier, Multimem, Place, RemoteStore, TensorCopy, TensorMap, Type
 from .tensors import boxes, follow_tensor_map
 from .words import refuse
 
@@ -258,4 +259,5 @@ ASYNCHRONOUS: dict[type[Instruction], Follow] = {
     RemoteStore: _remote,
     TensorCopy: _tensor_copy,
     TensorMap: follow_tensor_map,
+    Multimem: follow_multimem,
 }

@@ -12,6 +12,7 @@ from ptxtools.diagnostics import Span
 from .accesses import ACCESSES, read_access
 from .async_instructions import OPCODES, read_asynchronous
 from .functions import COMPARISONS, FUNCTIONS, OTHER_NAMES
+from .multimem import read_multimem
 from .ordering import read_barrier, read_fence
 from .programs import (
     UNTYPED,
@@ -182,6 +183,8 @@ class Cells:
             return read_asynchronous(self, word, opcode, modifiers)
         if opcode == "griddepcontrol" and modifiers in (["wait"], ["launch_dependents"]):
             return GridControl(waits=modifiers == ["wait"], **self.done())
+        if opcode == "multimem":
+            return read_multimem(self, word, modifiers)
         if opcode == "tensormap":
             return read_tensor_map(self, word, modifiers)
         if opcode == "mapa" and self.maps:

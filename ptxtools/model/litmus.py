@@ -17,6 +17,7 @@ from ptxtools.diagnostics import Source
 from .conditions import read_condition, thread_number
 from .instructions import Cells
 from .mbarriers import initial
+from .multimem import complete_aliases, read_multi_address
 from .programs import PROXIES, UNTYPED, Address, Branch, Label, Location, Test, Thread, Type, scalar_type
 from .proxy_tests import is_proxy_test, read_proxy_tests
 from .scope_trees import read_map, read_tree, starts_map, starts_tree
@@ -94,11 +95,16 @@ def _read_initial(reader: Reader, test: Test) -> None:
         location.memory = target.memory
         if proxy != "generic":
             location.virtual = target.virtual
+    complete_aliases(test.locations)
 
 
 def _read_declaration(reader: Reader, test: Test, aliases: list[tuple[Word, str, Word]]) -> None:
     if reader.next.text in ("constexpr", "const") and reader.peek().kind == "word":
         _read_constant(reader)
+        return
+    if reader.next.text in ("multimem", ".multimem") and reader.peek().kind == "word":
+        reader.take()
+        read_multi_address(reader, test.locations)
         return
     start = reader.at
     type_ = _read_types(reader)
@@ -341,7 +347,7 @@ def _read_end(reader: Reader, test: Test, placed: bool) -> None:
         elif reader.accept("locations", "observed"):
             test.observed += _read_observed(reader, threads, test)
         elif reader.accept("filter"):
-            test.filter = read_condition(reader, threads, test.locations)
+            test.filter = read_condition(reader, threads, test.named)
         else:
             if test.condition is not None:
                 reader.fail("expected the end of the test")
@@ -350,7 +356,7 @@ def _read_end(reader: Reader, test: Test, placed: bool) -> None:
             if quantifier is None:
                 reader.fail("expected 'exists', 'forall' or '~exists'")
             test.quantifier = ("~" if negated else "") + quantifier.text
-            test.condition = read_condition(reader, threads, test.locations)
+            test.condition = read_condition(reader, threads, test.named)
         reader.accept(";")
 
 
@@ -368,7 +374,7 @@ def _read_observed(reader: Reader, threads: list[int], test: Test) -> tuple[str,
             found.append(f"P{thread}:{reader.name('a register').text.lstrip('%')}")
             continue
         word = reader.name("a location or a register")
-        if word.text not in test.locations:
+        if word.text not in test.named:
             reader.fail(f"there is no location '{word.text}'", word)
         found.append(word.text)
     return tuple(found)

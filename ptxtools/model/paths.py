@@ -20,6 +20,7 @@ from .programs import (
     Label,
     Local,
     Memory,
+    Multimem,
     Operand,
     Place,
     ProxyFence,
@@ -38,6 +39,7 @@ MOST_PATHS = 20_000
 MOST_ELEMENTS = 32
 #: Addresses of locations are this far apart.
 _SPACING = 1 << 16
+MULTI_ADDRESS = "only multimem operations may access a multi-address (8.2.3)"
 #: The barriers of a CTA (9.7.13.1).
 _BARRIERS = range(16)
 
@@ -229,6 +231,8 @@ class Paths:
             if value.needs:
                 refuse(self.test.source, "an address that depends on a read is not modelled here", instruction.span)
             base, offset = self._located(value.of(()) + offset, instruction)
+        if self.test.locations[base].members and not isinstance(instruction, Multimem):
+            refuse(self.test.source, MULTI_ADDRESS, instruction.span)
         if offset < 0 or offset + size > (self.test.locations[base].size or _SPACING // 2):
             refuse(self.test.source, "the offset leads out of the location", instruction.span)
         return base, offset
@@ -246,6 +250,8 @@ class Paths:
         return found
 
     def _access(self, path: Path, instruction: Memory, name: str, offset: int, address: int) -> list[Path]:
+        if self.test.locations[name].members:
+            refuse(self.test.source, MULTI_ADDRESS, instruction.span)
         type_ = instruction.type or self.types[name]
         size = type_.bits // 8
         whole = size * max(len(instruction.results if instruction.kind == "ld" else instruction.values), 1)

@@ -15,7 +15,7 @@ REASONS = {
         "a test's tensor maps have one dimension: write '.1d', with '.tile' or no mode, in a test in herd's format",
     r"cp\.async\.bulk\.prefetch|prefetch|applypriority|createpolicy": "it changes no value: leave it out",
     r"discard": "it leaves memory without a value (9.7.9.17)",
-    r"multimem": "a multi-address stands for a location on each device (8.2.3), and a test has one of each name",
+    r"multimem": "operations of integers on a multi-address are modelled, in a test in herd's format",
     r"wgmma|tcgen05|mma|wmma|ldmatrix|stmatrix|movmatrix":
         "it works on matrices, and values are integers of one thread; for its accesses of shared memory through the "
         "async proxy, 'cp.async.bulk' can stand",
