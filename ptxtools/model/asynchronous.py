@@ -21,8 +21,21 @@ from . import mbarriers
 from .events import Event, Path, Pending, Value, constant
 from .functions import computed
 from .multimem import follow_multimem
-from .programs import Copy, CopyGroup, Instruction, Mbarrier, Multimem, Place, RemoteStore, TensorCopy, TensorMap, Type
+from .programs import (
+    Copy,
+    CopyGroup,
+    Instruction,
+    Mbarrier,
+    Multimem,
+    Place,
+    Product,
+    RemoteStore,
+    TensorCopy,
+    TensorMap,
+    Type,
+)
 from .tensors import boxes, follow_tensor_map
+from .wgmma import follow_product
 from .words import refuse
 
 if TYPE_CHECKING:
@@ -260,4 +273,5 @@ ASYNCHRONOUS: dict[type[Instruction], Follow] = {
     TensorCopy: _tensor_copy,
     TensorMap: follow_tensor_map,
     Multimem: follow_multimem,
+    Product: follow_product,
 }

@@ -32,6 +32,7 @@ from .programs import (
 )
 from .refusals import not_modelled
 from .tensors import read_tensor_map
+from .wgmma import read_product
 from .words import Reader, Word
 
 #: Modifiers without a meaning in the model: state spaces (8.3) and caches.
@@ -183,6 +184,8 @@ class Cells:
             return read_asynchronous(self, word, opcode, modifiers)
         if opcode == "griddepcontrol" and modifiers in (["wait"], ["launch_dependents"]):
             return GridControl(waits=modifiers == ["wait"], **self.done())
+        if opcode == "wgmma" and len(modifiers) > 1:
+            return read_product(self, word, modifiers)
         if opcode == "multimem":
             return read_multimem(self, word, modifiers)
         if opcode == "tensormap":

@@ -29,6 +29,7 @@ from .programs import (
     Thread,
     Type,
 )
+from .wgmma import uses_open_result
 from .words import refuse
 
 #: How often one instruction of a thread is executed before a path is given up.
@@ -49,6 +50,8 @@ class Paths:
 
     def __init__(self, test: Test, unroll: int = DEFAULT_UNROLL) -> None:
         self.test, self.unroll, self.cut = test, unroll, False
+        #: The instruction that is followed.
+        self.using: Instruction = Label(text="", name="")
         self.types = {name: self._natural(name) for name in test.locations}
         names = dict.fromkeys(location.virtual for location in test.locations.values())
         self.addresses = {name: (index + 1) * _SPACING for index, name in enumerate(names)}
@@ -128,6 +131,9 @@ class Paths:
             return constant(operand)
         if isinstance(operand, Address):
             return constant(self.address_of(operand.name))
+        if path.copies.open and uses_open_result(path, operand):
+            refuse(self.test.source, f"'{operand.name}' is used before wgmma.wait_group (9.7.15.7.3)",
+                   self.using.span)  # fmt: skip
         return path.registers.get(operand.name) or constant(0)
 
     def _computed(self, path: Path, function: str, type_: Type | None, operands: Sequence[Operand]) -> Value:
@@ -142,6 +148,7 @@ class Paths:
     def _executed(self, path: Path, instruction: Instruction, labels: dict[str, int]) -> list[Path]:
         path.at += 1
         path.steps += 1
+        self.using = instruction
         if isinstance(instruction, Memory):
             return self._memory(path, instruction)
         if isinstance(instruction, Barrier):

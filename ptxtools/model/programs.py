@@ -221,6 +221,18 @@ class Multimem(Instruction):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Product(Instruction):
+    """wgmma (9.7.15). kind: "mma_async", "fence", "commit_group" or "wait_group"; places: the tiles in shared memory;
+    values: whether the result is added to, and a factor in a register; pending: groups that are not waited for."""
+
+    kind: str
+    result: str = ""
+    values: tuple[Operand, ...] = ()
+    places: tuple[Place, ...] = ()
+    pending: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CopyGroup(Instruction):
     """kind: "commit" makes a group of the copies so far; "wait" waits until so many groups are pending (`pending`), or
     have not read yet (`reads`); "all" does both."""

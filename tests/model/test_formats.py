@@ -269,7 +269,8 @@ def test_places(places):
 
 
 @rows("condition", ["~(exists (1:r0 = 1 /\\ 1:r1 = 0))", "not exists (P1:r0 = 1 and P1:r1 = 0)",
-                    "forall 1:r0=0 or 1:r1=1", "exists 0==0", "filter (P1:r0 == 1) forall (P1:r1 == 1)", "locations [x; 1:r0;] exists (true);",
+                    "forall 1:r0=0 or 1:r1=1", "exists 0==0", "filter (P1:r0 == 1) forall (P1:r1 == 1)",
+                    "locations [x; 1:r0;] exists (true);",
                     "forall (P1:r0 == 1 => P1:r1 == 1)", "exists (P1:r0 == P1:r1 && [x] = 1)"])  # fmt: skip
 def test_conditions(condition):
     assert run(read(VARIANT.format(DECLARED, PLACES, condition))).holds

@@ -18,7 +18,8 @@ MODELLED = {
     "9.7.9.25.4.1": "cp.async.bulk", "9.7.9.25.4.2": "cp.reduce.async.bulk", "9.7.13.1": "bar", "9.7.13.2": "bar.warp",
     "9.7.13.3": "barrier.cluster", "9.7.9.25.5.2": "cp.async.bulk.tensor",
     "9.7.9.25.5.3": "cp.reduce.async.bulk.tensor", "9.7.9.26": "tensormap.replace",
-    "9.7.13.13": "griddepcontrol", "9.7.13.16": "tensormap.cp_fenceproxy",
+    "9.7.15.5.2": "wgmma.mma_async", "9.7.15.7.1": "wgmma.fence", "9.7.15.7.2": "wgmma.commit_group",
+    "9.7.15.7.3": "wgmma.wait_group", "9.7.13.13": "griddepcontrol", "9.7.13.16": "tensormap.cp_fenceproxy",
     "9.7.13.4": "fence", "9.7.13.5": "atom", "9.7.13.6": "red", "9.7.13.7": "red.async",
 }  # fmt: skip
 #: Families without an address that order accesses of memory all the same.
@@ -79,7 +80,8 @@ def test_what_is_refused_says_why():
     """Each reason, by one instruction; and docs/memory-model.md names every family that has one."""
     page = (Path(__file__).resolve().parents[2] / "docs" / "memory-model.md").read_text("utf-8")
     opcodes = ("cp.async.bulk.tensor.2d.shared::cluster.global", "multimem.st.weak.global.f32", "discard.global.L2",
-               "wgmma.fence.sync.aligned", "shfl.sync.bfly.b32",
+               "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16", "tcgen05.fence::before_thread_sync",
+               "ldmatrix.sync.aligned.m8n8.x1.shared.b16", "shfl.sync.bfly.b32",
                "tex.1d.v4.u32.s32", "tensormap.replace.tile.rank.global.b1024.b32", "ldu.global.u32", "call",
                "applypriority.global.L2::evict_normal")  # fmt: skip
     reasons = set()
