@@ -73,6 +73,10 @@ class Paths:
     def address_of(self, name: str) -> int:
         return self.addresses[self.test.locations[name].virtual]
 
+    def extent(self, name: str) -> int:
+        """The bytes behind a location's address that are its own."""
+        return self.test.locations[name].size or _SPACING // 2
+
     def initial(self, number: int | Address) -> int:
         return self.address_of(number.name) if isinstance(number, Address) else number
 
@@ -226,7 +230,7 @@ class Paths:
         """The location with this address, and the offset in it."""
         for name, location in self.test.locations.items():
             offset = address - self.addresses[location.virtual]
-            if location.virtual == name and 0 <= offset < (location.size or _SPACING // 2):
+            if location.virtual == name and 0 <= offset < self.extent(name):
                 return name, offset
         refuse(self.test.source, "this address is that of no location", instruction.span)
 
@@ -240,7 +244,7 @@ class Paths:
             base, offset = self._located(value.of(()) + offset, instruction)
         if self.test.locations[base].members and not isinstance(instruction, Multimem):
             refuse(self.test.source, MULTI_ADDRESS, instruction.span)
-        if offset < 0 or offset + size > (self.test.locations[base].size or _SPACING // 2):
+        if offset < 0 or offset + size > self.extent(base):
             refuse(self.test.source, "the offset leads out of the location", instruction.span)
         return base, offset
 
@@ -262,7 +266,7 @@ class Paths:
         type_ = instruction.type or self.types[name]
         size = type_.bits // 8
         whole = size * max(len(instruction.results if instruction.kind == "ld" else instruction.values), 1)
-        most = self.test.locations[name].size or _SPACING // 2
+        most = self.extent(name)
         if offset < 0 or offset + (whole if instruction.kind in ("ld", "st") else size) > most:
             refuse(self.test.source, "the offset leads out of the location", instruction.span)
         needs = path.control | address
