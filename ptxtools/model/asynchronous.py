@@ -20,8 +20,22 @@ from typing import TYPE_CHECKING, Any
 from . import mbarriers
 from .events import Event, Path, Pending, Value, constant
 from .functions import computed
-from .programs import Copy, CopyGroup, Instruction, Mbarrier, Place, RemoteStore, TensorCopy, TensorMap, Type
+from .multimem import follow_multimem
+from .programs import (
+    Copy,
+    CopyGroup,
+    Instruction,
+    Mbarrier,
+    Multimem,
+    Place,
+    Product,
+    RemoteStore,
+    TensorCopy,
+    TensorMap,
+    Type,
+)
 from .tensors import boxes, follow_tensor_map
+from .wgmma import follow_product
 from .words import refuse
 
 if TYPE_CHECKING:
@@ -259,4 +273,6 @@ ASYNCHRONOUS: dict[type[Instruction], Follow] = {
     RemoteStore: _remote,
     TensorCopy: _tensor_copy,
     TensorMap: follow_tensor_map,
+    Multimem: follow_multimem,
+    Product: follow_product,
 }

@@ -45,19 +45,19 @@ class _Conditions:
 
     def disjunction(self, depth: int) -> _Test:
         terms = [self.conjunction(depth)]
-        while self.doubled("\\/", "|"):
+        while self.doubled("\\/", "|", "or"):
             terms.append(self.conjunction(depth))
         return terms[0] if len(terms) == 1 else _any(terms)
 
     def conjunction(self, depth: int) -> _Test:
         terms = [self.factor(depth)]
-        while self.doubled("/\\", "&"):
+        while self.doubled("/\\", "&", "and"):
             terms.append(self.factor(depth))
         return terms[0] if len(terms) == 1 else _not(_any([_not(term) for term in terms]))
 
-    def doubled(self, sign: str, half: str) -> bool:
+    def doubled(self, sign: str, half: str, name: str) -> bool:
         reader = self.reader
-        if reader.accept(sign):
+        if reader.accept(sign, name):
             return True
         if reader.next.text == half and reader.peek().text == half:
             reader.take(), reader.take()

@@ -94,12 +94,15 @@ class Pending:
 @dataclass(frozen=True, slots=True)
 class Copies:
     """The asynchronous operations of a path. agents: how many; small: the events of `cp.async`; bulk, reads: of bulk
-    copies in groups, the implicit proxy fences behind them whole and behind their reads."""
+    copies in groups, the implicit proxy fences behind them whole and behind their reads; products: those behind
+    products of warpgroups; open: the reads of products that have not been waited for."""
 
     agents: int = 0
     small: Pending = Pending()
     bulk: Pending = Pending()
     reads: Pending = Pending()
+    products: Pending = Pending()
+    open: int = 0
 
 
 @dataclass(slots=True)

@@ -16,6 +16,8 @@ from .programs import (
     Instruction,
     Mbarrier,
     Memory,
+    Multimem,
+    Product,
     ProxyFence,
     RemoteStore,
     TensorMap,
@@ -77,6 +79,10 @@ def _needs_of(instruction: Instruction) -> Iterator[tuple[str, str]]:
         yield "asynchronous stores (9.7.9.12)", "8.x"
     if isinstance(instruction, GridControl):
         yield "dependent grids (9.7.13.13)", "8.x"
+    if isinstance(instruction, Product):
+        yield "products of warpgroups (9.7.15)", "8.x"
+    if isinstance(instruction, Multimem):
+        yield "multi-addresses (8.2.3)", "8.x"
     if isinstance(instruction, TensorMap):
         yield "tensor maps (5.5.8)", "8.x"
     if isinstance(instruction, Copy | CopyGroup) and instruction.bulk:

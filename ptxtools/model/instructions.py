@@ -12,6 +12,7 @@ from ptxtools.diagnostics import Span
 from .accesses import ACCESSES, read_access
 from .async_instructions import OPCODES, read_asynchronous
 from .functions import COMPARISONS, FUNCTIONS, OTHER_NAMES
+from .multimem import read_multimem
 from .ordering import read_barrier, read_fence
 from .programs import (
     UNTYPED,
@@ -31,6 +32,7 @@ from .programs import (
 )
 from .refusals import not_modelled
 from .tensors import read_tensor_map
+from .wgmma import read_product
 from .words import Reader, Word
 
 #: Modifiers without a meaning in the model: state spaces (8.3) and caches.
@@ -182,6 +184,10 @@ class Cells:
             return read_asynchronous(self, word, opcode, modifiers)
         if opcode == "griddepcontrol" and modifiers in (["wait"], ["launch_dependents"]):
             return GridControl(waits=modifiers == ["wait"], **self.done())
+        if opcode == "wgmma" and len(modifiers) > 1:
+            return read_product(self, word, modifiers)
+        if opcode == "multimem":
+            return read_multimem(self, word, modifiers)
         if opcode == "tensormap":
             return read_tensor_map(self, word, modifiers)
         if opcode == "mapa" and self.maps:

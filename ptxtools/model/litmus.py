@@ -17,6 +17,7 @@ from ptxtools.diagnostics import Source
 from .conditions import read_condition, thread_number
 from .instructions import Cells
 from .mbarriers import initial
+from .multimem import complete_aliases, read_multi_address
 from .programs import PROXIES, UNTYPED, Address, Branch, Label, Location, Test, Thread, Type, scalar_type
 from .proxy_tests import is_proxy_test, read_proxy_tests
 from .scope_trees import read_map, read_tree, starts_map, starts_tree
@@ -32,8 +33,10 @@ _C_TYPES = {
     "uint32_t": Type("u", 32), "int64_t": Type("s", 64), "uint64_t": Type("u", 64), "uint16_t": Type("u", 16),
     "uint8_t": Type("u", 8),
 }  # fmt: skip
-_SPACES = frozenset((".global", ".shared", ".const", ".reg", ".surfref", ".texref", ".conref"))
-_MEMORY_SPACES = (".global", ".shared", ".const")
+_MEMORY_SPACES = {".global": "global", ".shared": "shared", ".const": "const", "global": "global", "shared": "shared"}
+_SPACES = frozenset((*_MEMORY_SPACES, ".reg", ".surfref", ".texref", ".conref", "volatile"))
+#: What else the place of a thread may name: other words for a level, and levels inside of a CTA.
+_OTHER_LEVELS = {"block": "cta", "device": "gpu", "thread": "lane"}
 #: Bytes of a tensor map's box, if the test does not say.
 _BOX = 16
 #: Bytes of an array.
@@ -82,7 +85,13 @@ def _read_initial(reader: Reader, test: Test) -> None:
     while not reader.accept("}"):
         if reader.accept(";"):
             continue
+        start = reader.at
+        _read_types(reader)
+        types, reader.at = reader.words[start : reader.at], start
         _read_declaration(reader, test, aliases)
+        while reader.accept(","):  # a further name, with the same types
+            reader.words[reader.at : reader.at] = types
+            _read_declaration(reader, test, aliases)
         if reader.next.text not in (";", "}"):
             reader.fail("expected ';' after the initial value")
     reader.accept(";")
@@ -94,11 +103,16 @@ def _read_initial(reader: Reader, test: Test) -> None:
         location.memory = target.memory
         if proxy != "generic":
             location.virtual = target.virtual
+    complete_aliases(test.locations)
 
 
 def _read_declaration(reader: Reader, test: Test, aliases: list[tuple[Word, str, Word]]) -> None:
     if reader.next.text in ("constexpr", "const") and reader.peek().kind == "word":
         _read_constant(reader)
+        return
+    if reader.next.text in ("multimem", ".multimem") and reader.peek().kind == "word":
+        reader.take()
+        read_multi_address(reader, test.locations)
         return
     start = reader.at
     type_ = _read_types(reader)
@@ -143,7 +157,7 @@ def _read_declaration(reader: Reader, test: Test, aliases: list[tuple[Word, str,
         return
     location = test.locations.setdefault(word.text, Location(word.text))
     location.type = type_ or location.type
-    location.space = "shared" if mbarrier else named[0][1:] if named else location.space
+    location.space = "shared" if mbarrier else _MEMORY_SPACES[named[0]] if named else location.space
     location.owner = owner
     if map_:
         location.type, location.size = UNTYPED, MAP_BYTES
@@ -263,16 +277,19 @@ def _read_threads(reader: Reader, test: Test) -> bool:
         if bool(at := reader.accept("@")) != placed and test.threads:
             reader.fail("some threads have a place and some have none", word)
         placed = at is not None
-        places = {"cta": -1 if placed else len(test.threads), "cluster": -1, "gpu": 0, "sys": 0, "grid": 0}
+        places = {"cta": -1 if placed else len(test.threads), "cluster": -1, "gpu": 0, "sys": 0, "grid": 0,
+                  "warp": 0, "lane": 0}  # fmt: skip
         while at:
             level = reader.name("'cta', 'cluster' or 'gpu'")
-            if level.text not in places or (level.text == "sys" and reader.next.text != "0"):
+            name = _OTHER_LEVELS.get(level.text, level.text)
+            if name not in places or (name == "sys" and reader.next.text != "0"):
                 reader.fail("expected 'cta', 'cluster' or 'gpu'", level)
-            places[level.text] = reader.number("a number")
+            places[name] = reader.number("a number")
             at = reader.accept(",")
         if places["cta"] < 0:
             reader.fail("the thread's place names no CTA", word)
-        test.add(Thread(number, places["cta"], places["cluster"], places["gpu"], grid=places["grid"]), reader)
+        test.add(Thread(number, places["cta"], places["cluster"], places["gpu"], warp=places["warp"],
+                        grid=places["grid"]), reader)  # fmt: skip
         if not reader.accept("|"):
             break
     reader.expect(";", "after the threads")
@@ -341,16 +358,19 @@ def _read_end(reader: Reader, test: Test, placed: bool) -> None:
         elif reader.accept("locations", "observed"):
             test.observed += _read_observed(reader, threads, test)
         elif reader.accept("filter"):
-            test.filter = read_condition(reader, threads, test.locations)
+            test.filter = read_condition(reader, threads, test.named)
         else:
             if test.condition is not None:
                 reader.fail("expected the end of the test")
             negated = reader.accept("~", "not")
+            inner = reader.accept("(") if negated else None
             quantifier = reader.accept("exists") or (None if negated else reader.accept("forall"))
             if quantifier is None:
                 reader.fail("expected 'exists', 'forall' or '~exists'")
             test.quantifier = ("~" if negated else "") + quantifier.text
-            test.condition = read_condition(reader, threads, test.locations)
+            test.condition = read_condition(reader, threads, test.named)
+            if inner:
+                reader.expect(")", "after the condition")
         reader.accept(";")
 
 
@@ -368,7 +388,7 @@ def _read_observed(reader: Reader, threads: list[int], test: Test) -> tuple[str,
             found.append(f"P{thread}:{reader.name('a register').text.lstrip('%')}")
             continue
         word = reader.name("a location or a register")
-        if word.text not in test.locations:
+        if word.text not in test.named:
             reader.fail(f"there is no location '{word.text}'", word)
         found.append(word.text)
     return tuple(found)

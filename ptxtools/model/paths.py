@@ -20,6 +20,7 @@ from .programs import (
     Label,
     Local,
     Memory,
+    Multimem,
     Operand,
     Place,
     ProxyFence,
@@ -28,6 +29,7 @@ from .programs import (
     Thread,
     Type,
 )
+from .wgmma import uses_open_result
 from .words import refuse
 
 #: How often one instruction of a thread is executed before a path is given up.
@@ -38,6 +40,7 @@ MOST_PATHS = 20_000
 MOST_ELEMENTS = 32
 #: Addresses of locations are this far apart.
 _SPACING = 1 << 16
+MULTI_ADDRESS = "only multimem operations may access a multi-address (8.2.3)"
 #: The barriers of a CTA (9.7.13.1).
 _BARRIERS = range(16)
 
@@ -47,6 +50,8 @@ class Paths:
 
     def __init__(self, test: Test, unroll: int = DEFAULT_UNROLL) -> None:
         self.test, self.unroll, self.cut = test, unroll, False
+        #: The instruction that is followed.
+        self.using: Instruction = Label(text="", name="")
         self.types = {name: self._natural(name) for name in test.locations}
         names = dict.fromkeys(location.virtual for location in test.locations.values())
         self.addresses = {name: (index + 1) * _SPACING for index, name in enumerate(names)}
@@ -67,6 +72,10 @@ class Paths:
 
     def address_of(self, name: str) -> int:
         return self.addresses[self.test.locations[name].virtual]
+
+    def extent(self, name: str) -> int:
+        """The bytes behind a location's address that are its own."""
+        return self.test.locations[name].size or _SPACING // 2
 
     def initial(self, number: int | Address) -> int:
         return self.address_of(number.name) if isinstance(number, Address) else number
@@ -127,6 +136,9 @@ class Paths:
             return constant(operand)
         if isinstance(operand, Address):
             return constant(self.address_of(operand.name))
+        if path.copies.open and uses_open_result(path, operand):
+            refuse(self.test.source, f"'{operand.name}' is used before wgmma.wait_group (9.7.15.7.3)",
+                   self.using.span)  # fmt: skip
         return path.registers.get(operand.name) or constant(0)
 
     def _computed(self, path: Path, function: str, type_: Type | None, operands: Sequence[Operand]) -> Value:
@@ -141,6 +153,7 @@ class Paths:
     def _executed(self, path: Path, instruction: Instruction, labels: dict[str, int]) -> list[Path]:
         path.at += 1
         path.steps += 1
+        self.using = instruction
         if isinstance(instruction, Memory):
             return self._memory(path, instruction)
         if isinstance(instruction, Barrier):
@@ -218,7 +231,7 @@ class Paths:
         """The location with this address, and the offset in it."""
         for name, location in self.test.locations.items():
             offset = address - self.addresses[location.virtual]
-            if location.virtual == name and 0 <= offset < (location.size or _SPACING // 2):
+            if location.virtual == name and 0 <= offset < self.extent(name):
                 return name, offset
         refuse(self.test.source, "this address is that of no location", instruction.span)
 
@@ -230,7 +243,9 @@ class Paths:
             if value.needs:
                 refuse(self.test.source, "an address that depends on a read is not modelled here", instruction.span)
             base, offset = self._located(value.of(()) + offset, instruction)
-        if offset < 0 or offset + size > (self.test.locations[base].size or _SPACING // 2):
+        if self.test.locations[base].members and not isinstance(instruction, Multimem):
+            refuse(self.test.source, MULTI_ADDRESS, instruction.span)
+        if offset < 0 or offset + size > self.extent(base):
             refuse(self.test.source, "the offset leads out of the location", instruction.span)
         return base, offset
 
@@ -247,10 +262,12 @@ class Paths:
         return found
 
     def _access(self, path: Path, instruction: Memory, name: str, offset: int, address: int) -> list[Path]:
+        if self.test.locations[name].members:
+            refuse(self.test.source, MULTI_ADDRESS, instruction.span)
         type_ = instruction.type or self.types[name]
         size = type_.bits // 8
         whole = size * max(len(instruction.results if instruction.kind == "ld" else instruction.values), 1)
-        most = self.test.locations[name].size or _SPACING // 2
+        most = self.extent(name)
         if offset < 0 or offset + (whole if instruction.kind in ("ld", "st") else size) > most:
             refuse(self.test.source, "the offset leads out of the location", instruction.span)
         needs = path.control | address

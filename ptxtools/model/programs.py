@@ -206,6 +206,33 @@ class RemoteStore(Instruction):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Multimem(Instruction):
+    """An operation on a multi-address (9.7.9.14). kind: "ld_reduce", "st" or "red"; places: the multi-address;
+    function: of the reduction."""
+
+    kind: str
+    order: str
+    scope: str
+    places: tuple[Place, ...]
+    type: Type
+    values: tuple[Operand, ...] = ()
+    result: str = ""
+    function: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Product(Instruction):
+    """wgmma (9.7.15). kind: "mma_async", "fence", "commit_group" or "wait_group"; places: the tiles in shared memory;
+    values: whether the result is added to, and a factor in a register; pending: groups that are not waited for."""
+
+    kind: str
+    result: str = ""
+    values: tuple[Operand, ...] = ()
+    places: tuple[Place, ...] = ()
+    pending: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CopyGroup(Instruction):
     """kind: "commit" makes a group of the copies so far; "wait" waits until so many groups are pending (`pending`), or
     have not read yet (`reads`); "all" does both."""
@@ -283,7 +310,8 @@ class Location:
     """A name of memory. memory: the name of the bytes it stands for; virtual: the name whose virtual address it has;
     size: bytes, 0 if the test does not say: then an address that depends on a read is that of its first byte; space:
     its state space, "" if the test does not say; owner: the CTA whose shared memory it is in, if the test says so;
-    peers: the names of the same variable in each CTA of the cluster; box: of a tensor map, bytes of its box, else 0."""
+    peers: the names of the same variable in each CTA of the cluster; box: of a tensor map, bytes of its box, else 0;
+    members: of a multi-address, the aliases by which it reaches its locations, else none (8.2.3)."""
 
     name: str
     initial: int | Address = 0
@@ -295,6 +323,12 @@ class Location:
     peers: tuple[str, ...] = ()
     owner: int | None = None
     box: int = 0
+    members: tuple[str, ...] = ()
+
+    @property
+    def is_named(self) -> bool:
+        """Whether a test can name its value: not that of a multi-address, nor the aliases that it uses."""
+        return not self.members and " -> " not in self.name
 
     def __post_init__(self) -> None:
         self.memory = self.memory or self.name
@@ -342,6 +376,11 @@ class Test:
         if len(self.threads) == MOST_THREADS:
             reader.fail(f"more than {MOST_THREADS} threads")
         self.threads.append(thread)
+
+    @property
+    def named(self) -> list[str]:
+        """The locations whose values the test can ask for."""
+        return [name for name, location in self.locations.items() if location.is_named]
 
     def owner(self, name: str) -> int | None:
         """The CTA whose shared memory a location is in: the declared one, or that of all threads that name it; None if

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .events import Event, Path, equal
 from .functions import atomic_function
-from .programs import Instruction, Operand, TensorCopy, TensorMap
+from .programs import Address, Instruction, Operand, TensorCopy, TensorMap
 from .refusals import not_modelled
 from .words import refuse
 
@@ -122,12 +122,15 @@ def boxes(paths: Paths, path: Path, instruction: TensorCopy, read: Event) -> lis
         refuse(paths.test.source, "a coordinate that depends on a read is not modelled", instruction.span)
     address = paths.loaded(len(path.events), paths.types[map_])
     path.events.append(replace(read, proxy="tensormap", location=map_, offset=at, size=ADDRESS_BYTES))
+    initial = paths.test.locations[map_].initial
+    described = paths.test.locations[initial.name] if isinstance(initial, Address) else None
     found = []
     for name, location in paths.test.locations.items():
         offset = coordinate.of(()) * paths.types[name].bits // 8
-        if location.virtual == name and not location.box and offset >= 0 and (
-            not location.size or offset + box <= location.size
-        ):  # fmt: skip
+        fits = offset >= 0 and offset + box <= paths.extent(name)
+        if not fits and location is described:
+            refuse(paths.test.source, f"the box leads out of '{name}'", instruction.span)
+        if fits and location.virtual == name and not location.box:
             way = path.copy()
             way.conditions.append((equal(address, paths.addresses[name]), True))
             found.append((way, name, offset, box))

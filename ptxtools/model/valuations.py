@@ -28,7 +28,7 @@ def observed_names(test: Test) -> tuple[str, ...]:
             for instruction in thread.instructions:
                 results = getattr(instruction, "results", ()) or (getattr(instruction, "result", ""),)
                 names += [f"{thread.name}:{register}" for register in results if register]
-        names += test.locations
+        names += test.named
     return tuple(dict.fromkeys(names))
 
 

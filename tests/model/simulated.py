@@ -140,7 +140,7 @@ class Kernel:
     def _unguarded(self, thread, i):
         if isinstance(i, Label):
             return [f"L{thread.number}_{i.name}:"] if i.name else []
-        if isinstance(i, Fence) and not i.limited:
+        if isinstance(i, Fence) and not (i.limited or i.space):
             return [f"fence.{i.order}.{self.scopes.get(i.scope, i.scope)};"]
         if isinstance(i, Barrier) and i.reduction and i.count is None:
             return self._reduction(thread, i)

@@ -238,3 +238,48 @@ def test_initial_values_may_be_missing():
     assert without.allowed and without.states == with_.states
     with pytest.raises(PtxError, match="initial values after the name"):
         read("PTX t\nexists (x == 1)\n")
+
+
+# --- variants of the format of herd -----------------------------------------------------------------------------------
+
+VARIANT = """PTX MP
+{{ {} }}
+{}
+st.relaxed.gpu x, 1   | ld.acquire.gpu r0, y  ;
+st.release.gpu y, 1   | ld.relaxed.gpu r1, x  ;
+{}
+"""
+PLACES, DECLARED = "P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;", "x = 0; y = 0;"
+NEVER = "~exists (P1:r0 == 1 /\\ P1:r1 == 0)"
+
+
+@rows("declared", ["int x = 0, y = 0;", ".u32 x, y = 0", "volatile int x; global y = 0;", "P0:r0 = 0, P1:r1 = 0; x, y",
+                   "int *x, *y;", "x = 0x0; y = 0u", "uint64_t x = 0;\n(* y *)", "[x] = 0; [y] = 0"])  # fmt: skip
+def test_declarations(declared):
+    assert run(read(VARIANT.format(declared, PLACES, NEVER))).holds
+
+
+@rows("places", ["P0 @ cta 0, gpu 0|P1 @ cta 1, gpu 0;", "P0@gpu 0,cta 0 | P1@gpu 0,cta 1;", "P0@block 0 | P1@block 1;",
+                 "P0@thread 0,warp 0,cta 0,gpu 0 | P1@thread 1,warp 1,cta 0,gpu 0;",
+                 "P0@cta 0,device 0,sys 0 | P1@cta 1,device 0,sys 0;"])  # fmt: skip
+def test_places(places):
+    test = read(VARIANT.format(DECLARED, places, NEVER))
+    assert run(test).holds and [thread.gpu for thread in test.threads] == [0, 0]
+    assert [thread.warp for thread in test.threads] == [0, int("warp" in places)]
+
+
+@rows("condition", ["~(exists (1:r0 = 1 /\\ 1:r1 = 0))", "not exists (P1:r0 = 1 and P1:r1 = 0)",
+                    "forall 1:r0=0 or 1:r1=1", "exists 0==0", "filter (P1:r0 == 1) forall (P1:r1 == 1)",
+                    "locations [x; 1:r0;] exists (true);",
+                    "forall (P1:r0 == 1 => P1:r1 == 1)", "exists (P1:r0 == P1:r1 && [x] = 1)"])  # fmt: skip
+def test_conditions(condition):
+    assert run(read(VARIANT.format(DECLARED, PLACES, condition))).holds
+
+
+@rows("end, message", [("~(exists (x = 1)", "expected ')' after the condition"),
+                       ("exists (x = 1 and)", "expected a register, a location"),
+                       ("~(forall (x = 1))", "expected 'exists'")])  # fmt: skip
+def test_conditions_without_an_end(end, message):
+    with pytest.raises(PtxError) as caught:
+        read(VARIANT.format(DECLARED, PLACES, end))
+    assert message in caught.value.diagnostics[0].message

@@ -14,11 +14,12 @@ from tests.model.suite import read
 #: The sections whose instructions a litmus test may use, all of their forms or some.
 MODELLED = {
     "9.7.9.8": "ld", "9.7.9.9": "ld.global.nc", "9.7.9.11": "st", "9.7.9.12": "st.async",
-    "9.7.9.15": "prefetch", "9.7.9.25.3.1": "cp.async",
+    "9.7.9.14": "multimem", "9.7.9.15": "prefetch", "9.7.9.25.3.1": "cp.async",
     "9.7.9.25.4.1": "cp.async.bulk", "9.7.9.25.4.2": "cp.reduce.async.bulk", "9.7.13.1": "bar", "9.7.13.2": "bar.warp",
     "9.7.13.3": "barrier.cluster", "9.7.9.25.5.2": "cp.async.bulk.tensor",
     "9.7.9.25.5.3": "cp.reduce.async.bulk.tensor", "9.7.9.26": "tensormap.replace",
-    "9.7.13.13": "griddepcontrol", "9.7.13.16": "tensormap.cp_fenceproxy",
+    "9.7.15.5.2": "wgmma.mma_async", "9.7.15.7.1": "wgmma.fence", "9.7.15.7.2": "wgmma.commit_group",
+    "9.7.15.7.3": "wgmma.wait_group", "9.7.13.13": "griddepcontrol", "9.7.13.16": "tensormap.cp_fenceproxy",
     "9.7.13.4": "fence", "9.7.13.5": "atom", "9.7.13.6": "red", "9.7.13.7": "red.async",
 }  # fmt: skip
 #: Families without an address that order accesses of memory all the same.
@@ -68,7 +69,7 @@ def test_nothing_that_accesses_memory_is_ignored():
 def test_the_section_is_that_of_the_instruction():
     for opcode, section in (("tensormap.replace.tile.rank.global.b1024.b32", "9.7.9.26"),
                             ("ldu.global.u32", "9.7.9.10"),
-                            ("multimem.st.weak.global.u32", "9.7.9.14"), ("tex.1d.v4.u32.s32", "9.7.10.3"),
+                            ("multimem.st.weak.global.f32", "9.7.9.14"), ("tex.1d.v4.u32.s32", "9.7.10.3"),
                             ("cp.async.bulk.prefetch.L2.global", "9.7.9.25.4.3")):  # fmt: skip
         assert f"'{opcode}' is not modelled (section {section})" in complaint(opcode)
     assert complaint("prefetch.global.L2 [x]") == ""
@@ -78,8 +79,9 @@ def test_the_section_is_that_of_the_instruction():
 def test_what_is_refused_says_why():
     """Each reason, by one instruction; and docs/memory-model.md names every family that has one."""
     page = (Path(__file__).resolve().parents[2] / "docs" / "memory-model.md").read_text("utf-8")
-    opcodes = ("cp.async.bulk.tensor.2d.shared::cluster.global", "multimem.st.weak.global.u32", "discard.global.L2",
-               "wgmma.fence.sync.aligned", "shfl.sync.bfly.b32",
+    opcodes = ("cp.async.bulk.tensor.2d.shared::cluster.global", "multimem.st.weak.global.f32", "discard.global.L2",
+               "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16", "tcgen05.fence::before_thread_sync",
+               "ldmatrix.sync.aligned.m8n8.x1.shared.b16", "shfl.sync.bfly.b32",
                "tex.1d.v4.u32.s32", "tensormap.replace.tile.rank.global.b1024.b32", "ldu.global.u32", "call",
                "applypriority.global.L2::evict_normal")  # fmt: skip
     reasons = set()

@@ -1,0 +1,118 @@
+"""Products of warpgroups (9.7.15) as far as they access shared memory: a tile is a location, a fragment a register, a
+thread of the test a warpgroup.
+
+`wgmma.mma_async` reads its tiles through the async proxy. It is an agent of its own, and, unlike copies, not behind
+what its thread executed before (8.9.1.1), but behind what precedes the last `wgmma.fence` or `fence.proxy.async` in
+front of it (9.7.15.7.1). Its completion is waited for by groups, and is followed by an implicit proxy fence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from .events import Event, Path, Value, constant
+from .functions import computed
+from .programs import Instruction, Operand, Place, Product, Register, Type
+from .refusals import not_modelled
+
+if TYPE_CHECKING:
+    from .instructions import Cells
+    from .paths import Paths
+    from .words import Word
+
+_PRODUCT = re.compile(r"m64n\d+k32\.s32\.[us]8\.[us]8")
+_RESULT = Type("s", 32)
+
+
+def read_product(cells: Cells, word: Word, modifiers: list[str]) -> Instruction:
+    """wgmma.fence, .commit_group, .wait_group, and .mma_async of integers: `d, a, b{, scale-d}`."""
+    reader = cells.reader
+    if cells.fixed or modifiers[1:3] != ["sync", "aligned"]:
+        not_modelled(reader, word)
+    kind, rest = modifiers[0], ".".join(modifiers[3:])
+    if kind in ("fence", "commit_group") and not rest:
+        return Product(kind=kind, **cells.done())
+    if kind == "wait_group" and not rest:
+        pending = reader.number("a number of groups")
+        if pending < 0:
+            reader.fail("expected a number of groups", word)
+        return Product(kind=kind, pending=pending, **cells.done())
+    if kind != "mma_async" or not _PRODUCT.fullmatch(rest):
+        not_modelled(reader, word)
+    result = cells.result()
+    cells.comma()
+    left = cells.value() if reader.next.kind == "word" and cells.is_register(reader.next.text) else None
+    places: tuple[Place, ...] = () if left is not None else (cells.place(),)
+    cells.comma()
+    places += (cells.place(),)
+    scale: Operand = 1
+    if reader.accept(","):
+        scale = cells.value()
+    return Product(kind=kind, result=result, values=(scale,) if left is None else (scale, left), places=places,
+                   **cells.done())  # fmt: skip
+
+
+def follow_product(paths: Paths, path: Path, instruction: Product) -> list[Path]:
+    copies = path.copies
+    if instruction.kind == "mma_async":
+        _multiplied(paths, path, instruction)
+    elif instruction.kind == "commit_group":
+        path.copies = replace(copies, products=copies.products.committed())
+    elif instruction.kind == "fence":
+        path.events.append(Event("C", path.steps, instruction))
+    else:
+        complete = copies.products.waited_for(instruction.pending)
+        read = 0
+        for at, event in enumerate(path.events):
+            read |= event.completes if complete >> at & 1 else 0
+        path.events.append(Event("C", path.steps, instruction, after=complete))
+        path.copies = replace(copies, open=copies.open & ~read)
+    return [path]
+
+
+def _multiplied(paths: Paths, path: Path, instruction: Product) -> None:
+    path.copies = replace(path.copies, agents=path.copies.agents + 1)
+    scale, *left = (paths.operand(path, value) for value in instruction.values)
+    before = path.registers.get(instruction.result) or constant(0)
+    event = Event("R", path.steps, instruction, "weak", "", "async", needs=path.control, agent=path.copies.agents,
+                  behind=_fenced(path))  # fmt: skip
+    first, factors = len(path.events), list(left)
+    for place in instruction.places:
+        base, _ = place
+        type_ = paths.types[base] if isinstance(base, str) else Type("b", 64)
+        name, offset = paths.place(path, instruction, place, type_.bits // 8)
+        factors.append(paths.loaded(len(path.events), type_))
+        path.events.append(replace(event, location=name, offset=offset, size=type_.bits // 8))
+    last = len(path.events)
+    read = (1 << last) - (1 << first)
+    path.events.append(Event("P", path.steps, instruction, proxy="async", agent=event.agent, completes=read))
+    path.copies = replace(path.copies, products=path.copies.products.with_copy(1 << last), open=path.copies.open | read)
+    a, b = factors
+
+    def result(reads: Sequence[int]) -> int:
+        added = before.of(reads) if scale.of(reads) else 0
+        return computed("mad", _RESULT, [a.of(reads), b.of(reads), added])
+
+    path.registers[instruction.result] = Value(a.needs | b.needs | scale.needs | before.needs, result)
+
+
+def _fenced(path: Path) -> int:
+    """What the thread itself has executed up to its last fence, that one included, as a set."""
+    own = [at for at, event in enumerate(path.events) if not event.agent]
+    fences = [at for at in own if _is_fence(path.events[at])]
+    return sum(1 << at for at in own if at <= fences[-1]) if fences else 0
+
+
+def _is_fence(event: Event) -> bool:
+    if event.kind == "P":
+        return event.proxy == "async" and not event.order
+    return event.kind == "C" and isinstance(event.instruction, Product) and event.instruction.kind == "fence"
+
+
+def uses_open_result(path: Path, operand: Operand) -> bool:
+    """Whether a register holds the result of a product that has not been waited for."""
+    value = path.registers.get(operand.name) if isinstance(operand, Register) else None
+    return value is not None and bool(value.needs & path.copies.open)

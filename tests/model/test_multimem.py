@@ -1,0 +1,43 @@
+"""Multi-addresses (8.2.3): what files of tests may say. The verdicts are those of testdata/litmus: Multi+."""
+
+import pytest
+
+from ptxtools.diagnostics import PtxError
+from ptxtools.model.executions import run
+from tests.model.suite import read
+from tests.rows import rows
+
+TEST = "PTX t\n{{ {} }}\nP0@cta 0,gpu 0 ;\n{} ;\n{}"
+TWO = "x = 1; y = 2; multimem w = {x, y}"
+
+
+@rows("initial, instruction, end, message", [
+    (TWO, "ld.weak r1, w", "", "only multimem operations may access a multi-address"),
+    (TWO + "; P0:r1 = w", "st.weak [r1], 1", "", "only multimem operations may access a multi-address"),
+    (TWO, "cp.async.ca.shared.global [x], [w], 8", "", "only multimem operations may access a multi-address"),
+    (TWO, "multimem.st.b64 [x], 1", "", "'x' is no multi-address"),
+    (TWO, "multimem.st.relaxed.b64 [w], 1", "", "needs a scope"),
+    (TWO, "multimem.st.weak.sys.b64 [w], 1", "", "is weak and has a scope"),
+    (TWO, "multimem.red.add.f32 [w], 1", "", "is not modelled (section 9.7.9.14)"),
+    (TWO, "multimem.red.exch.b64 [w], 1", "", "'.exch' of"),
+    (TWO, "multimem.ld_reduce.b64 r1, [w]", "", "is not modelled (section 9.7.9.14)"),
+    (TWO, "multimem.st.b64 [w], 1", "exists (w == 1)", "there is no location 'w'"),
+    (TWO, "multimem.st.b64 [w], 1", "locations [w;]", "there is no location 'w'"),
+    ("multimem w = {}", "multimem.st.b64 [w], 1", "", "expected a new name"),
+    ("multimem w = {x, x}", "multimem.st.b64 [w], 1", "", "is no further location"),
+    ("multimem w = x", "multimem.st.b64 [w], 1", "", "expected '{'"),
+    (".u64 x[2] = {1}; multimem w = {x}", "multimem.st.b64 [w+16], 1", "", "leads out of the location"),
+])  # fmt: skip
+def test_refused(initial, instruction, end, message):
+    with pytest.raises(PtxError) as caught:
+        run(read(TEST.format(initial, instruction, end)))
+    assert message in caught.value.diagnostics[0].message
+
+
+def test_elements_and_names():
+    """Places in arrays; without a condition the state has the locations, and no other name."""
+    arrays = "multimem w = {x, y}; .u32 x[2] = {1, 2}; .u32 y[2] = {3, 4}"
+    instructions = "multimem.red.add.u32 [w+4], 5 ;\nmultimem.ld_reduce.max.u32 r1, [w+4]"
+    found = run(read(TEST.format(arrays, instructions, "")))
+    assert found.names == ("P0:r1", "x", "y") and set(found.states) == {(9, 1, 3)}
+    assert run(read(TEST.format(TWO, "multimem.red.xor.b64 [w], 3", "forall (x == 2 /\\ y == 1)"))).holds

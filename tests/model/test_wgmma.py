@@ -1,0 +1,45 @@
+"""Products of warpgroups: what files of tests may say. The verdicts are those of testdata/litmus: Wgmma+."""
+
+import pytest
+
+from ptxtools.diagnostics import PtxError
+from ptxtools.model.executions import run
+from tests.model.suite import read
+from tests.rows import rows
+
+TEST = "PTX t\n{{ .shared a = 2; .shared b = 3; P0:d = 1; P0:e = 1; }}\nP0@cta 0,gpu 0 ;\n{} ;\n{}"
+MMA = "wgmma.mma_async.sync.aligned.m64n8k32.s32.s8.s8 {}, a, b"
+COMMIT, WAIT = "wgmma.commit_group.sync.aligned", "wgmma.wait_group.sync.aligned {}"
+
+
+def outcomes(*instructions, end=""):
+    return run(read(TEST.format(" ;\n".join(instructions), end)))
+
+
+@rows("instructions, message", [
+    ((MMA.format("d"), "st.weak x, d"), "'d' is used before wgmma.wait_group"),
+    ((MMA.format("d"), COMMIT, "add r1, d, 1"), "'d' is used before wgmma.wait_group"),
+    ((MMA.format("d"), WAIT.format(0), "mov r1, d"), "'d' is used before wgmma.wait_group"),
+    ((MMA.format("d"), COMMIT, MMA.format("e"), COMMIT, WAIT.format(1), "add r1, d, e"), "'e' is used before"),
+    ((MMA.format("d").replace("m64n8k32.s32.s8.s8", "m64n8k16.f32.f16.f16"),), "is not modelled (section 9.7.15.5.2)"),
+    ((MMA.format("d").replace(".aligned", ""),), "is not modelled (section 9.7.15"),
+    ((WAIT.format(-1),), "expected a number of groups"),
+    ((MMA.format("d").replace("a, b", "a"),), "expected ','"),
+    (("tcgen05.fence::before_thread_sync",), "is not modelled (section 9.7.16"),
+])  # fmt: skip
+def test_refused(instructions, message):
+    with pytest.raises(PtxError) as caught:
+        outcomes(*instructions)
+    assert message in caught.value.diagnostics[0].message
+
+
+def test_results_may_be_used_behind_the_wait():
+    found = outcomes(MMA.format("d"), COMMIT, MMA.format("e"), COMMIT, WAIT.format(1), "mov r1, d", WAIT.format(0),
+                     "add r1, r1, e", end="forall (P0:r1 == 14)")  # fmt: skip
+    assert found.holds and found.executions == 1
+
+
+def test_results_wrap():
+    """Accumulators have 32 bits."""
+    text = TEST.format(" ;\n".join([MMA.format("d"), COMMIT, WAIT.format(0)]), "forall (P0:d == -2147483648)")
+    assert run(read(text.replace("a = 2", "a = 0x7fffffff").replace("b = 3", "b = 1"))).holds
