@@ -48,7 +48,8 @@ def constant(facts: FunctionFacts, line: Line, operand: Operand, depth: int = _D
     if family in ("sub", "xor") and len(sources) == 2 and sources[0] == sources[1] and isinstance(sources[0], Name):
         return 0
     if family in ("mov", "cvt") and len(sources) == 1:
-        return _fits(constant(facts, made, sources[0], depth - 1), type_.bits)
+        number = constant(facts, made, sources[0], depth - 1)
+        return number if family == "mov" else _fits(number, type_.bits)
     if family not in _COMPUTE or len(sources) != 2 or ".hi" in made.item.opcode or ".sat" in made.item.opcode:
         return None
     numbers = [constant(facts, made, source, depth - 1) for source in sources]
