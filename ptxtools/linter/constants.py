@@ -36,7 +36,7 @@ def constant(facts: FunctionFacts, line: Line, operand: Operand, depth: int = _D
         return None if operand.type[0] == "f" else operand.value
     if not isinstance(operand, Name) or not depth:
         return None
-    made = only_write(facts, line, operand.name) or _above(facts, line, operand.name)
+    made = only_write(facts, line, operand.name) or last_write(facts, line, operand.name)
     if made is None or made.item.guard is not None or made.plan.op is None or len(made.item.operands) < 2:
         return None
     if made.item.operands[0] != operand:
@@ -65,7 +65,7 @@ def _fits(number: int | None, bits: int) -> int | None:
     return number if number is not None and 0 <= number < 1 << bits - 1 else None
 
 
-def _above(facts: FunctionFacts, line: Line, name: str) -> Line | None:
+def last_write(facts: FunctionFacts, line: Line, name: str) -> Line | None:
     """The instruction that last wrote a register, if it is close above and no label is in between."""
     key = line.registers[name]
     before: Line | None = line

@@ -210,6 +210,7 @@ class Flights:
             count = op.line.item.operands[0] if op.line.item.operands else None
             self._wait("wgmma", count.value if isinstance(count, Immediate) else 0, mask)
         elif ".mma_async" in op.opcode:
+            self.memory.together(op, mask)
             self._open("wgmma")[-1].add(id(op.line.item))
             self._factors(group, op, mask)
 

@@ -357,6 +357,10 @@ class Memory:
 
     def _registers(self, group: Group, op: Op, mask: int) -> None:
         """setmaxnreg: all warps of a warpgroup execute the same one."""
+        self.together(op, mask)
+
+    def together(self, op: Op, mask: int) -> None:
+        """Threads come to an instruction that all warps of a warpgroup execute."""
         _, before = self._resized.get(id(op.line.item), (op, 0))
         self._resized[id(op.line.item)] = op, before | mask
 
