@@ -20,15 +20,6 @@ _COMPUTE: dict[str, Callable[..., int]] = {
 }  # fmt: skip
 
 
-def constant_divisor(line: Line) -> int | None:
-    """The divisor of an integer division or remainder by a constant."""
-    op, operands = line.plan.op, line.item.operands
-    if op is None or len(operands) < 3 or op.type is None or TYPES[op.type].kind != "int":
-        return None
-    divisor = operands[2]
-    return divisor.value if isinstance(divisor, Immediate) else None
-
-
 def constant(facts: FunctionFacts, line: Line, operand: Operand, depth: int = _DEPTH) -> int | None:
     """The number that an operand certainly is at an instruction: as it is written, or as what writes its register
     computes it from such numbers. That is its only write, or one above with no label in between."""

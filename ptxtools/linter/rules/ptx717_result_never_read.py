@@ -4,11 +4,27 @@ What: an instruction that only computes writes a register that the function neve
 selected by its full name (`--select all,PTX717`): compilers leave such instructions, and ptxas removes them.
 Why: the work is for nothing, or something else was meant to use it.
 Example:
-    mul.lo.u32 %r3, %r1, 7;
-    st.global.b32 [%rd1], %r1;
+    .version 8.0
+    .target sm_80
+    .address_size 64
+    .entry k(.param .b64 x) {
+        .reg .b32 %r<3>; .reg .b64 %d<2>;
+        ld.param.b64 %d1, [x]; mov.u32 %r1, %tid.x;
+        mul.lo.u32 %r2, %r1, 7;
+        st.global.b32 [%d1], %r1;
+        ret;
+    }
 Better:
-    mul.lo.u32 %r3, %r1, 7;
-    st.global.b32 [%rd1], %r3;
+    .version 8.0
+    .target sm_80
+    .address_size 64
+    .entry k(.param .b64 x) {
+        .reg .b32 %r<3>; .reg .b64 %d<2>;
+        ld.param.b64 %d1, [x]; mov.u32 %r1, %tid.x;
+        mul.lo.u32 %r2, %r1, 7;
+        st.global.b32 [%d1], %r2;
+        ret;
+    }
 """
 
 from __future__ import annotations
