@@ -46,7 +46,9 @@ def lint_all(files: Sequence[tuple[str, Settings]], options: dict[str, Any]) -> 
             reports.append(report)
             step()
             if options["verbose"]:
-                sys.stderr.write(f"{report.name}: {len(report.findings)} findings in {report.seconds:.3f} s\n")
+                count = len(report.findings)
+                what = f"{count} finding{'' if count == 1 else 's'}"
+                sys.stderr.write(f"{report.name}: {what} in {report.seconds:.3f} s\n")
     return reports
 
 

@@ -20,15 +20,6 @@ _COMPUTE: dict[str, Callable[..., int]] = {
 }  # fmt: skip
 
 
-def constant_divisor(line: Line) -> int | None:
-    """The divisor of an integer division or remainder by a constant."""
-    op, operands = line.plan.op, line.item.operands
-    if op is None or len(operands) < 3 or op.type is None or TYPES[op.type].kind != "int":
-        return None
-    divisor = operands[2]
-    return divisor.value if isinstance(divisor, Immediate) else None
-
-
 def constant(facts: FunctionFacts, line: Line, operand: Operand, depth: int = _DEPTH) -> int | None:
     """The number that an operand certainly is at an instruction: as it is written, or as what writes its register
     computes it from such numbers. That is its only write, or one above with no label in between."""
@@ -36,7 +27,7 @@ def constant(facts: FunctionFacts, line: Line, operand: Operand, depth: int = _D
         return None if operand.type[0] == "f" else operand.value
     if not isinstance(operand, Name) or not depth:
         return None
-    made = only_write(facts, line, operand.name) or _above(facts, line, operand.name)
+    made = only_write(facts, line, operand.name) or last_write(facts, line, operand.name)
     if made is None or made.item.guard is not None or made.plan.op is None or len(made.item.operands) < 2:
         return None
     if made.item.operands[0] != operand:
@@ -48,7 +39,8 @@ def constant(facts: FunctionFacts, line: Line, operand: Operand, depth: int = _D
     if family in ("sub", "xor") and len(sources) == 2 and sources[0] == sources[1] and isinstance(sources[0], Name):
         return 0
     if family in ("mov", "cvt") and len(sources) == 1:
-        return _fits(constant(facts, made, sources[0], depth - 1), type_.bits)
+        number = constant(facts, made, sources[0], depth - 1)
+        return number if family == "mov" else _fits(number, type_.bits)
     if family not in _COMPUTE or len(sources) != 2 or ".hi" in made.item.opcode or ".sat" in made.item.opcode:
         return None
     numbers = [constant(facts, made, source, depth - 1) for source in sources]
@@ -64,7 +56,7 @@ def _fits(number: int | None, bits: int) -> int | None:
     return number if number is not None and 0 <= number < 1 << bits - 1 else None
 
 
-def _above(facts: FunctionFacts, line: Line, name: str) -> Line | None:
+def last_write(facts: FunctionFacts, line: Line, name: str) -> Line | None:
     """The instruction that last wrote a register, if it is close above and no label is in between."""
     key = line.registers[name]
     before: Line | None = line

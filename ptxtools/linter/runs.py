@@ -24,3 +24,16 @@ def runs_of(facts: FunctionFacts) -> Iterator[list[Line]]:
         run = []
     if run:
         yield run
+
+
+def rounds_of(facts: FunctionFacts) -> Iterator[list[Line]]:
+    """The runs of a function; and two rounds of each innermost loop that control only leaves at guarded branches."""
+    yield from facts.runs
+    for loop in facts.loops:
+        if loop.innermost and not any(_turns(line) for line in loop.lines[:-1]):
+            yield loop.lines * 2
+
+
+def _turns(line: Line) -> bool:
+    """Whether control goes elsewhere, so that what stands behind is not the next to run."""
+    return line.plan.family in ENDING and line.item.guard is None

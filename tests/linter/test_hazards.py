@@ -41,6 +41,8 @@ def found(body, *, head=S90, extra=""):
     (FENCE + FROM_REGISTERS + COMMIT + "mov.b32 %r5, 0;", ["PTX521", "PTX588"]),
     (FENCE + FROM_REGISTERS + COMMIT + "mov.b32 %r4, %r5;", []),  # reading A does no harm
     (WGMMA + COMMIT, ["PTX580"]),
+    (FENCE + AGAIN.format(WGMMA + COMMIT + LEFT.format(0) + "mul.f32 %f1, %f2, %f2;"), ["PTX579"]),
+    (AGAIN.format(FENCE + WGMMA + COMMIT + LEFT.format(0) + "mul.f32 %f1, %f2, %f2;"), []),
     (PREPARED + AGAIN.format("mov.b32 %r5, %r4;" + FENCE + FROM_REGISTERS + COMMIT + LEFT.format(0)), []),
     (PREPARED + AGAIN.format("mov.b32 %r5, %r4;" + FENCE + FROM_REGISTERS + COMMIT + LEFT.format(1)), ["PTX588"]),
     (PREPARED + AGAIN.format("@%p3 bra M; mov.b32 %r5, %r4; M:" + FENCE + FROM_REGISTERS + COMMIT), ["PTX588"]),
@@ -84,13 +86,17 @@ def test_collectives(body, codes):
 
 @pytest.mark.parametrize(("body", "codes"), [
     ("add.u32 %r5, %r6, 1; mov.b32 %r6, 1;", ["PTX521"]),
-    ("L: add.u32 %r5, %r6, 1; mov.b32 %r6, 1; bra L;", []),  # the second time it is written
+    ("L: add.u32 %r5, %r6, 1; mov.b32 %r6, 1; bra L;", ["PTX521"]),  # not the first time
+    ("@%p3 bra M; L: add.u32 %r5, %r6, 1; M: mov.b32 %r6, 1; bra L;", []),
     ("@%p1 bra L; mov.b32 %r6, 1; L: add.u32 %r5, %r6, 1;", ["PTX522"]),  # lanes below 16 have not written it
     ("@%p3 bra L; mov.b32 %r6, 1; L: add.u32 %r5, %r6, 1;", []),  # on one path it is written
     ("@%p1 mov.b32 %r6, 1; add.u32 %r5, %r6, 1;", ["PTX522"]),
     ("mov.b32 %r5, %r6; mov.b32 %r6, 1;", []),
     ("@%p1 bra L; add.u32 %r5, %r6, 1; ret; L: mov.b32 %r6, 1;", ["PTX521"]),
     ("{ .reg .b32 %r6; add.u32 %r5, %r6, 1; mov.b32 %r6, 1; }", ["PTX521"]),
+    ("L: add.u32 %r5, %r6, 1; add.u32 %r6, %r5, 1; @%p3 bra L;", ["PTX521"]),  # in the first round
+    ("mov.b32 %r6, 0; L: add.u32 %r5, %r6, 1; add.u32 %r6, %r5, 1; @%p3 bra L;", []),
+    ("L: mov.b32 %r5, %r6; add.u32 %r6, %r5, 1; @%p3 bra L;", []),
 ])  # fmt: skip
 def test_registers_read_too_early(body, codes):
     assert found(body) == codes
@@ -434,3 +440,34 @@ RELAXED = "barrier.cluster.arrive.relaxed; barrier.cluster.wait;\n"
 ])  # fmt: skip
 def test_relaxed_arrivals(body, codes):
     assert [code for code in found(body) if code == "PTX594"] == codes
+
+
+@pytest.mark.parametrize(("body", "codes"), [
+    ("cvta.shared.u64 %d2, %d1; cvta.to.shared.u64 %d3, %d2;", []),
+    ("cvta.shared.u64 %d2, %d1; cvta.to.local.u64 %d3, %d2;", ["PTX544"]),
+    ("mov.b64 %d2, %d1; cvta.shared.u64 %d2, %d2; cvta.to.global.u64 %d2, %d2;", ["PTX544"]),
+    ("cvta.to.global.u64 %d2, %d1;", []),
+])  # fmt: skip
+def test_conversions_to_another_space(body, codes):
+    assert [code for code in found(body) if code == "PTX544"] == codes
+
+
+@pytest.mark.parametrize(("body", "wrong"), [
+    ("setp.ge.u32 %p3, %r5, 96; @%p3 bra END;" + FENCE + WGMMA + COMMIT + LEFT.format(0) + "END:", 1),
+    ("setp.ge.u32 %p3, %r5, 128; @%p3 bra END;" + FENCE + WGMMA + COMMIT + LEFT.format(0) + "END:", 0),
+    ("setp.ge.u32 %p3, %r4, 128; @%p3 bra END;" + FENCE + WGMMA + COMMIT + LEFT.format(0) + "END:", 0),
+])  # fmt: skip
+def test_part_of_a_warpgroup(body, wrong):
+    text = f"{S90}.entry k(.param .b64 x) .reqntid 128 {{\n{REGISTERS} mov.u32 %r5, %tid.x;{body}\nret;\n}}\n"
+    assert [d.code for d in lint(parse(text, "a.ptx").module)].count("PTX538") == wrong
+
+
+def test_results_that_nothing_reads_are_reported_to_those_who_ask():
+    body = "mul.lo.u32 %r5, %r4, 7; setp.eq.u32 %p3|%p0, %r4, 3; @%p0 st.global.b32 [%d1], %r4; @%p1 exit; @%p2 exit;"
+    uses = "st.shared.b32 [%r1], 1; mbarrier.inval.shared.b64 [%r3];"
+    text = f"{S90}.entry k(.param .b64 x) {{\n{REGISTERS} {uses} {body} ret;\n}}\n"
+    module = parse(text, "a.ptx").module
+    assert not [d for d in lint(module) if d.code == "PTX717"]
+    assert [d.message for d in lint(module, select=["PTX717"])] == [
+        "nothing reads the '%r5' that 'mul.lo.u32' computes"
+    ]

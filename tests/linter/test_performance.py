@@ -22,6 +22,8 @@ def found(body, target="sm_80", directives="", extra="", version="9.0"):
 @rows(("body", "codes"), [
     (LOOP.format("div.u32 %r4, %r3, %r2;"), ["PTX716"]),
     (LOOP.format("rem.s64 %rd2, %rd3, %rd1;"), ["PTX716"]),
+    (LOOP.format("ld.param.b32 %r5, [n]; div.u32 %r4, %r3, %r5;"), ["PTX716"]),
+    (LOOP.format("ld.global.b32 %r5, [%rd1]; div.u32 %r4, %r3, %r5;"), []),
     (LOOP.format("div.u32 %r4, %r2, %r3;"), []),  # by the number of the round
     (LOOP.format("add.u32 %r2, %r2, 1; div.u32 %r4, %r3, %r2;"), []),
     (LOOP.format("div.u32 %r4, %r3, 10;"), []),  # ptxas multiplies
@@ -233,3 +235,11 @@ TYPES = ".reg .b16 %h<4>; mov.b16 %h1, 4; mov.f32 %f1, 0f3f800000;"
 ])  # fmt: skip
 def test_needless_conversions(body, count):
     assert found(TYPES + body).count("PTX710") == count
+
+
+@rows(("body", "codes"), [
+    ("mov.u32 %r4, %tid.x; shl.b32 %r4, %r4, 7; red.shared.add.u32 [%r4], 1;", ["PTX711"]),
+    ("mov.u32 %r4, %tid.x; shl.b32 %r4, %r4, 2; red.shared.add.u32 [%r4], 1;", []),
+])  # fmt: skip
+def test_bank_conflicts_of_atomic_operations(body, codes):
+    assert [code for code in found(body, directives=".reqntid 32") if code == "PTX711"] == codes

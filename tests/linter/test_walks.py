@@ -101,9 +101,16 @@ PEER = "mov.u32 %r10, %cluster_ctarank; xor.b32 %r11, %r10, 1; mapa.shared::clus
 @rows(("body", "codes"), [
     (PEER + STORE + BARRIER + "ld.shared::cluster.b32 %r8, [%r12];" + BARRIER, []),
     (PEER + STORE + BARRIER + "ld.shared::cluster.b32 %r8, [%r12];", ["PTX592"]),
-    (PEER + STORE + "ld.shared::cluster.b32 %r8, [%r12];" + BARRIER, ["PTX509"]),
-    (PEER + STORE + "bar.sync 0; ld.shared::cluster.b32 %r8, [%r12];" + BARRIER, ["PTX509"]),
+    (PEER + STORE + "ld.shared::cluster.b32 %r8, [%r12];" + BARRIER, ["PTX509", "PTX592"]),
+    (PEER + STORE + "bar.sync 0; ld.shared::cluster.b32 %r8, [%r12];" + BARRIER, ["PTX509", "PTX592"]),
     (PEER + BARRIER + "st.shared::cluster.b32 [%r12], %r1;" + BARRIER + LOAD, []),
+    (PEER + "st.shared::cluster.b32 [%r12], %r1;" + BARRIER + LOAD, ["PTX592"]),  # it may not have begun
+    (PEER + STORE + "barrier.cluster.arrive.relaxed; barrier.cluster.wait; ld.shared::cluster.b32 %r8, [%r12];"
+     + BARRIER, ["PTX509"]),
+    (PEER + STORE + "fence.mbarrier_init.release.cluster; barrier.cluster.arrive.relaxed; barrier.cluster.wait;"
+     "ld.shared::cluster.b32 %r8, [%r12];" + BARRIER, ["PTX509"]),
+    (PEER + STORE + "fence.acq_rel.cluster; barrier.cluster.arrive.relaxed; barrier.cluster.wait;"
+     "ld.shared::cluster.b32 %r8, [%r12]; barrier.cluster.arrive.relaxed; barrier.cluster.wait;", []),
     (PEER + BARRIER + "st.shared::cluster.b32 [%r12], %r1; ld.shared.b32 %r8, [%r4];" + BARRIER, ["PTX509"]),
 ])  # fmt: skip
 def test_clusters(body, codes):
@@ -126,6 +133,8 @@ def test_clusters(body, codes):
     ("mul.wide.u32 %d2, %r1, 8; add.u64 %d2, %d1, %d2; ld.global.v2.b64 {%d3, %d4}, [%d2+8];", []),
     ("griddepcontrol.wait; ld.global.b32 %r10, [%d1]; st.global.b32 [%d1], %r10;", []),
     ("ld.global.b32 %r10, [%d1]; griddepcontrol.wait; st.global.b32 [%d1], %r10;", ["PTX596"]),
+    ("setp.gt.u32 %p1, %r9, 4; @%p1 bra L; griddepcontrol.wait; L: ld.global.b32 %r10, [%d1];"
+     "st.global.b32 [%d1], %r10;", ["PTX596"]),
 ])  # fmt: skip
 def test_threads_that_part(body, codes):
     assert [code for code in found(body) if code not in ("PTX516", "PTX515")] == codes
@@ -167,6 +176,62 @@ ROUND = "mov.u32 %r10, %r7; L: {} add.u32 %r10, %r10, 32; setp.lt.u32 %p1, %r10,
     ("setp.ge.u32 %p1, %r1, %r9; @%p1 bra L;" + SHUFFLE.format("-1") + "L:", []),  # all come, or none
 ])  # fmt: skip
 def test_member_masks(body, codes):
+    assert found(body) == codes
+
+
+ALLOC = """setp.lt.u32 %p1, %r1, 32; @!%p1 bra A; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s], 64;
+tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned; A: setp.eq.u32 %p2, %r1, 0;
+@%p2 mbarrier.init.shared.b64 [s+8], 1; fence.mbarrier_init.release.cluster; mov.b32 %r12, s; add.u32 %r12, %r12, 8;
+tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync; ld.shared.u32 %r10, [s];
+shl.b32 %r11, %r6, 21; add.u32 %r11, %r11, %r10; mov.b64 %d4, 0x4000404000010040; mov.b32 %r13, 0x08100490;
+"""
+FREE = """tcgen05.fence::before_thread_sync; bar.sync 0; @!%p1 bra Z;
+tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r10, 64; Z:"""
+PUT = "tcgen05.st.sync.aligned.32x32b.x2.b32 [%r11], {%r1, %r1};"
+GET = "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r14, %r15}, [%r11];"
+PUT_DONE, GET_DONE = "tcgen05.wait::st.sync.aligned;", "tcgen05.wait::ld.sync.aligned;"
+ADD = "add.u32 %r16, %r14, %r15;"
+PRODUCT = "@%p2 tcgen05.mma.cta_group::1.kind::f16 [%r10], %d4, %d4, %r13, %p3;"
+COMMIT = "@%p2 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r12];"
+DONE = "{0}: mbarrier.try_wait.parity.shared.b64 %p4, [%r12], {1}; @!%p4 bra {0}; tcgen05.fence::after_thread_sync;"
+
+
+@rows(("body", "codes"), [
+    (PUT + PUT_DONE + GET + GET_DONE + ADD + FREE, []),
+    (PUT + GET + GET_DONE + ADD + PUT_DONE + FREE, ["PTX584"]),
+    (PUT + FREE.replace("bar.sync 0;", "bar.sync 0;" + GET + GET_DONE) + PUT_DONE, ["PTX584"]),
+    (PUT + PUT_DONE + GET + GET_DONE + ADD + GET + ADD + FREE, ["PTX583"]),
+    (PUT + PUT_DONE + GET + ADD + GET_DONE + FREE, []),  # chips wait for registers by themselves
+    ("setp.gt.u32 %p5, %r9, 5; @%p5 ret;" + FREE, ["PTX586"]),  # on one way nothing is freed
+    ("setp.gt.u32 %p5, %r9, 5; @%p5 bra Z;" + FREE, ["PTX586"]),
+    (FREE.replace("%r10, 64", "%r10, 32"), ["PTX595"]),
+    (PRODUCT + COMMIT + DONE.format("W", 0) + GET + GET_DONE + ADD + FREE, []),
+    (PRODUCT + COMMIT + GET + GET_DONE + ADD + DONE.format("W", 0) + FREE, ["PTX567"]),
+    (PRODUCT + COMMIT + DONE.format("W", 0) + PRODUCT + COMMIT + DONE.format("V", 1) + GET + GET_DONE + FREE, []),
+    (PRODUCT + COMMIT + DONE.format("W", 0) + PRODUCT + COMMIT + DONE.format("V", 0) + GET + GET_DONE + FREE,
+     ["PTX567"]),  # the second wait is for the phase before
+    (PRODUCT + COMMIT + FREE + DONE.format("W", 0), ["PTX567"]),
+    ("@%p2 tcgen05.cp.cta_group::1.128x256b [%r10], %d4;" + GET + GET_DONE + COMMIT + DONE.format("W", 0) + FREE,
+     ["PTX567"]),
+])  # fmt: skip
+def test_tensor_memory(body, codes):
+    result = parse(text(ALLOC + body, ".reqntid 128").replace("sm_90", "sm_100a"), "k.ptx")
+    assert not result.diagnostics
+    wanted = ("PTX567", "PTX583", "PTX584", "PTX586", "PTX595")
+    assert [d.code for d in lint(result.module) if d.code in wanted] == codes
+
+
+ASYNC = "cp.async.ca.shared.global [%r4], [%d1], 4; cp.async.commit_group;"
+
+
+@rows(("body", "codes"), [
+    (ASYNC + "cp.async.wait_group 0; ld.shared.b32 %r8, [%r4];", []),
+    (ASYNC + "bra L; L: ld.shared.b32 %r8, [%r4]; cp.async.wait_group 0;", ["PTX567"]),  # by the thread itself
+    (ASYNC + "mov.b32 %r10, 0; L:" + ASYNC.replace("%r4]", "%r4+512]") + "cp.async.wait_group 2;"
+     "ld.shared.b32 %r8, [%r4];"
+     "bar.sync 0; add.u32 %r10, %r10, 1; setp.lt.u32 %p1, %r10, 2; @%p1 bra L;", ["PTX567"]),
+])  # fmt: skip
+def test_copies_of_a_thread(body, codes):
     assert found(body) == codes
 
 

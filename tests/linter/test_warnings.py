@@ -47,6 +47,8 @@ def found(body, head=HEAD):
     ("mov.b32 %r3, 31; shr.u32 %r4, %r1, %r3;", []),
     ("rem.u32 %r1, %r1, 1;", []),
     ("rem.u64 %rd1, %rd1, 4096;", ["PTX702"]),
+    ("mov.b32 %r3, 16; div.u32 %r1, %r1, %r3;", ["PTX702"]),
+    ("mov.b32 %r3, 17; div.u32 %r1, %r1, %r3;", []),
     ("div.rn.f32 %r1, %r1, 0f00000000;", []),
     ("setp.eq.s32 %p1|_, %r1, %r2;", []),
     ("setp.eq.s32 _|%p1, %r1, %r2;", []),

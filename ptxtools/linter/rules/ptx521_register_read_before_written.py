@@ -1,8 +1,8 @@
 """PTX521 | register is read before it is written | 5.1.1
 
 What: an instruction computes with a register that only later instructions write, or only this one: on no path to it has
-anything written the register. Copies (mov, prmt) are not reported, as compilers leave such ones where the value does
-not matter.
+anything written the register; or it stands before the first branch, and only behind it is the register written. Copies
+(mov, prmt) are not reported, as compilers leave such ones where the value does not matter.
 Why: the value is undefined.
 Example:
     .reg .b32 %late;
@@ -18,10 +18,14 @@ Better:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ptxtools.ir.positions import name_span
+from ptxtools.ir.symbols import RegisterKey
 
 from ..context import LintContext
-from ..facts import FunctionFacts
+from ..facts import ENDING, FunctionFacts, Line
+from ..inflight import accessed
 from ..paths import read_early
 from ..registry import bodies
 
@@ -35,9 +39,28 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
         if declaration not in parameters and not line.item.opcode.startswith(("mov.", "prmt.")):
             message = f"register '{name}' is read here, and only later written"
             context.warn(CODE, message, name_span(line.item, name), section="5.1.1")
+    for key, line in _first_reads(facts):
+        if key[0] not in parameters and not line.item.opcode.startswith(("mov.", "prmt.")):
+            message = f"register '{key[1]}' is read here, before anything has written it"
+            context.warn(CODE, message, name_span(line.item, key[1]), section="5.1.1")
     for key, line in facts.writes.items():
         # Only this instruction writes the register, and it is the first that reads it.
         own = key not in facts.rewritten and facts.reads.get(key) is line.item and key[0] not in parameters
         if own and line.plan.op is not None and not line.item.opcode.startswith(("mov.", "prmt.")):
             message = f"register '{key[1]}' is read here, and nothing but this instruction writes it"
             context.warn(CODE, message, name_span(line.item, key[1]), section="5.1.1")
+
+
+def _first_reads(facts: FunctionFacts) -> Iterator[tuple[RegisterKey, Line]]:
+    """Registers that the instructions up to the first branch read, and only later ones write."""
+    early = set(facts.early)
+    known = {key for key, _ in read_early(facts)} if early else set()
+    for line in facts.lines if early else ():
+        if line.plan.family in ENDING:
+            return
+        for name, write in sorted(accessed(line), key=lambda each: each[1]):  # what it reads comes first
+            key = line.registers[name]
+            if key in early and key is not None:
+                early.discard(key)
+                if not write and key not in known:
+                    yield key, line

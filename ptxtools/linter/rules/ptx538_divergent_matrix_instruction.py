@@ -1,7 +1,7 @@
 """PTX538 | matrix instruction that part of a warp misses | 9.7.14.5, 9.7.15
 
 What: an .aligned matrix instruction under a guard, or behind a branch or exit, that certainly differs between the
-threads of a warp; or a setmaxnreg to which other warps of the warpgroup certainly do not come.
+threads of a warp; or a setmaxnreg or wgmma to which other warps of the warpgroup certainly do not come.
 Why: all threads of the warp must execute it together, or the behaviour is undefined.
 Example:
     mov.u32 %r9, %laneid;
@@ -36,6 +36,6 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
             context.warn(CODE, message, where.guard or where.opcode, section=op.section)
 
 
-@bodies_with("setmaxnreg")
+@bodies_with("setmaxnreg", "wgmma")
 def check_warpgroup(context: LintContext, facts: FunctionFacts) -> None:
-    tell(context, facts, CODE, "part of a warpgroup", "9.7.20.5")
+    tell(context, facts, CODE, "part of a warpgroup", "9.7.15, 9.7.20.5")

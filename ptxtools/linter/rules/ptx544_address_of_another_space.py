@@ -16,14 +16,16 @@ Better:
 
 from __future__ import annotations
 
-from ptxtools.ir.nodes import Address, Variable
+from ptxtools.ir.nodes import Address, Name, Variable
 from ptxtools.ir.positions import part_span
 
 from ..accesses import in_register
+from ..constants import last_write
 from ..context import LintContext
-from ..facts import FunctionFacts
+from ..facts import FunctionFacts, Line
+from ..lanes import only_write
 from ..memory import Reach, Step
-from ..registry import bodies_with
+from ..registry import bodies_with, instructions
 
 CODE = "PTX544"
 
@@ -77,3 +79,19 @@ def _mismatch(step: Step, access: Reach) -> str:
         )
         return "" if direct or symbol.space == "global" else f"{where}, and this is no generic address: cvta is missing"
     return "" if space == symbol.space or space not in (*_WINDOWS, "global") else f"{where}, and this accesses .{space}"
+
+
+@instructions("cvta")
+def check_conversion(context: LintContext, facts: FunctionFacts, line: Line) -> None:
+    """cvta.to of a generic address that a cvta of another space has made."""
+    op, operands = line.plan.op, line.item.operands
+    source = operands[1] if len(operands) == 2 and ".to." in line.item.opcode else None
+    if op is None or not isinstance(source, Name):
+        return
+    made = only_write(facts, line, source.name) or last_write(facts, line, source.name)
+    if made is None or made.plan.family != "cvta" or made.plan.op is None or ".to." in made.item.opcode:
+        return
+    space, other = (op.space or "").partition("::")[0], (made.plan.op.space or "").partition("::")[0]
+    if space != other and made.item.guard is None:
+        message = f"the generic address of .{other} that '{source.name}' holds is no address in .{space}"
+        context.warn(CODE, message, part_span(line.item, 1), section="5.1")

@@ -39,6 +39,7 @@ from ptxtools.ir.positions import part_span
 from ..constants import constant
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
+from ..lanes import only_write
 from ..loops import Loop
 from ..registry import bodies_with
 
@@ -55,10 +56,10 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
         return
     told: set[int] = set()
     for loop in facts.loops:
-        uses = _uses(loop)
+        uses = _uses(facts, loop)
         for line in waits:
             address = line.item.operands[1]
-            place = _place(loop, line, address)
+            place = _place(facts, loop, line, address)
             users = uses.get(place, []) if place is not None else []
             parity = line.item.operands[2]
             if id(line.item) in told or line not in users or not _same(facts, loop, line, parity):
@@ -77,25 +78,29 @@ def _is_wait(line: Line) -> bool:
     return ".parity" in line.item.opcode and len(line.item.operands) > 2
 
 
-def _uses(loop: Loop) -> dict[Place, list[Line]]:
+def _uses(facts: FunctionFacts, loop: Loop) -> dict[Place, list[Line]]:
     """The instructions of the loop with an operand that is an address in brackets, by that address, if it stays."""
     found: dict[Place, list[Line]] = {}
     for line in loop.lines:
         if line.plan.family in ("mbarrier", "cp", "tcgen05"):
             for operand in line.item.operands:
-                place = _place(loop, line, operand)
+                place = _place(facts, loop, line, operand)
                 if place is not None:
                     found.setdefault(place, []).append(line)
     return found
 
 
-def _place(loop: Loop, line: Line, operand: Operand) -> Place | None:
+def _place(facts: FunctionFacts, loop: Loop, line: Line, operand: Operand) -> Place | None:
     """Where an address is, if the loop does not change it."""
     if not isinstance(operand, Address) or operand.extra or not isinstance(operand.base, Name):
         return None
     key = line.registers[operand.base.name]
     if key is None:
         return operand.base.name, operand.offset
+    made = only_write(facts, line, operand.base.name)
+    source = made.item.operands[1] if made is not None and made.plan.family == "mov" else None
+    if isinstance(source, Name) and made is not None and made.registers[source.name] is None:
+        return source.name, operand.offset  # a variable
     return (key, operand.offset) if key not in loop.written else None
 
 

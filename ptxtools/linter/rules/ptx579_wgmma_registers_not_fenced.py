@@ -40,13 +40,14 @@ from ..context import LintContext
 from ..facts import FunctionFacts, operand_names
 from ..inflight import accessed
 from ..registry import bodies_with
+from ..runs import rounds_of
 
 CODE = "PTX579"
 
 
 @bodies_with("wgmma")
 def check(context: LintContext, facts: FunctionFacts) -> None:
-    for run in facts.runs:
+    for run in rounds_of(facts):
         changed: set[str] = set()
         for line in run:
             item = line.item

@@ -1,7 +1,8 @@
 """PTX586 | tensor memory that is never freed | 9.7.16.7.1
 
 What: the module has tcgen05.alloc, and no tcgen05.dealloc, or no tcgen05.relinquish_alloc_permit; or a kernel has more
-tcgen05.alloc one behind the other than it has tcgen05.dealloc, all outside of loops.
+tcgen05.alloc one behind the other than it has tcgen05.dealloc, all outside of loops; or on some way to its end a kernel
+does not free what it has allocated.
 Why: all tensor memory must be freed before a kernel ends; a later kernel may wait for it for ever. While a CTA keeps
 its permit, no other one of its SM can allocate.
 Example:
@@ -36,7 +37,8 @@ from ..context import LintContext
 from ..facts import FunctionFacts
 from ..loops import innermost_loop_of
 from ..presence import unmet
-from ..registry import modules_with
+from ..registry import bodies_with, modules_with
+from ..walk import tell
 
 CODE = "PTX586"
 
@@ -72,3 +74,8 @@ def _count(context: LintContext, facts: FunctionFacts) -> None:
     if not any(id(line.item) in loops for line in (*made, *freed)):
         message = f"the kernel allocates {len(made)} times and frees {len(freed)} times"
         context.warn(CODE, message, parts_of(made[-1].item).opcode, section="9.7.16.7.1")
+
+
+@bodies_with("tcgen05")
+def check_ways(context: LintContext, facts: FunctionFacts) -> None:
+    tell(context, facts, CODE, "never freed", "9.7.16.7.1")

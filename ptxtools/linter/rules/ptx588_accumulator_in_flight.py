@@ -37,9 +37,10 @@ from ptxtools.ir.nodes import Immediate, Vector
 from ptxtools.ir.positions import name_span
 
 from ..context import LintContext
-from ..facts import ENDING, FunctionFacts, Line, operand_names
+from ..facts import FunctionFacts, Line, operand_names
 from ..inflight import accessed
 from ..registry import bodies_with
+from ..runs import rounds_of
 
 CODE = "PTX588"
 
@@ -47,16 +48,8 @@ CODE = "PTX588"
 @bodies_with("wgmma")
 def check(context: LintContext, facts: FunctionFacts) -> None:
     seen: set[int] = set()
-    for run in facts.runs:
+    for run in rounds_of(facts):
         _check(context, run, seen)
-    for loop in facts.loops:
-        if loop.innermost and not any(_turns(line) for line in loop.lines[:-1]):
-            _check(context, loop.lines * 2, seen)
-
-
-def _turns(line: Line) -> bool:
-    """Whether control goes elsewhere, so that what stands behind is not the next to run."""
-    return line.plan.family in ENDING and line.item.guard is None
 
 
 def _check(context: LintContext, run: list[Line], seen: set[int]) -> None:

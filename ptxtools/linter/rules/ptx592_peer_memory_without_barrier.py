@@ -1,7 +1,7 @@
 """PTX592 | memory of a peer CTA without a barrier of the cluster | 9.7.13.3
 
-What: the module accesses shared memory of other CTAs of its cluster, and has no barrier.cluster; or a
-CTA may end, as no barrier.cluster comes in between, before a peer accesses its memory.
+What: the module accesses shared memory of other CTAs of its cluster, and has no barrier.cluster; or none comes
+between the begin of a CTA and an access of its memory by a peer, or between such an access and its end.
 Why: a CTA may access its peer's memory before the peer has begun, or after it has ended.
 Example:
     .version 9.0
@@ -56,4 +56,5 @@ def check(context: LintContext) -> None:
 
 @bodies_with("mapa")
 def check_end(context: LintContext, facts: FunctionFacts) -> None:
+    tell(context, facts, CODE, "peer starts", "9.7.13.3")
     tell(context, facts, CODE, "peer ends", "9.7.13.3")

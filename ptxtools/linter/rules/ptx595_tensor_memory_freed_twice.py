@@ -1,6 +1,7 @@
-"""PTX595 | tensor memory that is freed twice | 9.7.16.7.1
+"""PTX595 | tensor memory that is freed wrongly | 9.7.16.7.1
 
-What: two tcgen05.dealloc of the same register, one behind the other, and nothing writes the register in between.
+What: two tcgen05.dealloc of the same register, one behind the other, and nothing writes the register in between; or
+a tcgen05.dealloc of another number of columns than its tcgen05.alloc has.
 Why: the second frees what is free, or what another CTA has got since: undefined behaviour.
 Example:
     .version 8.6
@@ -39,12 +40,14 @@ from ..context import LintContext
 from ..facts import FunctionFacts
 from ..inflight import accessed
 from ..registry import bodies_with
+from ..walk import tell
 
 CODE = "PTX595"
 
 
 @bodies_with("tcgen05")
 def check(context: LintContext, facts: FunctionFacts) -> None:
+    tell(context, facts, CODE, "columns freed", "9.7.16.7.1")
     if sum(line.item.opcode.startswith("tcgen05.dealloc") for line in facts.of("tcgen05")) < 2:
         return
     for run in facts.runs:

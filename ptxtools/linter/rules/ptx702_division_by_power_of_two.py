@@ -1,6 +1,6 @@
 """PTX702 | division by a power of two | 9.7.1
 
-What: an unsigned division or remainder by a constant power of two.
+What: an unsigned division or remainder by a constant power of two, or by a register that certainly holds one.
 Why: shr or and is one instruction instead of dozens. ptxas does this only at higher optimisation levels.
 Example:
     div.u32 %r1, %r2, 8;
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from ptxtools.ir.positions import part_span
 
-from ..constants import constant_divisor
+from ..constants import constant
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
 from ..registry import instructions
@@ -22,8 +22,11 @@ CODE = "PTX702"
 
 @instructions("div", "rem")
 def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
-    op, divisor = line.plan.op, constant_divisor(line)
-    if op is None or op.type is None or divisor is None or not op.type.startswith("u"):
+    op, operands = line.plan.op, line.item.operands
+    if op is None or op.type is None or len(operands) < 3 or not op.type.startswith("u"):
+        return
+    divisor = constant(facts, line, operands[2])
+    if divisor is None:
         return
     if divisor > 1 and divisor & (divisor - 1) == 0:
         shift = divisor.bit_length() - 1

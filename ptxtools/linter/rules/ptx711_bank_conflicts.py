@@ -1,7 +1,7 @@
 """PTX711 | bank conflicts | 5.1.7
 
-What: a load or store of shared memory at which 8 or more lanes of a warp reach different words of one bank. The
-addresses follow from %tid.x.
+What: a load, store or atomic operation of shared memory at which 8 or more lanes of a warp reach different words of one
+bank. The addresses follow from %tid.x.
 Why: the banks serve such lanes one after the other.
 Example:
     .shared .align 128 .b32 t[2048];
@@ -31,11 +31,11 @@ Addresses: TypeAlias = range | tuple[int, ...]
 _BANKS, _WORD, _LEAST = 32, 4, 8
 
 
-@bodies_with("ld", "st")
+@bodies_with("ld", "st", "atom", "red")
 def check(context: LintContext, facts: FunctionFacts) -> None:
     for step in facts.accesses:
         access = step.access
-        if access is None or step.atomic or access.space != "shared" or isinstance(access.address.each, int):
+        if access is None or access.space != "shared" or isinstance(access.address.each, int):
             continue
         if step.line.item.guard is not None and (step.active is None or not all(step.active[:WARP])):
             continue

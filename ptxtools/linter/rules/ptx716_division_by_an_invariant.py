@@ -24,9 +24,11 @@ from __future__ import annotations
 from ptxtools.ir.nodes import Name
 from ptxtools.ir.positions import part_span
 
+from ..accesses import in_register
 from ..context import LintContext
-from ..facts import FunctionFacts
-from ..loops import innermost_loop_of
+from ..facts import FunctionFacts, Line
+from ..lanes import only_write
+from ..loops import Loop, innermost_loop_of
 from ..registry import bodies_with
 
 CODE = "PTX716"
@@ -41,6 +43,16 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
     for line in lines:
         loop = loops.get(id(line.item))
         divisor = line.item.operands[2] if len(line.item.operands) == 3 else None
-        if loop is not None and isinstance(divisor, Name) and loop.invariant(line, divisor.name):
+        if loop is not None and isinstance(divisor, Name) and _steady(facts, loop, line, divisor.name):
             message = f"each round of the loop divides by the same '{divisor.name}'"
             context.warn(CODE, message, part_span(line.item, 2), section="9.7.1")
+
+
+def _steady(facts: FunctionFacts, loop: Loop, line: Line, name: str) -> bool:
+    """Whether a register holds the same in all rounds; each may load it anew from a kernel's parameter."""
+    if loop.invariant(line, name):
+        return True
+    made = only_write(facts, line, name)
+    if made is None or facts.function.kind != "entry" or not made.item.opcode.startswith("ld.param."):
+        return False
+    return made.item.guard is None and not in_register(made, made.item.operands[1])

@@ -50,6 +50,7 @@ class Flights:
         self._unfenced: list[Op] = []
         #: Columns of each allocation, and those that each half of the threads has written; whether others may be.
         self._allocated: dict[Terms, tuple[int, list[set[int]]]] = {}
+        self._made: dict[Terms, Op] = {}  # what has not been freed
         self._unseen = False
         self._crossed: tuple[Op, str] | None = None
 
@@ -209,6 +210,7 @@ class Flights:
             count = op.line.item.operands[0] if op.line.item.operands else None
             self._wait("wgmma", count.value if isinstance(count, Immediate) else 0, mask)
         elif ".mma_async" in op.opcode:
+            self.memory.together(op, mask)
             self._open("wgmma")[-1].add(id(op.line.item))
             self._factors(group, op, mask)
 
@@ -276,11 +278,29 @@ class Flights:
             self.memory.touch(group, op, operand, where, size, mask, kind, False, data, flight)
 
     def _free(self, group: Group, op: Op, mask: int) -> None:
-        """tcgen05.dealloc: no product may still write what it frees."""
+        """tcgen05.dealloc: no product may still write what it frees. A warp executes it together."""
+        now = self.shadow.tick()
+        for half in (0, 1):
+            if mask >> half * WARP & 0xFFFFFFFF:
+                self.shadow.lanes[half] = now
         address = self.walker.value(group, op.sources[0]) if op.sources else None
+        if address is None or address.terms not in self._allocated:
+            self._made.clear()  # any of them
+        elif address.terms in self._made:
+            del self._made[address.terms]
+            made, freed = self._allocated[address.terms][0], self.memory.size_at(group, op, 1)
+            if freed and freed != made:
+                message = f"{freed} columns are freed here, and {made} were allocated"
+                self.walker.report("columns freed", op.line, None, message)
         if address is not None and address.terms and not differs(address) and not self.threads.apart:
             where = Place("tensor", address)
             self.memory.touch(group, op, 0, where, 1, mask & -mask, "frees", False)
+
+    def end(self) -> None:
+        """All threads have ended."""
+        for op in self._made.values():
+            message = "on some way to the end of the kernel, nothing frees what this allocates"
+            self.walker.report("never freed", op.line, None, message)
 
     def _look_at_columns(
         self, group: Group, op: Op, operand: int, value: Value, mask: int, size: int, flight: bool
@@ -329,7 +349,8 @@ class Flights:
                 self.memory.touch(group, op, 0, place, 4, mask, "stores", False, Value((("=alloc", 1),), 0))
                 count = self.memory.size_at(group, op, 1)
                 if count:
-                    self._allocated[unknown(False, "slot", place.address).terms] = count, [set(), set()]
+                    terms = unknown(False, "slot", place.address).terms
+                    self._allocated[terms], self._made[terms] = (count, [set(), set()]), op
                     self.memory.slots.add(place.address)
         elif op.opcode.startswith("tcgen05.mma"):
             self._tensor_order(group, op, mask)
@@ -340,6 +361,8 @@ class Flights:
             self._tensor_order(group, op, mask)
             if op.opcode.startswith("tcgen05.cp"):
                 self._unseen = True
+                self._open("tcgen05")[-1].add(id(op.line.item))
+                self._tensor_touch(group, op, mask, 1, True)
             else:
                 self._tensor_touch(group, op, mask, self._columns(op), False)
         elif op.opcode.startswith("tcgen05.dealloc"):
@@ -353,4 +376,5 @@ class Flights:
             if bar is not None:
                 bar.copies |= set().union(*self._open("tcgen05"))
                 bar.product = op
+                bar.arrivals += 1
             self._groups["tcgen05"] = [set()]

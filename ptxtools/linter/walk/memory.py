@@ -109,6 +109,7 @@ class Memory:
         self._came, self._met = [0, 0], [0, 0]
         self._remote: list[tuple[Touch, int, int]] = []
         self._gone = [False, False]
+        self._started = False
         self._resized: dict[int, tuple[Op, int]] = {}
 
     # --- addresses ----------------------------------------------------------------------------------------------------
@@ -356,6 +357,10 @@ class Memory:
 
     def _registers(self, group: Group, op: Op, mask: int) -> None:
         """setmaxnreg: all warps of a warpgroup execute the same one."""
+        self.together(op, mask)
+
+    def together(self, op: Op, mask: int) -> None:
+        """Threads come to an instruction that all warps of a warpgroup execute."""
         _, before = self._resized.get(id(op.line.item), (op, 0))
         self._resized[id(op.line.item)] = op, before | mask
 
@@ -366,6 +371,8 @@ class Memory:
                 self._report(meeting)
         if not self.threads.apart:
             self.grids.end()
+            if not self.blind:
+                self.flights.end()
         if self.walker.assumed or self.threads.apart or not self.threads.group:
             return
         for op, mask in self._resized.values():
@@ -499,6 +506,7 @@ class Memory:
         self.shadow.order_halves(max(first, known[0][1]), max(second, known[1][0]))
         self._cluster = [None, None]
         self._met = list(self._came)
+        self._started = True
         return True
 
     def note_remote(self, touch: Touch) -> None:
@@ -507,7 +515,10 @@ class Memory:
         for thread in range(THREADS):
             owner = (numbers[thread] >> OWNER) - 1
             if touch.mask >> thread & 1 and owner in (0, 1) and owner != thread // WARP:
-                if self._gone[owner] and not self.blind:
+                if not self._started and not self.blind:
+                    message = f"CTA {thread // WARP} accesses memory of CTA {owner}, which may not have started"
+                    self.walker.report("peer starts", touch.line, touch.operand, message)
+                elif self._gone[owner] and not self.blind:
                     message = (
                         f"CTA {thread // WARP} of the cluster accesses memory of CTA {owner}, which may have ended"
                     )

@@ -16,6 +16,8 @@ OWNER = 40
 #: The moment of asynchronous work that nobody has waited for.
 FLIGHT = 1 << 60
 
+#: Copies that the thread which began them knows to be done behind its own wait, as of its own stores.
+_OWN = ("cp.async.ca", "cp.async.cg")
 _HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
 
 
@@ -100,7 +102,8 @@ class Shadow:
         for touches in self._lists():
             for place, touch in enumerate(touches):
                 if touch.moment == FLIGHT and touch.mask & mask and id(touch.line.item) in items:
-                    touches[place] = touch._replace(moment=now)
+                    own = touch.line.item.opcode.startswith(_OWN)
+                    touches[place] = touch._replace(moment=now, flight=touch.flight and not own)
 
     def _lists(self) -> Iterator[list[Touch]]:
         for known in self._touches.values():
@@ -110,7 +113,7 @@ class Shadow:
         """The last access of an instruction is under way: no barrier orders it before somebody has waited for it."""
         for touches in self._lists():
             if touches and id(touches[-1].line.item) == item:
-                touches[-1] = touches[-1]._replace(moment=FLIGHT)
+                touches[-1] = touches[-1]._replace(moment=FLIGHT, flight=True)
 
     def acquire(self, mask: int) -> None:
         """Some threads know of all that was done before now."""
@@ -170,6 +173,9 @@ class Shadow:
         a, b = before.address.numbers, after.address.numbers
         if max(a) + size <= min(b) or max(b) + after.size <= min(a):
             return None
+        own = before.line.item.opcode.startswith(
+            _OWN
+        )  # the later of two of a thread's copies may be the one that counts
         where: dict[int, int] = {}
         for thread in range(THREADS):
             if before.mask >> thread & 1:
@@ -178,7 +184,7 @@ class Shadow:
         for thread in range(THREADS):
             if after.mask >> thread & 1:
                 others = unordered[thread // WARP]
-                if not before.flight:
+                if not before.flight or (own and after.line.item.opcode.startswith(_OWN)):
                     others &= ~(1 << thread)
                 for byte in range(b[thread], b[thread] + after.size) if others else ():
                     meets = where.get(byte, 0) & others
@@ -188,7 +194,8 @@ class Shadow:
 
     def _shifted(self, before: Touch, after: Touch, shift: int, unordered: list[int]) -> Meeting | None:
         """Each thread meets the one that is `shift` further, and no other."""
-        if not shift and not before.flight:
+        own = before.line.item.opcode.startswith(_OWN) and after.line.item.opcode.startswith(_OWN)
+        if not shift and (own or not before.flight):
             return None
         for half in (0, 1):
             meets = unordered[half] >> shift if shift >= 0 else unordered[half] << -shift

@@ -28,7 +28,8 @@ _ROUNDS = 2
 #: Rounds of a loop that are walked if it is known how many there are, and lanes may part in it before a .sync
 #: instruction.
 _KNOWN_ROUNDS = 12
-#: Barriers that a way is looked at for, whether it misses them.
+_WAITS = ("griddepcontrol.wait", "cp.async.wait", "cp.async.bulk.wait", "wgmma.wait")
+#: Barriers and waits that a way is looked at for, whether it misses them.
 _BARRIERS = 16
 
 _HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
@@ -107,9 +108,9 @@ class Program:
             elif type(item) is Label:
                 self.labels[item.name] = at
         self.visited = bytearray(len(facts.lines))
-        self.barriers = [at for at, line in enumerate(facts.lines) if line.plan.family in ("bar", "barrier")][
-            :_BARRIERS
-        ]
+        waits = [at for at, line in enumerate(facts.lines) if _orders(line)]
+        self.barriers = waits[:_BARRIERS]
+        self.frees = [at for at, line in enumerate(facts.lines) if line.item.opcode.startswith("tcgen05.dealloc")]
         self.collectives = [at for at, line in enumerate(facts.lines) if mask_operand(line) is not None]
         self.writes: dict[RegisterKey, list[int]] = {}
         self._find_plain()
@@ -181,8 +182,16 @@ class Program:
             if (at, not runs) not in seen:
                 op = self.at(at)
                 to = at + 1 if runs else self.target(op) or at
+                if runs and at in self.barriers:
+                    return True  # it may be left out
+                if not runs and (op.family != "bra" or to >= len(self.lines)):
+                    if any(at < free for free in self.frees):
+                        return True  # it ends
+                    continue
                 if op.family != "bra" or to >= len(self.lines):
                     continue
+                if any(at < free < to for free in self.frees):
+                    return True
                 if not self.visited[to] or any(at < barrier < to for barrier in self.barriers):
                     return True
         return False
@@ -221,6 +230,11 @@ class Program:
         if op.family != "bra" or not operands or not isinstance(operands[0], Name):
             return None
         return self.labels.get(operands[0].name)
+
+
+def _orders(line: Line) -> bool:
+    """Whether something may go wrong if a thread misses an instruction."""
+    return line.plan.family in ("bar", "barrier") or line.item.opcode.startswith(_WAITS)
 
 
 class Walker:

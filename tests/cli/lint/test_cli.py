@@ -72,6 +72,7 @@ def test_quiet_leaves_the_summary_out(run, files):
 def test_verbose_goes_to_standard_error(run, files):
     status, out, err = run("-v", "good.ptx")
     assert (status, out) == (0, "") and err.startswith("good.ptx: 0 findings in ")
+    assert run("-v", "warn.ptx")[2].startswith("warn.ptx: 1 finding in ")
 
 
 def test_warnings_count_only_when_strict(run, files):
