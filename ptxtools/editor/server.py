@@ -24,6 +24,7 @@ from ptxtools.syntax.edited import edit_of
 from ptxtools.syntax.reformat import reformat
 
 from . import answers
+from .log import log_to_client
 from .outline import Outline
 from .state import State
 from .texts import OpenText
@@ -123,7 +124,9 @@ def _converter() -> Converter:
 def serve(version: str) -> None:
     """Answer on standard input and output until the client ends it."""
     gc.set_threshold(_COLLECT)
-    make_server(version).start_io()
+    server = make_server(version)
+    log_to_client(server)
+    server.start_io()
 
 
 def make_server(version: str) -> Server:

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.client import LanguageClient
 
 URI = "file:///k.ptx"
@@ -33,6 +34,7 @@ NEVER = 60  # seconds: only a server that does not answer takes this long
 
 LOOP = asyncio.new_event_loop()
 SERVERS = []
+OPEN = lsp.TextDocumentIdentifier(URI)
 OTHER = lsp.TextDocumentIdentifier("file:///other.ptx")
 
 
@@ -326,3 +328,20 @@ def test_after_a_change_hints_and_fixes_are_told_at_once():
     hint, moved, again = session(work, text)
     assert moved.position.line == again.position.line == hint.position.line + 2
     assert moved.label == again.label == hint.label
+
+
+def test_refusals_do_not_fill_a_pipe_that_nobody_reads():
+    """The client here does not read standard error; the server tells it by messages what goes wrong."""
+
+    async def work(client):
+        place, refused = at(TEXT, "%r1"), 0
+        for _ in range(400):
+            try:
+                await client.text_document_rename_async(lsp.RenameParams(OPEN, place, "new"))
+            except JsonRpcException:
+                refused += 1
+        hover = await client.text_document_hover_async(lsp.HoverParams(OPEN, place))
+        return refused, hover.contents.value
+
+    refused, shown = session(work)
+    assert refused == 400 and ".reg" in shown
