@@ -163,7 +163,7 @@ class Pages:
             return
         old = reads["lanes"][row, inside]
         since = reads["since"][row, inside]
-        stays = since > warp.lanes.min() if self._lanes_race else np.zeros(len(inside), np.bool_)
+        stays = since > warp.known_reads().min() if self._lanes_race else np.zeros(len(inside), np.bool_)
         reads["since"][row, inside] = np.where(stays, since, now)
         reads["lanes"][row, inside] = np.where(stays, old, 0)
         np.bitwise_or.at(reads["lanes"][row], inside, np.uint32(1) << lanes.astype(np.uint32))

@@ -131,7 +131,7 @@ class RaceTrial(RaceCheck):
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
         """Which events of a program matter: all but those of local memory, and of warps at other work."""
         judged = RaceCheck.concerned(program, device)
-        return lambda op: judged(op) and (op.kind != "observe.together" or _multiplies(op))
+        return lambda op: _multiplies(op) if op.kind == "observe.together" else judged(op)
 
     def filter(self, launch: Launch) -> Bounds:
         """Local memory is a thread's own."""

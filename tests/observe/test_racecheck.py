@@ -212,3 +212,19 @@ def test_atomics_of_bytes_that_are_made_of_words() -> None:
     other = body.replace("cas.b32 %r2, [0], %r0, %r1", "exch.b32 %r2, [0], %r1")
     found = run(f"{start} {other}", "racecheck", shared=64).reports
     assert {finding.kind for finding in found} == {"size"}
+
+
+def test_what_a_vote_orders() -> None:
+    """Reads before it with writes behind it, among its members; nothing that was written before it."""
+    vote = "setp.ne.u32 %p, %r2, 0; vote.sync.any.pred %q, %p, {mask};"
+    neighbour = "xor.b32 %r1, %i, 1; shl.b32 %r1, %r1, 2; shl.b32 %r0, %i, 2;"
+    start = f"{neighbour} st.shared.u32 [%r0], %i; {BARRIER}"
+    read, write = "ld.shared.u32 %r2, [%r1];", "add.u32 %r3, %i, 7; st.shared.u32 [%r0], %r3;"
+    after_read = f"{start} {read} {vote} {write}"
+    assert run(after_read.format(mask=-1), "racecheck", shared=256).reports == []
+    assert len(run(f"{start} {read} {write}", "racecheck", shared=256).reports) == 1
+    halves = "and.b32 %r4, %i, 1; mov.u32 %r5, 0x55555555; shl.b32 %r5, %r5, %r4;"  # each without its neighbour
+    apart = f"{start} {read} {halves} {vote} {write}".format(mask="%r5")
+    assert [one.kind for one in run(apart, "racecheck", shared=256).reports] == ["lanes"]
+    after_write = f"{start} {write} setp.ne.u32 %p, %i, 0; vote.sync.any.pred %q, %p, -1; {read}"
+    assert [one.kind for one in run(after_write, "racecheck", shared=256).reports] == ["lanes"]
