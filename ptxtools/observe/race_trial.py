@@ -202,6 +202,11 @@ class RaceTrial(RaceCheck):
         now = np.where((found == 0) | (found == me), me, SEVERAL_GLOBAL)
         self._words[words] = me | WRITTEN_GLOBAL if writes else np.where(found == me | WRITTEN_GLOBAL, found, now)
 
+    def written(self, address: int, size: int) -> bool:
+        piece, start = self._global_piece or WORD, self._memory[0]
+        words = self._words[(address - start) // piece : (address + size - 1 - start) // piece + 1]
+        return bool((words >= WRITTEN_GLOBAL).any())
+
     def completed(self, claim: Claim) -> None:
         """When it ends is no matter."""
 

@@ -250,7 +250,7 @@ class RaceCheck:
             before.look(self._session, at, access, warp, lanes, places, rows, strength)
         if scope:
             self._look_ahead(at, access, warp, pieces, lanes)
-            self._deciders.together(at, access, places)
+            self._deciders.together(at, access, owner, places)
         reads = access.action != "write" and (at.op.opcode is None or at.op.opcode.family != "red")  # red is no read
         seen = None
         if scope and reads and shadow.messages:
@@ -390,8 +390,13 @@ class RaceCheck:
         if shadow is not None:
             race_exits.ended(self._session, self._clocks, cta, shadow)
 
+    def written(self, address: int, size: int) -> bool:
+        """Whether the grid has written to these bytes of global memory."""
+        return self._global.written(address, size)
+
     def grid_ended(self, launch: Launch) -> None:
         self._pages.end()
+        self._deciders.fetches(self.written)
         if self._child is not None:
             parent, child = self._child
             parent.ended(launch, self._clocks, self._global, child)

@@ -39,6 +39,15 @@ def test_two_writes(engine: str) -> None:
     assert run("st.shared.v4.u8 [0], {1, 2, 3, 4};", "racecheck", shared=64, engine=engine).reports == []
 
 
+def test_the_same_value_hides_no_other_store() -> None:
+    """Two warps store 5 in any order, and one of them 6 behind that."""
+    body = """setp.ne.u32 %p, %l, 0; @%p bra DONE; setp.eq.u32 %p, %w, 1; @%p bra LATER;
+    st.shared.u32 [0], 5; bra DONE; LATER: nanosleep.u32 2000; st.shared.u32 [0], 5; {second}
+    DONE: bar.sync 0; ld.shared.u32 %r1, [0];"""
+    assert len(run(body.format(second="st.shared.u32 [0], 6;"), "racecheck", shared=64).reports) == 1
+    assert run(body.format(second=""), "racecheck", shared=64).reports == []
+
+
 def test_atomics_do_not_race_with_each_other() -> None:
     assert run("atom.shared.add.u32 %r0, [0], 1;", "racecheck", shared=64).reports == []
     mixed = run("setp.eq.u32 %p, %w, 0; @%p atom.shared.add.u32 %r0, [0], 1; @!%p st.shared.u32 [0], 99;", "racecheck",
