@@ -61,7 +61,7 @@ class Deciders:
         """The grid has ended. What textures fetch is not looked at: if it has written to the memory of one, that may
         have come before or after. written: whether it has to these bytes."""
         textures = self._session.device.runtime.textures.known
-        if any(written(one.address, one.bytes) for one in textures if not one.freed):
+        if any(written(one.address, one.bytes) for one in textures if not (one.freed or one.surface)):
             for op in self._program.operations():
                 if op.kind in _FETCHES:
                     self.decide(op.where, "a texture fetch")
