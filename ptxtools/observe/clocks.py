@@ -52,19 +52,20 @@ class Message:
 
 @dataclass(slots=True)
 class Warp:
-    """One warp. agent: its number in the grid; known: what it knows; lanes[i, j]: time of lane j up to which lane i of
-    the warp knows it; fenced: what it knew at its last fence of each scope; heard: what relaxed reads have seen, for
-    the next fence; missed: what was read of another warp without taking it in,
-    by its number, and the narrowest scope of the two sides (0: there was no acquire); seen: what relaxed reads told,
-    which orders writes behind them after reads before the release; begun: what it knew at its last
-    fence.mbarrier_init; inits: what it knows of others' mbarrier.init alone; met: what those had done that it met at
-    relaxed barriers."""
+    """One warp. agent: its number in the grid; known: what it knows; lanes[i, j]: time of lane j up to which lane i
+    of the warp knows it; reads: the same of what lane j has read, where shuffles and votes tell more; fenced: what
+    it knew at its last fence of each scope; heard: what relaxed reads have seen, for the next fence; missed: what
+    was read of another warp without taking it in, by its number, and the narrowest scope of the two sides (0: there
+    was no acquire); seen: what relaxed reads told, which orders writes behind them after reads before the release;
+    begun: what it knew at its last fence.mbarrier_init; inits: what it knows of others' mbarrier.init alone; met:
+    what those had done that it met at relaxed barriers."""
 
     agent: int
     cluster: int
     number: int
     known: Known
     lanes: Array = field(default_factory=lambda: np.zeros((LANES, LANES), np.int64))
+    reads: Array = field(default_factory=lambda: np.zeros((LANES, LANES), np.int64))
     fenced: dict[int, Known] = field(default_factory=dict)
     heard: list[Message] = field(default_factory=list)
     missed: dict[int, tuple[Message, int]] = field(default_factory=dict)
@@ -95,6 +96,17 @@ class Warp:
         together[lanes] = self.time
         self.lanes[lanes] = np.maximum(self.lanes[lanes], together)
         self.tick()
+
+    def meet_after_reads(self, lanes: Array) -> None:
+        """Lanes have met in a shuffle or a vote: what they have read comes before what they do next."""
+        together = self.reads[lanes].max(axis=0)
+        together[lanes] = self.time
+        self.reads[lanes] = np.maximum(self.reads[lanes], together)
+        self.tick()
+
+    def known_reads(self) -> Array:
+        """Times of lanes up to which lanes know what those have read."""
+        return np.maximum(self.lanes, self.reads)
 
     @contextmanager
     def using_mbarriers(self, *, together: bool) -> Iterator[None]:

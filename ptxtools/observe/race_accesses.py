@@ -180,12 +180,13 @@ def covered(known: Message, message: Message) -> bool:
 
 def lanes_late(warp: Warp, masks: Array, since: Array, lanes: Array) -> Array:
     """Whether lanes other than the one that writes have read and are not known by it to have."""
-    late: Array = since > warp.lanes.min()
+    known = warp.known_reads()
+    late: Array = since > known.min()
     if not late.any():
         return late
     bits: Array = np.not_equal(masks[:, None] >> _ALL.astype(np.uint32) & np.uint32(1), 0)
     bits = np.logical_and(bits, np.not_equal(lanes[:, None], _ALL))
-    found: Array = np.any(np.logical_and(bits, since[:, None] > warp.lanes[lanes]), axis=1)
+    found: Array = np.any(np.logical_and(bits, since[:, None] > known[lanes]), axis=1)
     return found
 
 

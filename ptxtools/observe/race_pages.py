@@ -50,13 +50,15 @@ class Pages:
         hides: dict[int, Array] = {}
         apart = inside[:0]
         if writes["written"][inside].any():
-            late, strong = self._against(warp, page, writes, inside, lanes, values, strength)
+            late, strong, same = self._against(warp, page, writes, inside, lanes, values, strength)
+            if same.any():  # no race with that; but whoever comes next may race with either
+                hides[UNORDERED] = same
             open_ = late & strong & ~((sort > 0) & (writes["sort"][inside] == sort))
             if access.writes and open_.any():
                 words = (base + inside[open_] * page.grain) // WORD
                 self._deciders.unordered(at, memory, words, writes["where"][inside[open_]])
             if scope and access.action != "atomic":  # which sees the write before it
-                hides[UNORDERED] = late & strong
+                hides[UNORDERED] = late & strong | same
             if access.writes and scope:
                 before = writes["scope"][inside]
                 apart = inside[(before > 0) & (writes["unit"][inside] != strength.unit)]
@@ -66,7 +68,7 @@ class Pages:
             racing, found_in = late & ~strong, writes
             for hidden in page.hidden:
                 if hidden is not None and not racing.any():
-                    late, strong = self._against(warp, page, hidden, inside, lanes, values, strength)
+                    late, strong, _ = self._against(warp, page, hidden, inside, lanes, values, strength)
                     racing, found_in = late & ~strong, hidden
             if racing.any():
                 one = int(racing.argmax())
@@ -103,18 +105,21 @@ class Pages:
     def _against(
         self, warp: Warp, page: Page, writes: Columns, inside: Array, lanes: Array, values: Array | None,
         strength: Strength,
-    ) -> tuple[Array, Array]:  # fmt: skip
-        """Where writes are not known to these lanes, and where both accesses are strong and fit together. A write
-        that a strong read has seen is ordered before all that comes behind the read (8.9.4)."""
+    ) -> tuple[Array, Array, Array]:  # fmt: skip
+        """Where writes are not known to these lanes, where both accesses are strong and fit together, and where writes
+        are not known, but of the same value. A write that a strong read has seen is ordered before all that comes
+        behind the read (8.9.4)."""
         late = self.late(warp, writes, inside, lanes)
+        same = np.zeros(len(late), np.bool_)
         if values is not None:  # to write the same value again harms nobody
-            late &= writes["value"][inside] != values
+            same = late & (writes["value"][inside] == values)
+            late &= ~same
         if not late.any():
-            return late, late
+            return late, late, same
         if page.readers and page.reads["saw_at"].any():
             late &= ~self._seen(warp, page, writes, inside)
         needed = self._clocks.distance(warp, writes["writer"][inside])
-        return late, strength.fits(writes["scope"][inside], writes["unit"][inside], needed)
+        return late, strength.fits(writes["scope"][inside], writes["unit"][inside], needed), same
 
     def _seen(self, warp: Warp, page: Page, writes: Columns, inside: Array) -> Array:
         """Where some strong read has seen a write, and this warp knows of the read."""
@@ -163,7 +168,7 @@ class Pages:
             return
         old = reads["lanes"][row, inside]
         since = reads["since"][row, inside]
-        stays = since > warp.lanes.min() if self._lanes_race else np.zeros(len(inside), np.bool_)
+        stays = since > warp.known_reads().min() if self._lanes_race else np.zeros(len(inside), np.bool_)
         reads["since"][row, inside] = np.where(stays, since, now)
         reads["lanes"][row, inside] = np.where(stays, old, 0)
         np.bitwise_or.at(reads["lanes"][row], inside, np.uint32(1) << lanes.astype(np.uint32))
@@ -246,6 +251,7 @@ class Pages:
         here, before = (str(access.action), strength.scope, at.op.where), (other.action, other.scope, other.where)
         for read, change, who in (here, before, (warp.agent, lane)), (before, here, (other.agent, other.lane)):
             if read[:2] == ("read", WEAK) and change[0] == "atomic" and change[2] in self.swaps:
+                self._deciders.decide(read[2], "a read")
                 self._guesses[*who, None if owner is None else owner.place, place // WORD] = tell
                 return
         tell()

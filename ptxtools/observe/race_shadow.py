@@ -130,6 +130,16 @@ class Shadow:
         found = [one for one in self.messages.get(first, ()) if one.extent == extent]
         return [one for one in found if all(one in self.messages.get(word, ()) for word in others)]
 
+    def written(self, address: int, size: int) -> bool:
+        """Whether somebody has written to one of these bytes."""
+        for number in range(address // PAGE, (address + size - 1) // PAGE + 1):
+            page = self.pages.get(number)
+            if page is not None:
+                first, last = max(address - number * PAGE, 0), min(address + size - number * PAGE, PAGE)
+                if page.writes["written"][first // page.grain : -(-last // page.grain)].any():
+                    return True
+        return False
+
     def pieces(self, addresses: Array, size: int) -> list[tuple[int, Page, Array, Array]]:
         """Pages that accesses of `size` bytes touch: number, page, granules in it, and for each granule its byte among
         the accesses' bytes in order."""

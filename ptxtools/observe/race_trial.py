@@ -131,7 +131,7 @@ class RaceTrial(RaceCheck):
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
         """Which events of a program matter: all but those of local memory, and of warps at other work."""
         judged = RaceCheck.concerned(program, device)
-        return lambda op: judged(op) and (op.kind != "observe.together" or _multiplies(op))
+        return lambda op: _multiplies(op) if op.kind == "observe.together" else judged(op)
 
     def filter(self, launch: Launch) -> Bounds:
         """Local memory is a thread's own."""
@@ -201,6 +201,11 @@ class RaceTrial(RaceCheck):
             raise Doubt
         now = np.where((found == 0) | (found == me), me, SEVERAL_GLOBAL)
         self._words[words] = me | WRITTEN_GLOBAL if writes else np.where(found == me | WRITTEN_GLOBAL, found, now)
+
+    def written(self, address: int, size: int) -> bool:
+        piece, start = self._global_piece or WORD, self._memory[0]
+        words = self._words[(address - start) // piece : (address + size - 1 - start) // piece + 1]
+        return bool((words >= WRITTEN_GLOBAL).any())
 
     def completed(self, claim: Claim) -> None:
         """When it ends is no matter."""

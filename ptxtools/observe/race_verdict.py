@@ -15,8 +15,11 @@ from ptxtools.program.details import SpecialRegister
 from ptxtools.program.passes.colouring import bits, block_liveness
 
 from . import race_waits
+from .race_accesses import sort_of, words_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ptxtools.machine.events import View
     from ptxtools.machine.observers import Access
     from ptxtools.program.program import Op, Program
@@ -26,8 +29,10 @@ if TYPE_CHECKING:
 
 #: Special registers whose values depend on when and where a thread runs (10).
 _SREGS = ("%clock", "%globaltimer", "%smid", "%warpid", "%pm")
-#: Instructions whose results do.
+#: Instructions whose results do, or depend on who has come before.
 _INSTRUCTIONS = frozenset({"activemask", "clusterlaunchcontrol"})
+_FETCHES = frozenset({"tex", "tld4"})
+_PENDING = "mbarrier.pending_count"  # which is arithmetic in the program
 
 
 class Deciders:
@@ -40,6 +45,9 @@ class Deciders:
         for block in program.blocks:
             for op in block.ops if block.terminator.op is None else [*block.ops, block.terminator.op]:
                 self._look(op)
+        for where, (*_, text) in enumerate(program.lines):
+            if _PENDING in text:
+                self.decide(where, _PENDING)
         for where in race_waits.deciding(program):
             self.decide(where, "a wait whose result is used")
 
@@ -48,6 +56,15 @@ class Deciders:
             self.decide(op.where, op.of(SpecialRegister).name)
         elif op.opcode is not None and op.opcode.family in _INSTRUCTIONS and op.kind.startswith(op.opcode.family):
             self.decide(op.where, op.kind)
+
+    def fetches(self, written: Callable[[int, int], bool]) -> None:
+        """The grid has ended. What textures fetch is not looked at: if it has written to the memory of one, that may
+        have come before or after. written: whether it has to these bytes."""
+        textures = self._session.device.runtime.textures.known
+        if any(written(one.address, one.bytes) for one in textures if not (one.freed or one.surface)):
+            for op in self._program.operations():
+                if op.kind in _FETCHES:
+                    self.decide(op.where, "a texture fetch")
 
     def decide(self, where: int, what: str) -> None:
         """This line decides an order."""
@@ -84,10 +101,18 @@ class Deciders:
             elif where is not None and access.action == "write":
                 del self._open[memory, place]
 
-    def together(self, view: View, access: Access, places: Array) -> None:
+    def together(self, view: View, access: Access, memory: object, places: Array) -> None:
         """Lanes of one atomic that meet at one place: their order is open."""
-        if access.action == "atomic" and self.reads(view, access) and len(np.unique(places)) < len(places):
+        if access.action != "atomic":
+            return
+        found, counts = np.unique(places, return_counts=True)
+        if len(found) == len(places):
+            return
+        if self.reads(view, access):
             self.decide(view.op.where, "an atomic")
+        elif sort_of(view, access) <= 0:  # what they leave depends on it
+            for word in words_of(found[counts > 1], access.size):
+                self._open[memory, word] = view.op.where
 
 
 def useful_atomics(program: Program) -> frozenset[int]:

@@ -63,6 +63,8 @@ Array: TypeAlias = npt.NDArray[Any]
 
 _NAME = "racecheck"
 _ALL = np.arange(LANES)
+#: What lanes of a warp do together with values of registers.
+_MEETINGS = frozenset({"shfl", "vote", "match", "redux"})
 #: How mbarriers are used.
 _MBARRIER = Strength(SYS, 8)
 #: Bits of an address in the shared window: rank and offset.
@@ -101,10 +103,13 @@ class RaceCheck:
 
     @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
-        """Which events of a program matter: all but those of local memory; beginnings for the ends in clusters."""
+        """Which events of a program matter: all but those of local memory, and what warps do together but for shuffles
+        and votes; beginnings for the ends in clusters."""
         clustered = program.clustered
 
         def matters(op: Op) -> bool:
+            if op.kind == "observe.together":
+                return op.opcode is not None and op.opcode.family in _MEETINGS and op.opcode.has("sync")
             return clustered if op.kind == "observe.begin" else op.kind != "observe.access" or op.space != "local"
 
         return matters
@@ -179,6 +184,12 @@ class RaceCheck:
             # Barriers are fences for those that they are for (9.7.13.1).
             self._clocks.fence(warp, CLUSTER if what.startswith("cluster") else CTA, lanes)
 
+    def together(self, at: View, lanes: Array) -> None:
+        """Lanes shuffle or vote. That orders no memory; but libraries write behind it what others have read before."""
+        warp, masks = self._warp(at), at.source(len(at.op.src) - 1)
+        for mask in np.unique(masks[lanes]).tolist():
+            warp.meet_after_reads(np.flatnonzero(mask >> _ALL & 1))
+
     def fence(self, at: View, lanes: Array) -> None:
         opcode, warp = at.op.opcode, self._warp(at)
         action = action_of(opcode)
@@ -239,7 +250,7 @@ class RaceCheck:
             before.look(self._session, at, access, warp, lanes, places, rows, strength)
         if scope:
             self._look_ahead(at, access, warp, pieces, lanes)
-            self._deciders.together(at, access, places)
+            self._deciders.together(at, access, owner, places)
         reads = access.action != "write" and (at.op.opcode is None or at.op.opcode.family != "red")  # red is no read
         seen = None
         if scope and reads and shadow.messages:
@@ -379,8 +390,13 @@ class RaceCheck:
         if shadow is not None:
             race_exits.ended(self._session, self._clocks, cta, shadow)
 
+    def written(self, address: int, size: int) -> bool:
+        """Whether the grid has written to these bytes of global memory."""
+        return self._global.written(address, size)
+
     def grid_ended(self, launch: Launch) -> None:
         self._pages.end()
+        self._deciders.fetches(self.written)
         if self._child is not None:
             parent, child = self._child
             parent.ended(launch, self._clocks, self._global, child)

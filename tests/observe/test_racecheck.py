@@ -39,6 +39,15 @@ def test_two_writes(engine: str) -> None:
     assert run("st.shared.v4.u8 [0], {1, 2, 3, 4};", "racecheck", shared=64, engine=engine).reports == []
 
 
+def test_the_same_value_hides_no_other_store() -> None:
+    """Two warps store 5 in any order, and one of them 6 behind that."""
+    body = """setp.ne.u32 %p, %l, 0; @%p bra DONE; setp.eq.u32 %p, %w, 1; @%p bra LATER;
+    st.shared.u32 [0], 5; bra DONE; LATER: nanosleep.u32 2000; st.shared.u32 [0], 5; {second}
+    DONE: bar.sync 0; ld.shared.u32 %r1, [0];"""
+    assert len(run(body.format(second="st.shared.u32 [0], 6;"), "racecheck", shared=64).reports) == 1
+    assert run(body.format(second=""), "racecheck", shared=64).reports == []
+
+
 def test_atomics_do_not_race_with_each_other() -> None:
     assert run("atom.shared.add.u32 %r0, [0], 1;", "racecheck", shared=64).reports == []
     mixed = run("setp.eq.u32 %p, %w, 0; @%p atom.shared.add.u32 %r0, [0], 1; @!%p st.shared.u32 [0], 99;", "racecheck",
@@ -212,3 +221,19 @@ def test_atomics_of_bytes_that_are_made_of_words() -> None:
     other = body.replace("cas.b32 %r2, [0], %r0, %r1", "exch.b32 %r2, [0], %r1")
     found = run(f"{start} {other}", "racecheck", shared=64).reports
     assert {finding.kind for finding in found} == {"size"}
+
+
+def test_what_a_vote_orders() -> None:
+    """Reads before it with writes behind it, among its members; nothing that was written before it."""
+    vote = "setp.ne.u32 %p, %r2, 0; vote.sync.any.pred %q, %p, {mask};"
+    neighbour = "xor.b32 %r1, %i, 1; shl.b32 %r1, %r1, 2; shl.b32 %r0, %i, 2;"
+    start = f"{neighbour} st.shared.u32 [%r0], %i; {BARRIER}"
+    read, write = "ld.shared.u32 %r2, [%r1];", "add.u32 %r3, %i, 7; st.shared.u32 [%r0], %r3;"
+    after_read = f"{start} {read} {vote} {write}"
+    assert run(after_read.format(mask=-1), "racecheck", shared=256).reports == []
+    assert len(run(f"{start} {read} {write}", "racecheck", shared=256).reports) == 1
+    halves = "and.b32 %r4, %i, 1; mov.u32 %r5, 0x55555555; shl.b32 %r5, %r5, %r4;"  # each without its neighbour
+    apart = f"{start} {read} {halves} {vote} {write}".format(mask="%r5")
+    assert [one.kind for one in run(apart, "racecheck", shared=256).reports] == ["lanes"]
+    after_write = f"{start} {write} setp.ne.u32 %p, %i, 0; vote.sync.any.pred %q, %p, -1; {read}"
+    assert [one.kind for one in run(after_write, "racecheck", shared=256).reports] == ["lanes"]

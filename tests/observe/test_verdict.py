@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ptxtools
@@ -53,6 +54,30 @@ FIXED = {
 }
 #: Bodies in which a line decides something, marked with `//!`, and what sort of line it is.
 OPEN = {
+    "a float sum of the lanes of a warp": (
+        "a write",
+        """.reg .f32 %f; st.shared.u32 [sh], 0; bar.sync 0; cvt.rn.f32.u32 %f, %l; setp.lt.u32 %p, %i, 32;
+        @%p red.shared.add.f32 [sh], %f; //!
+        bar.sync 0; ld.shared.u32 %r1, [sh];""",
+    ),
+    "lanes that exchange, whose results nobody reads": (
+        "a write",
+        """st.shared.u32 [sh], 0; bar.sync 0; setp.lt.u32 %p, %i, 32;
+        @%p atom.shared.exch.b32 %r2, [sh], %i; //!
+        mov.u32 %r2, 0; bar.sync 0; ld.shared.u32 %r1, [sh];""",
+    ),
+    "a guess that is used, too": (
+        "a read",
+        """setp.eq.u32 %p, %l, 0; @!%p bra DONE;
+        ld.global.u32 %r1, [%a]; //!
+        add.u32 %r2, %r1, 1; atom.global.cas.b32 %r3, [%a], %r1, %r2; st.local.u32 [x], %r1; DONE:""",
+    ),
+    "how many have not arrived": (
+        "mbarrier.pending_count",
+        f"""mov.u32 %s, sh; {INIT} mbarrier.arrive.shared.b64 %b, [%r3];
+        mbarrier.pending_count.b64 %r1, %b; //!
+        st.local.u32 [x], %r1;""",
+    ),
     "a ticket": ("an atomic", "atom.global.add.u32 %r1, [%a], 1; //!\nst.local.u32 [x], %r1;"),
     "a ticket used as an address": (
         "an atomic",
@@ -168,3 +193,20 @@ def test_the_command_prints_it_and_the_report_has_it(tmp_path: Path, capsys: pyt
     assert status == 0 and "racecheck: race-free in every schedule of this launch" in capsys.readouterr().out
     assert json.loads(report.read_text())["racecheck"] == {"verdict": "every-schedule", "decided_by": []}
     assert ptxtools.Device("sm_80").checks == frozenset()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("offset", "fetched"), [(0, True), (252, True), (256, False)])
+def test_a_texture_that_the_grid_writes(offset: int, fetched: bool, engine: str) -> None:
+    """What a fetch finds is not looked at."""
+    text = f"""{HEAD}.visible .entry k(.param .u64 t, .param .u64 a) {{ .reg .b64 %t, %a, %b; .reg .b32 %i, %r<5>;
+    ld.param.u64 %t, [t]; ld.param.u64 %a, [a]; mov.u32 %i, %tid.x; mul.wide.u32 %b, %i, 4; add.u64 %a, %a, %b;
+    tex.1d.v4.u32.s32 {{%r1, %r2, %r3, %r4}}, [%t, {{%i}}];
+    st.global.u32 [%a+{offset}], %r1; ret; }}
+    """
+    device = ptxtools.Device(checks="racecheck", engine=engine)
+    buffer = device.upload(np.arange(128, dtype=np.uint32))
+    texture = device.texture(buffer, "1d", type="u32", channels=1, size=[64])
+    result = device.launch(ptxtools.loads(text)["k"], 1, 32, [texture, buffer])
+    wanted = "race-free in this schedule; line 7 (a texture fetch) decides the order"
+    assert str(result.verdict) == (wanted if fetched else "race-free in every schedule of this launch")
