@@ -297,7 +297,7 @@ def test_slices_end_where_they_do():
     _launched(body, 96)
 
 
-def test_slices_end_while_lanes_wait_for_others():
+def test_slices_end_while_lanes_wait_for_others() -> None:
     """Some lanes are in a long loop, in two ways; the others of their warps wait at two blocks."""
     body = """and.b32 %r4, %t, 7; setp.eq.u32 %p1, %r4, 7; @%p1 bra OUT; and.b32 %r5, %t, 1; setp.eq.u32 %p1, %r5, 0;
     @%p1 bra ON; mov.u32 %r1, 0; AGAIN: atom.global.add.u32 %r2, [%in], 1; mad.lo.u32 %r3, %r3, 31, %r2; xor.b32 %r6,
@@ -345,7 +345,7 @@ def test_exchanges_of_whole_warps_and_of_others(threads: int) -> None:
     assert len(np.unique(out[out != 0])) > 8
 
 
-def test_workers_share_all_ctas():
+def test_workers_share_all_ctas() -> None:
     """Workers claim several CTAs at once: none is lost, or runs twice."""
     text = body_kernel("mad.wide.u32 %d1, %n, 4, %in; red.global.add.u32 [%d1], 1; ret;", 4)
     memory = Memory()
