@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -39,11 +40,15 @@ class Known:
 
     def join(self, other: Known) -> None:
         """Learn what another knows."""
-        self.until = list(map(max, self.until, other.until))
-        for more, others in zip(self.more, other.more, strict=True):
+        until, unsettled = self.until, False
+        for plane, (number, others) in enumerate(zip(other.until, other.more, strict=True)):
+            if number > until[plane]:
+                until[plane], unsettled = number, True
             if others:
-                more |= others
-        self.settle()
+                self.more[plane] |= others
+                unsettled = True
+        if unsettled:
+            self.settle()
 
     def settle(self) -> None:
         """Count on."""
@@ -100,7 +105,7 @@ class Knowledge:
         self.anybody, self._before = Known(), Known()
         self._epoch = 0
         self._epochs: dict[int, int] = {}  # in which what a warp knows has been looked up
-        self._lanes: dict[tuple[int, int], Known] = {}
+        self._lanes: dict[int, list[Known | None]] = {}  # by warp; lanes that know the same share it
         self._barriers: dict[int, _Barrier] = {}
 
     def of(self, warp: int, lane: int | None = None) -> Known:
@@ -115,32 +120,32 @@ class Knowledge:
         if self._epochs.get(warp) != epoch:
             self._epochs[warp] = epoch
             own.join(self._before)
-        if lane is None or (warp, lane) not in self._lanes:
+        found = None if lane is None or warp not in self._lanes else self._lanes[warp][lane]
+        if found is None:
             return own
-        found = self._lanes[warp, lane]
         found.join(own)
         return found
 
     def learn(self, at: View, lanes: Array, news: Known) -> None:
         """Lanes learn something: the warp, if all its lanes do."""
         warp = at.warp
-        self.of(warp)
+        own = self.of(warp)
         self.anybody.join(news)
         if len(lanes) == threads_of(at):
-            own = self.of(warp)
             own.join(news)
             self.known[:, warp] = own.until
             self.some[:, warp] = np.maximum(self.some[:, warp], own.until)
             return
-        for lane in lanes.tolist():
-            found = self._lanes.setdefault((warp, lane), Known())
+        mine = self._lanes.setdefault(warp, [None] * threads_of(at))
+        for found, some in _by_knowledge(mine, lanes.tolist()):
             found.join(news)
-            found.join(self.of(warp))
+            found.join(own)
+            for lane in some:
+                mine[lane] = found
             self.some[:, warp] = np.maximum(self.some[:, warp], found.until)
-        everybody = [self._lanes.get((warp, lane)) for lane in range(threads_of(at))]
-        if None not in everybody:  # what all of them know
-            own = self.of(warp)
-            own.until = np.min([one.until for one in everybody if one is not None], axis=0).tolist()
+        if None not in mine:  # what all of them know
+            different = {id(one): one for one in mine if one is not None}.values()
+            own.until = [min(numbers) for numbers in zip(*(one.until for one in different), strict=True)]
             self.known[:, warp] = own.until
 
     # --- mbarriers ----------------------------------------------------------------------------------------------------
@@ -148,7 +153,9 @@ class Knowledge:
     def _barrier(self, cta: Cta, offset: int) -> _Barrier:
         if cta is not self._cta:
             raise Doubt
-        found = self._barriers.setdefault(offset, _Barrier())
+        found = self._barriers.get(offset)
+        if found is None:
+            found = self._barriers[offset] = _Barrier()
         found.observe(word.phase(_WORD.unpack_from(cta.shared, offset)[0]))
         return found
 
@@ -207,6 +214,23 @@ class Knowledge:
         if not 0 <= offset <= len(self._cta.shared) - _WORD.size:
             raise Doubt
         return offset
+
+
+def _by_knowledge(mine: list[Known | None], lanes: list[int]) -> Iterator[tuple[Known, list[int]]]:
+    """Lanes by what they know, which other lanes of the warp know no longer with them."""
+    groups: defaultdict[int, list[int]] = defaultdict(list)
+    for lane in lanes:
+        groups[id(mine[lane])].append(lane)
+    for some in groups.values():
+        found = mine[some[0]]
+        if found is None:
+            yield Known(), some
+        elif sum(one is found for one in mine) == len(some):
+            yield found, some
+        else:
+            apart = Known()
+            apart.join(found)
+            yield apart, some
 
 
 def threads_of(at: View) -> int:
