@@ -143,7 +143,7 @@ class Flights:
     def _write(self, view: View, chunks: Array | slice, until: list[int]) -> None:
         """Chunks are written: nobody may be using them."""
         planes = zip(self._cta.flights, until, strict=True)
-        if any((flights[chunks] > number).any() for flights, number in planes):
+        if any(int(flights[chunks].max(initial=0)) > number for flights, number in planes):
             raise Doubt
         self.planes.unread(view, chunks)
 

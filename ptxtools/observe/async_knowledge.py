@@ -67,7 +67,7 @@ class _Barrier:
     number: int = 0
     tells: Known = field(default_factory=Known)
     told: Known = field(default_factory=Known)
-    phases: defaultdict[int, Array] = field(default_factory=lambda: defaultdict(lambda: np.zeros(LANES, np.int64)))
+    phases: dict[int, int | Array] = field(default_factory=dict)  # by warp: of all its lanes, or of each
     epoch: int = 0
     common: int = 0
     latest: int = 0
@@ -82,14 +82,21 @@ class _Barrier:
         """Complete phases that lanes know of; raises `Doubt` if some know more."""
         if epoch != self.epoch:
             self.epoch, self.common = epoch, self.latest
-        found = self.phases[warp][lanes]
+        mine = self.phases.get(warp, 0)
+        if isinstance(mine, int):
+            return max(self.common, mine)
+        found = mine[lanes]
         first = max(self.common, int(found[0]))
         if len(lanes) > 1 and (np.maximum(found, self.common) != first).any():
             raise Doubt
         return first
 
     def learn(self, warp: int, lanes: Array, number: int) -> None:
-        self.phases[warp][lanes] = number
+        mine = number if len(lanes) == LANES else self.phases.get(warp, 0)
+        if len(lanes) < LANES:
+            mine = np.full(LANES, mine) if isinstance(mine, int) else mine
+            mine[lanes] = number
+        self.phases[warp] = mine
         self.latest = max(self.latest, number)
 
 
@@ -184,11 +191,12 @@ class Knowledge:
         offset, epoch = self._place(at, lanes), int(self._cta.owners[1])
         barrier = self._barrier(self._cta, offset)
         wanted = at.source(1)[lanes]
-        if not what.endswith("parity"):
-            wanted = wanted >> np.uint64(word.PHASE_SHIFT)
-        parity = int(wanted[0]) & 1
-        if len(lanes) > 1 and ((wanted & wanted.dtype.type(1)) != parity).any():
-            raise Doubt
+        shift = 0 if what.endswith("parity") else word.PHASE_SHIFT
+        parity = int(wanted[0]) >> shift & 1
+        if len(lanes) > 1 and (wanted != wanted[0]).any():
+            bits = wanted >> wanted.dtype.type(shift) & wanted.dtype.type(1)
+            if (bits != parity).any():
+                raise Doubt
         phase = barrier.known(at.warp, lanes, epoch)
         if parity != phase & 1:
             if barrier.number != phase:

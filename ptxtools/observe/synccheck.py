@@ -46,11 +46,11 @@ _CLUSTER = -1
 @dataclass(slots=True)
 class _Warp:
     """A warp at a barrier: how often each lane has passed it, and who came to each phase from which instruction; first:
-    who went on first in phases that others of the warp have not left."""
+    who went on first in phases that others of the warp have not left, and from where, of aligned instructions."""
 
     passes: Array = field(default_factory=lambda: np.zeros(LANES, np.int64))
     came: dict[int, dict[int, int]] = field(default_factory=dict)  # phase -> place -> mask of lanes
-    first: dict[int, int] = field(default_factory=dict)  # phase -> lane
+    first: dict[int, tuple[int, int]] = field(default_factory=dict)  # phase -> lane, place
 
 
 class SyncCheck:
@@ -105,7 +105,7 @@ class SyncCheck:
                     return ALWAYS
                 return WHOLE | counted if what == "bar" and not self._arrives else None
             if op.kind == "observe.leave":
-                waits = what == "warp" or (what == "bar" and _aligned(op))
+                waits = what == "warp" or (what == "bar" and (self._plain or _aligned(op)))
                 return None if what == "cluster wait" else WHOLE if waits else ALWAYS
         if op.kind == "observe.branch":
             return UNIFORM
@@ -139,12 +139,11 @@ class SyncCheck:
             return
         if what not in ("bar", "cluster wait"):
             return
-        cluster = what == "cluster wait"
-        if not cluster and not _aligned(at.op):
-            return
-        if not cluster and self._plain:
+        if what == "bar" and self._plain:
             for warp, phase, some in _phases(at, what, lanes):
                 self._left(at, warp, phase, some)
+            return
+        if what == "bar" and not _aligned(at.op):
             return
         for lane, number in zip(lanes.tolist(), _numbers(at, what)[lanes].tolist(), strict=True):
             warp = _warp(at, number)
@@ -155,13 +154,15 @@ class SyncCheck:
     def _left(self, at: View, warp: _Warp, phase: int, lanes: Array) -> None:
         """Some lanes go on. Others that live have come from somewhere, and will be told of when they go on."""
         _note(warp, phase, at.op.where, lanes)
-        warp.first.setdefault(phase, int(lanes[0]))
+        if _aligned(at.op):
+            warp.first.setdefault(phase, (int(lanes[0]), at.op.where))
         gone = 0
         for part in warp.came[phase].values():
             gone |= part
         if not at.living & ~gone:
-            places = warp.came.pop(phase)
-            self._judge(at, warp.first.pop(phase), places, next(iter(places)))
+            places, first = warp.came.pop(phase), warp.first.pop(phase, None)
+            if first is not None:
+                self._judge(at, first[0], places, first[1])
 
     def _judge(self, at: View, lane: int, places: dict[int, int], here: int) -> None:
         """Who came to a phase, by places; lane, here: who is told of, and where."""
@@ -263,9 +264,9 @@ class SyncCheck:
 
 
 def _only_plain(program: Program) -> bool:
-    """Whether all barriers of a program wait for all living threads of the CTA, in aligned instructions."""
+    """Whether all barriers of a program wait for all living threads of the CTA."""
     ops = [op for op in program.operations() if op.kind == "bar"]
-    return all(op.of(Action).name != "arrive" and op.src[1] is None and _aligned(op) for op in ops)
+    return all(op.of(Action).name != "arrive" and op.src[1] is None for op in ops)
 
 
 def _phases(at: View, what: str, lanes: Array) -> Iterator[tuple[_Warp, int, Array]]:
