@@ -143,7 +143,7 @@ def span_of_rows(starts: Numbers, row: int, kind: str) -> list[Span]:
     """Pieces of `row` bytes at these global addresses, as one span."""
     if not len(starts):
         return []
-    rows = np.unique(starts)
+    rows = starts if (starts[1:] > starts[:-1]).all() else np.unique(starts)
     return [Span(None, int(rows[0]), int(rows[-1]) + row, kind, rows=rows, row=row)]
 
 

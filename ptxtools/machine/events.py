@@ -118,6 +118,11 @@ class View(ABC):
 
     @property
     @abstractmethod
+    def living(self) -> int:
+        """Lanes of the warp that have not exited, as a mask."""
+
+    @property
+    @abstractmethod
     def local_bytes(self) -> int:
         """Size of a thread's local memory."""
 

@@ -140,10 +140,10 @@ class Flights:
         else:
             self._groups[warp, claim.lane][-1] += items
 
-    def _write(self, view: View, chunks: Array, until: list[int]) -> None:
+    def _write(self, view: View, chunks: Array | slice, until: list[int]) -> None:
         """Chunks are written: nobody may be using them."""
         planes = zip(self._cta.flights, until, strict=True)
-        if any((flights[chunks] > number).any() for flights, number in planes):
+        if any(int(flights[chunks].max(initial=0)) > number for flights, number in planes):
             raise Doubt
         self.planes.unread(view, chunks)
 
@@ -202,11 +202,11 @@ class Ground:
     def chunks(self, spans: list[Span]) -> Array:
         """Numbers of the chunks of shared memory that spans touch."""
         if any(span.rows is None for span in spans):
-            return np.concatenate([_chunks(span) for span in spans])
+            return np.concatenate([_numbers(span) for span in spans])
         key = tuple(id(span.rows) for span in spans)
         known = self._chunks.get(key)
         if known is None:
-            found = [_chunks(span) for span in spans]
+            found = [_numbers(span) for span in spans]
             chunks = np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
             known = self._chunks[key] = [span.rows for span in spans], chunks
         return known[1]
@@ -243,11 +243,18 @@ def _news(items: list[_Item]) -> Known:
     return news
 
 
-def _chunks(span: Span) -> Array:
-    """Numbers of the chunks of shared memory that a span touches."""
+def _chunks(span: Span) -> Array | slice:
+    """The chunks of shared memory that a span touches."""
     if span.rows is None or span.row != CHUNK:
-        return np.arange(span.start // CHUNK, -(-span.end // CHUNK))
-    return span.rows // CHUNK
+        return slice(span.start // CHUNK, -(-span.end // CHUNK))
+    found: Array = span.rows // CHUNK
+    return found
+
+
+def _numbers(span: Span) -> Array:
+    """Their numbers."""
+    found = _chunks(span)
+    return np.arange(found.start, found.stop) if isinstance(found, slice) else found
 
 
 def _place(span: Span) -> tuple[Any, slice]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -39,11 +40,15 @@ class Known:
 
     def join(self, other: Known) -> None:
         """Learn what another knows."""
-        self.until = list(map(max, self.until, other.until))
-        for more, others in zip(self.more, other.more, strict=True):
+        until, unsettled = self.until, False
+        for plane, (number, others) in enumerate(zip(other.until, other.more, strict=True)):
+            if number > until[plane]:
+                until[plane], unsettled = number, True
             if others:
-                more |= others
-        self.settle()
+                self.more[plane] |= others
+                unsettled = True
+        if unsettled:
+            self.settle()
 
     def settle(self) -> None:
         """Count on."""
@@ -62,7 +67,7 @@ class _Barrier:
     number: int = 0
     tells: Known = field(default_factory=Known)
     told: Known = field(default_factory=Known)
-    phases: defaultdict[int, Array] = field(default_factory=lambda: defaultdict(lambda: np.zeros(LANES, np.int64)))
+    phases: dict[int, int | Array] = field(default_factory=dict)  # by warp: of all its lanes, or of each
     epoch: int = 0
     common: int = 0
     latest: int = 0
@@ -77,14 +82,21 @@ class _Barrier:
         """Complete phases that lanes know of; raises `Doubt` if some know more."""
         if epoch != self.epoch:
             self.epoch, self.common = epoch, self.latest
-        found = self.phases[warp][lanes]
+        mine = self.phases.get(warp, 0)
+        if isinstance(mine, int):
+            return max(self.common, mine)
+        found = mine[lanes]
         first = max(self.common, int(found[0]))
         if len(lanes) > 1 and (np.maximum(found, self.common) != first).any():
             raise Doubt
         return first
 
     def learn(self, warp: int, lanes: Array, number: int) -> None:
-        self.phases[warp][lanes] = number
+        mine = number if len(lanes) == LANES else self.phases.get(warp, 0)
+        if len(lanes) < LANES:
+            mine = np.full(LANES, mine) if isinstance(mine, int) else mine
+            mine[lanes] = number
+        self.phases[warp] = mine
         self.latest = max(self.latest, number)
 
 
@@ -100,7 +112,7 @@ class Knowledge:
         self.anybody, self._before = Known(), Known()
         self._epoch = 0
         self._epochs: dict[int, int] = {}  # in which what a warp knows has been looked up
-        self._lanes: dict[tuple[int, int], Known] = {}
+        self._lanes: dict[int, list[Known | None]] = {}  # by warp; lanes that know the same share it
         self._barriers: dict[int, _Barrier] = {}
 
     def of(self, warp: int, lane: int | None = None) -> Known:
@@ -115,32 +127,32 @@ class Knowledge:
         if self._epochs.get(warp) != epoch:
             self._epochs[warp] = epoch
             own.join(self._before)
-        if lane is None or (warp, lane) not in self._lanes:
+        found = None if lane is None or warp not in self._lanes else self._lanes[warp][lane]
+        if found is None:
             return own
-        found = self._lanes[warp, lane]
         found.join(own)
         return found
 
     def learn(self, at: View, lanes: Array, news: Known) -> None:
         """Lanes learn something: the warp, if all its lanes do."""
         warp = at.warp
-        self.of(warp)
+        own = self.of(warp)
         self.anybody.join(news)
         if len(lanes) == threads_of(at):
-            own = self.of(warp)
             own.join(news)
             self.known[:, warp] = own.until
             self.some[:, warp] = np.maximum(self.some[:, warp], own.until)
             return
-        for lane in lanes.tolist():
-            found = self._lanes.setdefault((warp, lane), Known())
+        mine = self._lanes.setdefault(warp, [None] * threads_of(at))
+        for found, some in _by_knowledge(mine, lanes.tolist()):
             found.join(news)
-            found.join(self.of(warp))
+            found.join(own)
+            for lane in some:
+                mine[lane] = found
             self.some[:, warp] = np.maximum(self.some[:, warp], found.until)
-        everybody = [self._lanes.get((warp, lane)) for lane in range(threads_of(at))]
-        if None not in everybody:  # what all of them know
-            own = self.of(warp)
-            own.until = np.min([one.until for one in everybody if one is not None], axis=0).tolist()
+        if None not in mine:  # what all of them know
+            different = {id(one): one for one in mine if one is not None}.values()
+            own.until = [min(numbers) for numbers in zip(*(one.until for one in different), strict=True)]
             self.known[:, warp] = own.until
 
     # --- mbarriers ----------------------------------------------------------------------------------------------------
@@ -148,7 +160,9 @@ class Knowledge:
     def _barrier(self, cta: Cta, offset: int) -> _Barrier:
         if cta is not self._cta:
             raise Doubt
-        found = self._barriers.setdefault(offset, _Barrier())
+        found = self._barriers.get(offset)
+        if found is None:
+            found = self._barriers[offset] = _Barrier()
         found.observe(word.phase(_WORD.unpack_from(cta.shared, offset)[0]))
         return found
 
@@ -177,11 +191,12 @@ class Knowledge:
         offset, epoch = self._place(at, lanes), int(self._cta.owners[1])
         barrier = self._barrier(self._cta, offset)
         wanted = at.source(1)[lanes]
-        if not what.endswith("parity"):
-            wanted = wanted >> np.uint64(word.PHASE_SHIFT)
-        parity = int(wanted[0]) & 1
-        if len(lanes) > 1 and ((wanted & wanted.dtype.type(1)) != parity).any():
-            raise Doubt
+        shift = 0 if what.endswith("parity") else word.PHASE_SHIFT
+        parity = int(wanted[0]) >> shift & 1
+        if len(lanes) > 1 and (wanted != wanted[0]).any():
+            bits = wanted >> wanted.dtype.type(shift) & wanted.dtype.type(1)
+            if (bits != parity).any():
+                raise Doubt
         phase = barrier.known(at.warp, lanes, epoch)
         if parity != phase & 1:
             if barrier.number != phase:
@@ -207,6 +222,23 @@ class Knowledge:
         if not 0 <= offset <= len(self._cta.shared) - _WORD.size:
             raise Doubt
         return offset
+
+
+def _by_knowledge(mine: list[Known | None], lanes: list[int]) -> Iterator[tuple[Known, list[int]]]:
+    """Lanes by what they know, which other lanes of the warp know no longer with them."""
+    groups: defaultdict[int, list[int]] = defaultdict(list)
+    for lane in lanes:
+        groups[id(mine[lane])].append(lane)
+    for some in groups.values():
+        found = mine[some[0]]
+        if found is None:
+            yield Known(), some
+        elif sum(one is found for one in mine) == len(some):
+            yield found, some
+        else:
+            apart = Known()
+            apart.join(found)
+            yield apart, some
 
 
 def threads_of(at: View) -> int:

@@ -37,10 +37,14 @@ class Planes:
         self.reads(at.warp, starts // CHUNK)
         self._reads[at.warp // WARPS][starts // CHUNK] = at.issued_by(at.warp).issued + 1
 
-    def reads(self, warp: int, chunks: Array, copies: int | None = None, *, fenced: bool = True) -> None:
+    def reads(self, warp: int, chunks: Array | slice, copies: int | None = None, *, fenced: bool = True) -> None:
         """Work that a warp starts reads chunks, or writes them. copies: up to which number who starts it knows copies
         to be complete, or what the warp knows; fenced: it does so in the asynchronous proxy."""
-        if len(chunks) and int(chunks[-1]) >= len(self._marks):
+        if isinstance(chunks, slice):
+            last = chunks.stop - 1
+        else:
+            last = int(chunks[-1]) if len(chunks) else 0
+        if last >= len(self._marks):
             raise Doubt
         if self._marks[chunks].any():
             raise Doubt
@@ -59,7 +63,7 @@ class Planes:
         words = self._stores.reshape(-1)[place // _WORD : (place + size - 1) // _WORD + 1]
         words[:] = int(self._head[_CLOCK]) + 1 << STORED_SHIFT | warp
 
-    def unread(self, at: View, chunks: Array) -> None:
+    def unread(self, at: View, chunks: Array | slice) -> None:
         """Chunks are written: products of warpgroups must not read them any more."""
         x, y, z = at.launch.block
         for group, reads in enumerate(self._reads):

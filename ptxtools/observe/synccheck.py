@@ -2,6 +2,7 @@
 mbarriers that are initialised and touched by nothing else; shared memory of CTAs that still run.
 
 Whether a warp met as a whole is judged when it goes on: the simulator lets lanes come to a barrier one after another.
+Where a barrier opens when all living threads have come, it is enough to know who goes on from where.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from . import mbarriers, members, thread_sync
 from .ground import Ground
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ptxtools.diagnostics import Trap
     from ptxtools.machine.claims import Span
@@ -44,10 +45,12 @@ _CLUSTER = -1
 
 @dataclass(slots=True)
 class _Warp:
-    """A warp at a barrier: how often each lane has passed it, and who came to each phase from which instruction."""
+    """A warp at a barrier: how often each lane has passed it, and who came to each phase from which instruction; first:
+    who went on first in phases that others of the warp have not left, and from where, of aligned instructions."""
 
     passes: Array = field(default_factory=lambda: np.zeros(LANES, np.int64))
     came: dict[int, dict[int, int]] = field(default_factory=dict)  # phase -> place -> mask of lanes
+    first: dict[int, tuple[int, int]] = field(default_factory=dict)  # phase -> lane, place
 
 
 class SyncCheck:
@@ -62,6 +65,7 @@ class SyncCheck:
         if not self._thread_sync.wanted:
             vars(self)["tensor"] = None  # which then is no event to listen to
         self._arrives = any(op.kind == "bar" and op.of(Action).name == "arrive" for op in grid.program.operations())
+        self._plain = _only_plain(grid.program)  # barriers are judged by who leaves
 
     @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
@@ -70,10 +74,13 @@ class SyncCheck:
         kinds = {op.kind for op in program.operations()}
         touched = program.clustered or any("mbarrier" in OPERATIONS[kind].seen for kind in kinds)
         changes = "setmaxnreg" in kinds or program.clustered  # ends of CTAs matter
+        plain = _only_plain(program)
 
         def matters(op: Op) -> bool:
             if op.kind == "observe.access":
                 return touched and op.space in ("shared", "cluster", "generic")
+            if op.kind == "observe.arrive" and op.of(Meeting).what == "bar":
+                return not plain
             if op.kind == "observe.fence":
                 return op.opcode is not None and any(map(op.opcode.has, thread_sync.FENCES))
             return changes or op.kind != "observe.begin"
@@ -94,9 +101,11 @@ class SyncCheck:
                 counted = COUNTED if op.src[1] is not None else ALWAYS
                 if what.startswith("mbarrier ") and not what.endswith((" init", " inval", "expect_tx")):
                     return INITIALISED
+                if what == "bar" and self._plain:
+                    return ALWAYS
                 return WHOLE | counted if what == "bar" and not self._arrives else None
             if op.kind == "observe.leave":
-                waits = what == "warp" or (what == "bar" and _aligned(op))
+                waits = what == "warp" or (what == "bar" and (self._plain or _aligned(op)))
                 return None if what == "cluster wait" else WHOLE if waits else ALWAYS
         if op.kind == "observe.branch":
             return UNIFORM
@@ -116,19 +125,12 @@ class SyncCheck:
             self._cluster(at, what, lanes)
             if what != "cluster arrive" or not _aligned(at.op):
                 return
-        elif what not in ("bar", "arrive"):
+        elif what not in ("bar", "arrive") or (what == "bar" and self._plain):
             return
         else:
             self._counts(at, lanes)
-        numbers = _numbers(at, what)[lanes]
-        for number in set(numbers.tolist()):
-            warp, some = _warp(at, number), lanes[numbers == number]
-            warp.passes[some] += 1
-            phases = warp.passes[some]
-            for phase in set(phases.tolist()):
-                places = warp.came.setdefault(phase, {})
-                mask = int(np.bitwise_or.reduce(1 << some[phases == phase]))
-                places[at.op.where] = places.get(at.op.where, 0) | mask
+        for warp, phase, some in _phases(at, what, lanes):
+            _note(warp, phase, at.op.where, some)
 
     def leave(self, at: View, what: str, lanes: Array) -> None:
         """Lanes go on behind a barrier: all of their warp must have come to it, at the same instruction."""
@@ -137,32 +139,48 @@ class SyncCheck:
             return
         if what not in ("bar", "cluster wait"):
             return
-        cluster = what == "cluster wait"
-        if not cluster and not _aligned(at.op):
+        if what == "bar" and self._plain:
+            for warp, phase, some in _phases(at, what, lanes):
+                self._left(at, warp, phase, some)
             return
-        threads = members.threads_of(at)
+        if what == "bar" and not _aligned(at.op):
+            return
         for lane, number in zip(lanes.tolist(), _numbers(at, what)[lanes].tolist(), strict=True):
             warp = _warp(at, number)
             places = warp.came.pop(int(warp.passes[lane]), None)
-            if places is None:
-                continue  # judged already, for another lane
-            mask = 0
-            for part in places.values():
-                mask |= part
-            missing = [n for n in range(threads) if not mask >> n & 1]
-            key = (tuple(sorted(places)), "divergent")
-            if missing:
-                message = f"{len(missing)} of {threads} threads of the warp did not come to this aligned barrier"
-                detail = f"not there: {members.listed(sum(1 << n for n in missing))}"
-                self._session.report(at, lane, _NAME, message, key, (detail,))
-            elif len(places) > 1:
-                here = at.op.where if at.op.where in places else min(places)
-                program, cta = at.launch.program, at.cta.place
-                others = tuple(self._session.site(program, where, cta) for where in sorted(places) if where != here)
-                message = "threads of the warp met at this aligned barrier from different instructions"
-                self._session.report_at(
-                    program, here, cta, at.thread(lane), _NAME, message, key, kind="divergent", others=others
-                )
+            if places is not None:  # else it was judged already, for another lane
+                self._judge(at, lane, places, at.op.where if at.op.where in places else min(places))
+
+    def _left(self, at: View, warp: _Warp, phase: int, lanes: Array) -> None:
+        """Some lanes go on. Others that live have come from somewhere, and will be told of when they go on."""
+        _note(warp, phase, at.op.where, lanes)
+        if _aligned(at.op):
+            warp.first.setdefault(phase, (int(lanes[0]), at.op.where))
+        gone = 0
+        for part in warp.came[phase].values():
+            gone |= part
+        if not at.living & ~gone:
+            places, first = warp.came.pop(phase), warp.first.pop(phase, None)
+            if first is not None:
+                self._judge(at, first[0], places, first[1])
+
+    def _judge(self, at: View, lane: int, places: dict[int, int], here: int) -> None:
+        """Who came to a phase, by places; lane, here: who is told of, and where."""
+        mask, threads = 0, members.threads_of(at)
+        for part in places.values():
+            mask |= part
+        missing = [n for n in range(threads) if not mask >> n & 1]
+        key, cta, program = (tuple(sorted(places)), "divergent"), at.cta.place, at.launch.program
+        if missing:
+            message = f"{len(missing)} of {threads} threads of the warp did not come to this aligned barrier"
+            detail = f"not there: {members.listed(sum(1 << n for n in missing))}"
+            self._session.report(at, lane, _NAME, message, key, (detail,))
+        elif len(places) > 1:
+            others = tuple(self._session.site(program, where, cta) for where in sorted(places) if where != here)
+            message = "threads of the warp met at this aligned barrier from different instructions"
+            self._session.report_at(
+                program, here, cta, at.thread(lane), _NAME, message, key, kind="divergent", others=others
+            )
 
     def together(self, at: View, lanes: Array) -> None:
         """Lanes execute an instruction of a warp."""
@@ -243,6 +261,28 @@ class SyncCheck:
             elif count > -(-x * y * z // LANES) * LANES:
                 message = f"{count} threads are to meet, but the CTA has {x * y * z}"
                 session.report(view, int(lanes[0]), _NAME, message, (view.op.where, count))
+
+
+def _only_plain(program: Program) -> bool:
+    """Whether all barriers of a program wait for all living threads of the CTA."""
+    ops = [op for op in program.operations() if op.kind == "bar"]
+    return all(op.of(Action).name != "arrive" and op.src[1] is None for op in ops)
+
+
+def _phases(at: View, what: str, lanes: Array) -> Iterator[tuple[_Warp, int, Array]]:
+    """Lanes that come to barriers, or go on, by the warp at each and the number of its phase, which is counted on."""
+    numbers = _numbers(at, what)[lanes]
+    for number in set(numbers.tolist()):
+        warp, some = _warp(at, number), lanes[numbers == number]
+        warp.passes[some] += 1
+        phases = warp.passes[some]
+        for phase in set(phases.tolist()):
+            yield warp, phase, some[phases == phase]
+
+
+def _note(warp: _Warp, phase: int, where: int, lanes: Array) -> None:
+    places = warp.came.setdefault(phase, {})
+    places[where] = places.get(where, 0) | int(np.bitwise_or.reduce(1 << lanes))
 
 
 def _aligned(op: Op) -> bool:

@@ -71,6 +71,10 @@ class ReferenceView(View):
         self.m.local.bytes[at : at + len(data)] = np.frombuffer(data, np.uint8)
 
     @property
+    def living(self) -> int:
+        return self.m.living(self.everyone)
+
+    @property
     def local_bytes(self) -> int:
         return self.m.local_bytes
 

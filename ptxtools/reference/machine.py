@@ -209,6 +209,10 @@ class Machine:
         """Threads of a CTA that have not exited."""
         return int((self.pc[slot * self.padded : (slot + 1) * self.padded] != GONE).sum())
 
+    def living(self, warp: Threads) -> int:
+        """Which of the threads of a warp have not exited, as a mask."""
+        return int(self.ballot(self.pc[warp] != GONE)[0])
+
     def next_cluster(self) -> int | None:
         """Claim a cluster that has not been started; returns its number."""
         if self.started * self.cluster >= self.ctas:

@@ -25,9 +25,10 @@ from .rows import along_rows
 
 
 class Chained(NamedTuple):
-    """A region over blocks. block, start, before: where it begins: a block, and how many of its operations, and of their
-    handlers, come before; passed: the blocks behind that one; last: the block at whose terminator it goes on; region: its operation; weight, cost: what the terminators
-    that it passes count as, and what they take of a slice; highest: number of the last block; looks: what it passes."""
+    """A region over blocks. block, start, before: where it begins: a block, and how many of its operations, and of
+    their handlers, come before; passed: the blocks behind that one; last: the block at whose terminator it goes on;
+    region: its operation; weight, cost: what the terminators that it passes count as, and what they take of a slice;
+    highest: number of the last block; looks: what it passes."""
 
     block: int
     start: int
@@ -41,9 +42,7 @@ class Chained(NamedTuple):
     looks: list[Op]
 
 
-def form(
-    program: Program, bodies: Sequence[Sequence[Op]], *, everywhere: bool, unison: bool = False
-) -> list[Chained]:
+def form(program: Program, bodies: Sequence[Sequence[Op]], *, everywhere: bool, unison: bool = False) -> list[Chained]:
     """The regions over blocks that a program gets. bodies: the operations of its blocks, with runs; unison: as parts of
     it all, so that it matters little whether they are in loops."""
     blocks = program.blocks
@@ -163,7 +162,16 @@ class _Finder:
         passed = [weight(self.program.blocks[one], one) for one in chain.blocks[:last]]
         looks = [look for some in chain.looks[:last] for look in some]
         return Chained(
-            first, start, before, chain.blocks[1 : last + 1], number, region, sum(passed), sum(passed) + last, max(chain.blocks[: last + 1]), looks
+            first,
+            start,
+            before,
+            chain.blocks[1 : last + 1],
+            number,
+            region,
+            sum(passed),
+            sum(passed) + last,
+            max(chain.blocks[: last + 1]),
+            looks,
         )
 
     def _before(self, block: int, start: int) -> int | None:

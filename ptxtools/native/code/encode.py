@@ -84,10 +84,11 @@ def encode(
     events: bool = False,
 ) -> Encoded:
     """Encode a program, and compile the handlers that it needs. host: use variants that ask for host memory;
-    everywhere: form runs outside of loops, too; regions: runs
-    may access memory; numerics: how matrix products are added; bounded: looks at accesses are only for their bounds; events:
-    native services of observers' events keep no account."""
-    return _Encoder(program, host, everywhere, numerics, regions=regions and not host, bounded=bounded, events=events).encode()
+    everywhere: form runs outside of loops, too; regions: runs may access memory; numerics: how matrix products are
+    added; bounded: looks at accesses are only for their bounds; events: native services of observers' events keep no
+    account."""
+    regions = regions and not host
+    return _Encoder(program, host, everywhere, numerics, regions=regions, bounded=bounded, events=events).encode()
 
 
 class _Encoder:

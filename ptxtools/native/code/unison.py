@@ -68,10 +68,11 @@ _Piece = tuple[list[Op], int, str]
 
 
 class Stage(NamedTuple):
-    """One block; of a run over several blocks, the first with what is behind all of them. kind, guard (a slot or -1), negated, target, other: of its terminator; weight: what it counts as;
-    start, end: its first and its last record, as bytes from the program's first one; number: the guard's in the last
-    part, which has not written it to its slot if nobody else reads it, or -1; members: slot of the masks of a
-    "warpsync", -1 where they name all lanes."""
+    """One block; of a run over several blocks, the first with what is behind all of them. kind, guard (a slot or -1),
+    negated, target, other: of its terminator; weight: what it counts as; start, end: its first and its last record, as
+    bytes from the program's first one; number: the guard's in the last part, which has not written it to its slot if
+    nobody else reads it, or -1; members: slot of the masks of a "warpsync", -1 where they name all lanes. The kind is
+    "served" for an event that may be served in here, and "records" where lanes go on in records."""
 
     parts: tuple[Part, ...]
     kind: str
@@ -145,8 +146,8 @@ def form(
         if kind == "event" and events and end.op is not None and end.op.kind in _SERVED:
             kind = "served"
         stages.append(
-            Stage(tuple(parts), kind, slot, end.negated, end.target, end.other, weight(program.blocks[ends_at], ends_at),
-                  first, RECORD_BYTES * last, guard, _members(end, known))
+            Stage(tuple(parts), kind, slot, end.negated, end.target, end.other,
+                  weight(program.blocks[ends_at], ends_at), first, RECORD_BYTES * last, guard, _members(end, known))
         )  # fmt: skip
     groups = [group for stage in stages for group in grouped(stage.parts)]
     called = sum(group[0].whole is None and group[0].run is None and not group[0].spends for group in groups)

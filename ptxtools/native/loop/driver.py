@@ -56,7 +56,12 @@ def _encoded(launch: Launch) -> Encoded:
     encoded = launch.program.cache.get(key)
     if encoded is None:
         encoded = encode(
-            launch.program, host=host, everywhere=many, regions=regions, numerics=launch.numerics, bounded=bounded,
+            launch.program,
+            host=host,
+            everywhere=many,
+            regions=regions,
+            numerics=launch.numerics,
+            bounded=bounded,
             events=events,
         )
         launch.program.cache[key] = encoded

@@ -178,6 +178,10 @@ class NativeView(View):
         words[:] = np.frombuffer(content, np.uint32)
 
     @property
+    def living(self) -> int:
+        return self.worker.field(self.origin, WARP, "alive")
+
+    @property
     def local_bytes(self) -> int:
         return self.worker.shape.local
 
