@@ -102,6 +102,11 @@ def read_condition(
     return Condition(decided, tuple(dict.fromkeys(read.names)), text, goals)
 
 
+def read_location(reader: Reader, locations: Iterable[str]) -> str:
+    """The location or element that the next words name: `x`, `x[2]`, or `x@1`, that of CTA 1."""
+    return _Conditions(reader, set(), set(locations), {}).location(reader.name("a location or a register"))
+
+
 class _Conditions:
     def __init__(self, reader: Reader, threads: set[int], locations: set[str], registers: Mapping[str, str]) -> None:
         self.reader, self.threads, self.locations, self.registers = reader, threads, locations, registers

@@ -27,7 +27,7 @@ MOST_EXECUTIONS = 2_000
 #: Checks of the axioms that counting may take: some ten times as many as the longest test of four threads needs.
 MOST_CHECKS_TO_COUNT = 4_000
 #: Checks of the axioms that the search for one execution that decides the verdict may take, if counting has ended.
-MOST_CHECKS = 25_000
+MOST_CHECKS = 20_000
 #: The same for one choice of paths at a first look at all of them: what is possible mostly is so within a few hundred.
 FEW_CHECKS = 600
 #: What to begin with another choice of paths counts for, in checks.

@@ -14,7 +14,8 @@ import re
 
 from ptxtools.diagnostics import Source
 
-from .conditions import read_condition, thread_number
+from .clusters import spread
+from .conditions import read_condition, read_location, thread_number
 from .instructions import Cells
 from .mbarriers import initial
 from .programs import PROXIES, UNTYPED, Address, Branch, Label, Location, Test, Thread, Type, scalar_type
@@ -35,7 +36,7 @@ _SPACES = frozenset((".global", ".shared", ".const", ".reg", ".surfref", ".texre
 _MEMORY_SPACES = (".global", ".shared", ".const")
 #: Bytes of an array.
 MOST_BYTES = 1024
-_ENDINGS = ("exists", "forall", "~", "not", "filter", "locations", "observed")
+_ENDINGS = ("exists", "forall", "~", "not", "filter", "locations", "observed", "final")
 
 
 def read_tests(source: Source) -> list[Test]:
@@ -66,7 +67,8 @@ def read_litmus(source: Source) -> Test:
         reader.take()
         _read_initial(reader, test)
     placed = _read_threads(reader, test)
-    _read_rows(reader, test)
+    _read_rows(reader, test, placed)
+    spread(test)
     _read_end(reader, test, placed)
     return test
 
@@ -268,12 +270,13 @@ def _check_places(reader: Reader, test: Test) -> None:
                 reader.fail(f"{thread.name} and {other.name} are in one CTA and in two clusters")
 
 
-def _read_rows(reader: Reader, test: Test) -> None:
+def _read_rows(reader: Reader, test: Test, placed: bool) -> None:
     registers: dict[int, set[str]] = {}
     for name in test.registers:
         owner, register = name[1:].split(":")
         registers.setdefault(int(owner), set()).add(register)
     cells = Cells(reader, test.locations, registers)
+    cells.maps = placed  # where threads are must be known for it
     while reader.next.kind != "end" and reader.next.text not in _ENDINGS:
         if starts_tree(reader) or starts_map(reader):
             break
@@ -322,13 +325,32 @@ def _read_end(reader: Reader, test: Test, placed: bool) -> None:
         else:
             if test.condition is not None:
                 reader.fail("expected the end of the test")
-            negated = reader.accept("~", "not")
-            quantifier = reader.accept("exists") or (None if negated else reader.accept("forall"))
-            if quantifier is None:
-                reader.fail("expected 'exists', 'forall' or '~exists'")
-            test.quantifier = ("~" if negated else "") + quantifier.text
+            final = reader.accept("final")
+            test.quantifier = "exists" if final else _read_quantifier(reader)
             test.condition = read_condition(reader, threads, test.locations)
+            if final and reader.accept("with"):
+                _read_expectations(reader, test)
         reader.accept(";")
+
+
+def _read_quantifier(reader: Reader) -> str:
+    negated = reader.accept("~", "not")
+    quantifier = reader.accept("exists") or (None if negated else reader.accept("forall"))
+    if quantifier is None:
+        reader.fail("expected 'exists', 'forall' or '~exists'")
+    return ("~" if negated else "") + quantifier.text
+
+
+def _read_expectations(reader: Reader, test: Test) -> None:
+    """What a test with `final` expects of each of several models: that of "ptx" counts, the others are not ours."""
+    while reader.next.kind == "word":
+        model = reader.take().text
+        reader.expect(":", "after the name of a model")
+        quantifier = _read_quantifier(reader)
+        if model.lower() == "ptx":
+            test.quantifier = quantifier
+        if not reader.accept(";"):
+            break
 
 
 def _read_observed(reader: Reader, threads: list[int], test: Test) -> tuple[str, ...]:
@@ -344,8 +366,5 @@ def _read_observed(reader: Reader, threads: list[int], test: Test) -> tuple[str,
             reader.take(), reader.take()
             found.append(f"P{thread}:{reader.name('a register').text.lstrip('%')}")
             continue
-        word = reader.name("a location or a register")
-        if word.text not in test.locations:
-            reader.fail(f"there is no location '{word.text}'", word)
-        found.append(word.text)
+        found.append(read_location(reader, test.locations))
     return tuple(found)

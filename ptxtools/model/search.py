@@ -162,7 +162,7 @@ class Search(Aimed):
         if self.steps > CHECKS_BEFORE_VALUES:
             self.steps += CHECKS_OF_A_LOOK
             chosen = [(read, piece, [write]) for (read, piece), write in self.sources.items()]
-            narrow = narrowed(self, [*choices, *chosen], MOST_VALUES)
+            narrow = narrowed(self, [*choices, *chosen], FEW_VALUES)
             if narrow is None:
                 return
             choices = narrow[: len(choices)]
