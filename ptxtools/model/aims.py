@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from .axioms import Model
 from .paths import Paths
-from .programs import Test
+from .programs import Goal, Test
 from .relations import members
 from .structures import Skeleton
 from .valuations import Valuation
@@ -23,6 +23,8 @@ _MOST_LAST = 500
 class Aimed(Valuation):
     #: What is looked for: a final state for which the condition holds, or does not. None: all executions.
     aim: bool | None = None
+    #: What of it is looked for: one of the ways to reach the aim (`Condition.goals`).
+    goal: Goal | None = None
     #: The values that writes may write, once they are known (`domains.py`).
     domains: Domains | None = None
 
@@ -32,14 +34,27 @@ class Aimed(Valuation):
         self.asked_memory = {name: self._pieces_of(name) for name in self.asked if ":" not in name}
         self.has_conditions = any(path.conditions for path in found.paths)
         #: By thread, the events that the registers that are asked for and the conditions of its path depend on.
-        self.asked_needs = [(index, value.needs) for name in self.asked if name in self.left
-                            for index, _, value in (self.left[name],)]  # fmt: skip
-        self.asked_needs += [(index, value.needs) for index, path in enumerate(found.paths)
-                             for value, _ in path.conditions]  # fmt: skip
+        self._register_needs = [
+            (index, value.needs, name) for name in self.asked if name in self.left
+            for index, _, value in (self.left[name],)
+        ]  # fmt: skip
+        self._path_needs = [
+            (index, value.needs) for index, path in enumerate(found.paths) for value, _ in path.conditions
+        ]
+        self.asked_needs = [(index, needs) for index, needs, _ in self._register_needs] + self._path_needs
 
     def _pieces_of(self, name: str) -> list[int]:
         memory = self.test.locations[name.partition("[")[0]].memory
         return [at for at, piece in enumerate(self.found.pieces) if piece[0] == memory]
+
+    def look_for(self, wanted: bool, goal: Goal | None = None) -> None:
+        """Look for final states for which the condition holds, or does not; goal: for those that reach it alone."""
+        self.aim, self.goal = wanted, goal
+        if goal is not None:
+            names = goal[1].union(self.test.filter.names if self.test.filter else ())
+            self.asked_needs = [(index, needs) for index, needs, name in self._register_needs if name in names]
+            self.asked_needs += self._path_needs
+            self.asked_memory = {name: pieces for name, pieces in self.asked_memory.items() if name in names}
 
     def is_possible(self) -> bool:
         """As for any execution; with an aim, whether it can still be reached."""
@@ -50,7 +65,10 @@ class Aimed(Valuation):
     def leads_to(self, state: dict[str, int]) -> bool:
         """Whether a state in which names are still open can become one that is aimed at."""
         condition, filter_ = self.test.condition, self.test.filter
-        if condition is not None and condition.decided(state) not in (None, self.aim):
+        if self.goal is not None:
+            if self.goal[0](state) is False:
+                return False
+        elif condition is not None and condition.decided(state) not in (None, self.aim):
             return False
         return filter_ is None or filter_.decided(state) is not False
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from operator import eq, ge, gt, le, lt, ne
-from typing import Any
+from typing import Any, TypeAlias
 
 from .programs import Condition, State
 from .words import Reader, Word
@@ -15,8 +16,74 @@ _SIGNS: dict[str, Callable[[Any, Any], bool]] = {
 #: Parentheses inside each other that are read.
 _DEEPEST = 60
 
-#: Whether a state satisfies a part of the condition; None if it has no value for a name that matters.
-_Test = Callable[[State], bool | None]
+
+@dataclass(frozen=True, slots=True)
+class _Not:
+    term: Term
+
+    def __call__(self, state: State) -> bool | None:
+        found = self.term(state)
+        return None if found is None else not found
+
+
+@dataclass(frozen=True, slots=True)
+class _Any:
+    terms: tuple[Term, ...]
+
+    def __call__(self, state: State) -> bool | None:
+        answers = [term(state) for term in self.terms]
+        return True if True in answers else None if None in answers else False
+
+
+@dataclass(frozen=True, slots=True)
+class _Truth:
+    value: bool
+
+    def __call__(self, state: State) -> bool | None:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """Unsigned values compare with negative numbers as the same bits do."""
+
+    sign: Callable[[Any, Any], bool]
+    left: int | str
+    right: int | str
+
+    def __call__(self, state: State) -> bool | None:
+        sign, a, b = self.sign, *(v if isinstance(v, int) else state.get(v) for v in (self.left, self.right))
+        if a is None or b is None:
+            return None
+        if sign in (eq, ne) and a != b and (a < 0) != (b < 0):
+            bits = 64 if max(a, b) >> 32 or min(a, b) < -(1 << 31) else 32
+            return bool(sign((a - b) & ((1 << bits) - 1), 0))
+        return bool(sign(a, b))
+
+
+#: A part of a condition: whether a state satisfies it; None if it has no value for a name that matters.
+Term: TypeAlias = "_Not | _Any | _Truth | _Compared"
+
+
+def _names(term: Term) -> Iterator[str]:
+    if isinstance(term, _Not):
+        yield from _names(term.term)
+    elif isinstance(term, _Any):
+        for part in term.terms:
+            yield from _names(part)
+    elif isinstance(term, _Compared):
+        yield from (value for value in (term.left, term.right) if isinstance(value, str))
+
+
+def _ways(term: Term, wanted: bool) -> Iterator[Term]:
+    """What each by itself makes the term true, or false."""
+    if isinstance(term, _Not):
+        yield from _ways(term.term, not wanted)
+    elif isinstance(term, _Any) and wanted:
+        for part in term.terms:
+            yield from _ways(part, wanted=True)
+    else:
+        yield term if wanted else _Not(term)
 
 
 def read_condition(
@@ -28,7 +95,16 @@ def read_condition(
     read = _Conditions(reader, set(threads), set(locations), registers or {})
     decided = read.implication(0)
     end = reader.words[reader.at - 1].span[1]
-    return Condition(decided, tuple(dict.fromkeys(read.names)), " ".join(reader.source.text[start:end].split()))
+    goals = {
+        wanted: tuple((way, frozenset(_names(way))) for way in _ways(decided, wanted)) for wanted in (True, False)
+    }  # fmt: skip
+    text = " ".join(reader.source.text[start:end].split())
+    return Condition(decided, tuple(dict.fromkeys(read.names)), text, goals)
+
+
+def read_location(reader: Reader, locations: Iterable[str]) -> str:
+    """The location or element that the next words name: `x`, `x[2]`, or `x@1`, that of CTA 1."""
+    return _Conditions(reader, set(), set(locations), {}).location(reader.name("a location or a register"))
 
 
 class _Conditions:
@@ -36,24 +112,24 @@ class _Conditions:
         self.reader, self.threads, self.locations, self.registers = reader, threads, locations, registers
         self.names: list[str] = []
 
-    def implication(self, depth: int) -> _Test:
+    def implication(self, depth: int) -> Term:
         left = self.disjunction(depth)
         if self.reader.accept("=>"):
             right = self.implication(self.deeper(depth))
-            return _any([_not(left), right])
+            return _Any((_Not(left), right))
         return left
 
-    def disjunction(self, depth: int) -> _Test:
+    def disjunction(self, depth: int) -> Term:
         terms = [self.conjunction(depth)]
         while self.doubled("\\/", "|", "or"):
             terms.append(self.conjunction(depth))
-        return terms[0] if len(terms) == 1 else _any(terms)
+        return terms[0] if len(terms) == 1 else _Any(tuple(terms))
 
-    def conjunction(self, depth: int) -> _Test:
+    def conjunction(self, depth: int) -> Term:
         terms = [self.factor(depth)]
         while self.doubled("/\\", "&", "and"):
             terms.append(self.factor(depth))
-        return terms[0] if len(terms) == 1 else _not(_any([_not(term) for term in terms]))
+        return terms[0] if len(terms) == 1 else _Not(_Any(tuple(_Not(term) for term in terms)))
 
     def doubled(self, sign: str, half: str, name: str) -> bool:
         reader = self.reader
@@ -69,27 +145,26 @@ class _Conditions:
             self.reader.fail("the condition is nested too deeply")
         return depth + 1
 
-    def factor(self, depth: int) -> _Test:
+    def factor(self, depth: int) -> Term:
         reader = self.reader
         if reader.accept("~", "not", "!"):
             inner = self.factor(self.deeper(depth))
-            return _not(inner)
+            return _Not(inner)
         if reader.accept("("):
             inner = self.implication(self.deeper(depth))
             reader.expect(")", "after the condition")
             return inner
         if reader.next.text in ("true", "false") and reader.next.kind == "word":
-            value = reader.take().text == "true"
-            return lambda state: value
+            return _Truth(reader.take().text == "true")
         left = self.value()
         if reader.accept("in"):
-            return _any([_compared(eq, left, value) for value in self.set_of_numbers()])
+            return _Any(tuple(_Compared(eq, left, value) for value in self.set_of_numbers()))
         sign = _SIGNS.get(reader.next.text)
         if sign is None:
             reader.fail("expected a comparison")
         reader.take()
         right = self.value()
-        return _compared(sign, left, right)
+        return _Compared(sign, left, right)
 
     def set_of_numbers(self) -> list[int]:
         reader = self.reader
@@ -152,35 +227,3 @@ def thread_number(word: Word) -> int | None:
     named = word.kind == "word" and word.text[:1] in "PT"
     digits = word.text[1:] if named else word.text if word.kind == "number" else ""
     return int(digits) if digits.isdigit() and digits.isascii() and len(digits) < 6 else None
-
-
-def _not(term: _Test) -> _Test:
-    def negated(state: State) -> bool | None:
-        found = term(state)
-        return None if found is None else not found
-
-    return negated
-
-
-def _any(terms: list[_Test]) -> _Test:
-    def found(state: State) -> bool | None:
-        answers = [term(state) for term in terms]
-        return True if True in answers else None if None in answers else False
-
-    return found
-
-
-def _compared(sign: Callable[[Any, Any], bool], left: int | str, right: int | str) -> _Test:
-    """Unsigned values compare with negative numbers as the same bits do."""
-
-    def holds(state: State) -> bool | None:
-        a = left if isinstance(left, int) else state.get(left)
-        b = right if isinstance(right, int) else state.get(right)
-        if a is None or b is None:
-            return None
-        if sign in (eq, ne) and a != b and (a < 0) != (b < 0):
-            bits = 64 if max(a, b) >> 32 or min(a, b) < -(1 << 31) else 32
-            return bool(sign((a - b) & ((1 << bits) - 1), 0))
-        return bool(sign(a, b))
-
-    return holds

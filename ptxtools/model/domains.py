@@ -94,6 +94,10 @@ class Domains:
                 value = node.event.value
                 self.needs[n] = [self.found.first[node.thread] + at for at in members(value.needs if value else 0)]
                 self.writes[n] = self._values(n)
+        #: What the writes leave in each piece of memory.
+        self.parts: dict[tuple[int, int], Domain] = {}
+        for n in self.writes:
+            self._cut(n)
         fresh = set(self.writes)
         for _ in self.writes:
             if not fresh:
@@ -111,6 +115,7 @@ class Domains:
                 new = self._values(write)
                 if new != self.writes[write]:
                     self.writes[write] = new
+                    self._cut(write)
                     found.add(write)
         return found
 
@@ -129,32 +134,37 @@ class Domains:
         """Whether a read may return values that it could not before."""
         parts: list[set[int]] = []
         for piece, writes in self.sources[read]:
-            start, part = self.bits(read, piece)[0], set()
-            for write in writes:
-                values = self.written(write, piece)
-                if values is None:
-                    self.reads[read] = None
-                    return True
-                part |= {value << start for value in values}
-            parts.append(part)
+            some = [self.parts[write, piece] for write in writes]
+            known = [values for values in some if values is not None]
+            if len(known) < len(some):
+                self.reads[read] = None
+                return True
+            part, start = set().union(*known), self.bits(read, piece)[0]
+            parts.append({value << start for value in part} if start else part)
         if prod(map(len, parts)) > self.most:
             self.reads[read] = None
             return True
         new = (parts[0] if len(parts) == 1 else {sum(values) for values in product(*parts)}) - self.seen[read]
         self.seen[read] |= new
         demands = self.demands.get(read, ())
-        known = self.reads[read]
-        assert known is not None
-        before = len(known)
-        known |= {value for value in new if all(demand(value) for demand in demands)} if demands else new
-        return len(known) > before
+        before = self.reads[read]
+        assert before is not None
+        more = {value for value in new if all(demand(value) for demand in demands)} if demands else new
+        before |= more
+        return bool(more)
 
     def bits(self, event: int, piece: int) -> tuple[int, int]:
         """Where a piece of memory is in the value of an event: the bits to shift by, and a mask."""
         _, start, end = self.found.pieces[piece]
         return 8 * (start - self.found.nodes[event].start), (1 << 8 * (end - start)) - 1
 
+    def _cut(self, write: int) -> None:
+        """Cut what a write may write into pieces of memory."""
+        values = self.writes[write]
+        for piece in self.found.nodes[write].pieces:
+            start, mask = self.bits(write, piece)
+            self.parts[write, piece] = None if values is None else {value >> start & mask for value in values}
+
     def written(self, write: int, piece: int) -> Domain:
         """What a write may leave in a piece of memory."""
-        values, (start, mask) = self.writes[write], self.bits(write, piece)
-        return None if values is None else {value >> start & mask for value in values}
+        return self.parts[write, piece]

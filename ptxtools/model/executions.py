@@ -27,7 +27,9 @@ MOST_EXECUTIONS = 2_000
 #: Checks of the axioms that counting may take: some ten times as many as the longest test of four threads needs.
 MOST_CHECKS_TO_COUNT = 4_000
 #: Checks of the axioms that the search for one execution that decides the verdict may take, if counting has ended.
-MOST_CHECKS = 25_000
+MOST_CHECKS = 20_000
+#: The same for one choice of paths at a first look at all of them: what is possible mostly is so within a few hundred.
+FEW_CHECKS = 600
 #: What to begin with another choice of paths counts for, in checks.
 CHECKS_OF_A_START = 10
 #: Choices of paths whose events and relations are kept.
@@ -143,21 +145,36 @@ def run(
 
 def _decide(test: Test, chosen: Model, choices: Choices, outcomes: Outcomes, wanted: bool) -> None:
     """Look for an execution that decides the verdict, leaving every branch that cannot lead to one."""
-    steps = 0
-    for search in choices.searches(chosen, chosen.axioms):
-        search.aim, search.most_steps = wanted, MOST_CHECKS - steps
-        for state in search.states():
-            if test.condition is None or test.condition.holds(state) != wanted:
-                continue
-            if test.filter is None or test.filter.holds(state):
-                key = tuple(state[name] for name in outcomes.names)
-                outcomes.states.setdefault(key, search.weight)
-                outcomes.witness = execution_of(search, state)
-                return
-        steps += search.steps + CHECKS_OF_A_START
-        if steps >= MOST_CHECKS:
-            return
+    assert test.condition is not None
+    steps, done = 0, set()
+    for share in (FEW_CHECKS, MOST_CHECKS):
+        for number, goal in enumerate(test.condition.goals[wanted]):
+            for search in choices.searches(chosen, chosen.axioms):
+                if (number, search.way) in done:
+                    continue
+                search.look_for(wanted, goal)
+                search.most_steps = min(share, MOST_CHECKS - steps)
+                if _has_witness(test, search, outcomes, wanted):
+                    return
+                steps += search.steps + CHECKS_OF_A_START
+                if steps >= MOST_CHECKS:
+                    return
+                if search.steps <= search.most_steps:
+                    done.add((number, search.way))
     outcomes.excluded, outcomes.cut = True, choices.paths.cut
+
+
+def _has_witness(test: Test, search: Search, outcomes: Outcomes, wanted: bool) -> bool:
+    """Whether a search comes to an execution that decides the verdict, which becomes the witness."""
+    for state in search.states():
+        if test.condition is None or test.condition.holds(state) != wanted:
+            continue
+        if test.filter is None or test.filter.holds(state):
+            key = tuple(state[name] for name in outcomes.names)
+            outcomes.states.setdefault(key, search.weight)
+            outcomes.witness = execution_of(search, state)
+            return True
+    return False
 
 
 def _complete(
@@ -222,6 +239,7 @@ class Choices:
                 found.structure.given["dep"] = dependencies(found)
                 found.structure.changed(PROGRAM)
                 search = Search(self.test, found, chosen, axioms, self.paths, self.initial)
+                search.way = number, way
                 yield search
                 if search.is_impossible:
                     self.impossible.add((number, way))

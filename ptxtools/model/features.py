@@ -96,6 +96,8 @@ def _needs_of(instruction: Instruction) -> Iterator[tuple[str, str]]:
         yield "cluster scope (8.5)", "8.x"
     if isinstance(instruction, Barrier) and instruction.place == "cluster":
         yield "barriers of a cluster (8.9.4)", "8.x"
+    if getattr(instruction, "function", "") == "mapa":
+        yield "shared memory of other CTAs (9.7.9.23)", "8.x"
     if isinstance(instruction, Fence) and instruction.order in ("acquire", "release"):
         yield "one-sided fences (8.4)", "8.x"
     if isinstance(instruction, Memory) and instruction.mmio:

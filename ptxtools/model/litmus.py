@@ -14,7 +14,8 @@ import re
 
 from ptxtools.diagnostics import Source
 
-from .conditions import read_condition, thread_number
+from .clusters import spread
+from .conditions import read_condition, read_location, thread_number
 from .instructions import Cells
 from .mbarriers import initial
 from .multimem import complete_aliases, read_multi_address
@@ -41,7 +42,7 @@ _OTHER_LEVELS = {"block": "cta", "device": "gpu", "thread": "lane"}
 _BOX = 16
 #: Bytes of an array.
 MOST_BYTES = 1024
-_ENDINGS = ("exists", "forall", "~", "not", "filter", "locations", "observed")
+_ENDINGS = ("exists", "forall", "~", "not", "filter", "locations", "observed", "final")
 
 
 def read_tests(source: Source) -> list[Test]:
@@ -72,7 +73,8 @@ def read_litmus(source: Source) -> Test:
         reader.take()
         _read_initial(reader, test)
     placed = _read_threads(reader, test)
-    _read_rows(reader, test)
+    _read_rows(reader, test, placed)
+    spread(test)
     _read_end(reader, test, placed)
     return test
 
@@ -308,12 +310,13 @@ def _check_places(reader: Reader, test: Test) -> None:
                 reader.fail(f"{thread.name} and {other.name} are in one CTA and in two clusters")
 
 
-def _read_rows(reader: Reader, test: Test) -> None:
+def _read_rows(reader: Reader, test: Test, placed: bool) -> None:
     registers: dict[int, set[str]] = {}
     for name in test.registers:
         owner, register = name[1:].split(":")
         registers.setdefault(int(owner), set()).add(register)
     cells = Cells(reader, test.locations, registers)
+    cells.maps = placed  # where threads are must be known for it
     while reader.next.kind != "end" and reader.next.text not in _ENDINGS:
         if starts_tree(reader) or starts_map(reader):
             break
@@ -362,16 +365,36 @@ def _read_end(reader: Reader, test: Test, placed: bool) -> None:
         else:
             if test.condition is not None:
                 reader.fail("expected the end of the test")
-            negated = reader.accept("~", "not")
-            inner = reader.accept("(") if negated else None
-            quantifier = reader.accept("exists") or (None if negated else reader.accept("forall"))
-            if quantifier is None:
-                reader.fail("expected 'exists', 'forall' or '~exists'")
-            test.quantifier = ("~" if negated else "") + quantifier.text
+            final = reader.accept("final")
+            test.quantifier, inner = ("exists", False) if final else _read_quantifier(reader)
             test.condition = read_condition(reader, threads, test.named)
             if inner:
                 reader.expect(")", "after the condition")
+            if final and reader.accept("with"):
+                _read_expectations(reader, test)
         reader.accept(";")
+
+
+def _read_quantifier(reader: Reader) -> tuple[str, bool]:
+    """The quantifier, and whether a parenthesis has been opened behind its sign."""
+    negated = reader.accept("~", "not")
+    inner = negated is not None and reader.accept("(") is not None
+    quantifier = reader.accept("exists") or (None if negated else reader.accept("forall"))
+    if quantifier is None:
+        reader.fail("expected 'exists', 'forall' or '~exists'")
+    return ("~" if negated else "") + quantifier.text, inner
+
+
+def _read_expectations(reader: Reader, test: Test) -> None:
+    """What a test with `final` expects of each of several models: that of "ptx" counts, the others are not ours."""
+    while reader.next.kind == "word":
+        model = reader.take().text
+        reader.expect(":", "after the name of a model")
+        quantifier, _ = _read_quantifier(reader)
+        if model.lower() == "ptx":
+            test.quantifier = quantifier
+        if not reader.accept(";"):
+            break
 
 
 def _read_observed(reader: Reader, threads: list[int], test: Test) -> tuple[str, ...]:
@@ -387,8 +410,5 @@ def _read_observed(reader: Reader, threads: list[int], test: Test) -> tuple[str,
             reader.take(), reader.take()
             found.append(f"P{thread}:{reader.name('a register').text.lstrip('%')}")
             continue
-        word = reader.name("a location or a register")
-        if word.text not in test.named:
-            reader.fail(f"there is no location '{word.text}'", word)
-        found.append(word.text)
+        found.append(read_location(reader, test.named))
     return tuple(found)

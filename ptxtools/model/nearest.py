@@ -38,7 +38,8 @@ def _nearest(test: Test, version: str, unroll: int, most: int, without: str, kep
     wanted = test.quantifier != "forall"
     axioms = tuple(axiom for axiom in chosen.axioms if axiom.name in kept)
     for search in Choices(test, Paths(test, unroll)).searches(chosen, axioms):
-        search.aim, search.most_steps = wanted, MOST_CHECKS - steps
+        search.look_for(wanted)
+        search.most_steps = MOST_CHECKS - steps
         search.from_nothing = without == "No-Thin-Air"
         for state in search.states():
             if not _may_satisfy(test, state, wanted):

@@ -339,14 +339,20 @@ class Location:
 State: TypeAlias = Mapping[str, int]
 
 
+#: Whether a state satisfies a condition, None if that depends on names without a value; the names that it reads.
+Goal: TypeAlias = "tuple[Callable[[State], bool | None], frozenset[str]]"
+
+
 @dataclass(slots=True)
 class Condition:
     """decided: whether a final state satisfies it, None if that depends on names without a value; names: what it reads;
-    text: as written."""
+    text: as written; goals: what each by itself makes it true (or false), together all that
+    does; a filter needs none."""
 
     decided: Callable[[State], bool | None]
     names: tuple[str, ...]
     text: str
+    goals: Mapping[bool, tuple[Goal, ...]] = field(default_factory=dict)
 
     def holds(self, state: State) -> bool:
         """Whether a final state with all names satisfies it."""

@@ -26,11 +26,17 @@ from .relations import Relation, members
 from .structures import Skeleton
 from .terms import CHOICE, ORDER, Axiom
 
+#: Checks after which the search for an execution looks, at each choice, at the values that others leave possible, and
+#: what a look counts for, in checks.
+CHECKS_BEFORE_VALUES, CHECKS_OF_A_LOOK = 300, 30
+
 
 class Search(Aimed):
-    """leaves, steps: how many executions and checks it has gone through; weight: how many the last execution stands
-    for; races: whether two conflicting operations race in it (8.7.1), and whether two of different sizes do (8.7.2)."""
+    """way: the choice of paths, and the way in which barriers meet, by number; leaves, steps: how many executions and
+    checks it has gone through; weight: how many the last execution stands for; races: whether two conflicting
+    operations race in it (8.7.1), and whether two of different sizes do (8.7.2)."""
 
+    way = (0, 0)
     #: Checks after which nothing is allowed any more.
     most_steps: int | None = None
     #: Whether the search has found that nothing is allowed, whatever is looked for.
@@ -153,6 +159,13 @@ class Search(Aimed):
         choices = self._visible(choices, self._hidden())
         if not all(writes for _, _, writes in choices):
             return
+        if self.steps > CHECKS_BEFORE_VALUES:
+            self.steps += CHECKS_OF_A_LOOK
+            chosen = [(read, piece, [write]) for (read, piece), write in self.sources.items()]
+            narrow = narrowed(self, [*choices, *chosen], FEW_VALUES)
+            if narrow is None:
+                return
+            choices = narrow[: len(choices)]
         needed = self.needed_reads(last)
         choice = min((one for one in choices if one[0] in needed), key=lambda one: len(one[2]), default=None)
         if choice is None:

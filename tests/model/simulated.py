@@ -109,7 +109,8 @@ class Kernel:
         declared = "".join(f".reg .b64 %{name.replace(':', '_')};\n" for name in self.registers)
         return (".version 8.6\n.target sm_90\n.address_size 64\n"
                 ".visible .entry t(.param .u64 mem, .param .u64 out)\n{\n"
-                ".reg .pred %q;\n.reg .b32 %cta, %copy, %warp, %lane, %old, %v<2>;\n.reg .b64 %at, %mem, %out;\n" + declared +
+                ".reg .pred %q;\n.reg .b32 %cta, %copy, %warp, %lane, %old, %v<2>;\n.reg .b64 %at, %mem, %out;\n"
+                + declared +
                 "ld.param.u64 %mem, [mem];\nld.param.u64 %out, [out];\nmov.u32 %cta, %ctaid.x;\n"
                 f"div.u32 %copy, %cta, {len(self.places)};\nrem.u32 %cta, %cta, {len(self.places)};\n"
                 f"mul.wide.u32 %at, %copy, {8 * self.cells};\nadd.u64 %mem, %mem, %at;\n"

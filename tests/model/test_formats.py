@@ -283,3 +283,63 @@ def test_conditions_without_an_end(end, message):
     with pytest.raises(PtxError) as caught:
         read(VARIANT.format(DECLARED, PLACES, end))
     assert message in caught.value.diagnostics[0].message
+
+
+# --- endings and places of others -------------------------------------------------------------------------------------
+
+FINAL = "PTX t\n{ x = 0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n st.weak x, 1 | ld.weak r0, x ;\n"
+
+
+@rows(("end", "quantifier", "holds"), [
+    ("final (P1:r0 == 1)", "exists", True),
+    ("final (P1:r0 == 2)", "exists", False),
+    ("final P1:r0 = 1 with tso: exists; PTX: forall;", "forall", False),
+    ("final (1:r0 = 2)\nwith power: exists; ptx: ~exists", "~exists", True),
+    ("locations [x[0]; 1:r0;]\nfinal (x = 1) with cc: ~exists;\n", "exists", True),
+])  # fmt: skip
+def test_final(end, quantifier, holds):
+    """As others read it: some final state satisfies the condition, unless the test expects something else of PTX."""
+    outcomes = run(read(FINAL + end))
+    assert (outcomes.test.quantifier, outcomes.holds) == (quantifier, holds)
+
+
+@rows(("end", "message"), [
+    ("final", "a register, a location or a number"), ("final (x = 1) with tso exists", "':' after the name"),
+    ("final (x = 1) with tso: final", "'exists', 'forall'"), ("final (x = 1) exists (x = 1)", "the end of the test"),
+])  # fmt: skip
+def test_final_refused(end, message):
+    with pytest.raises(PtxError, match=message):
+        read(FINAL + end)
+
+
+MAPA = """PTX t
+{{ {} }}
+ P0@cta 0,{} | P1@cta 1,{} ;
+ mapa.shared::cluster.u64 r1, x, {} | ld.weak.b64 r0, x ;
+ st.weak.b64 [r1], 7 |  ;
+"""
+
+
+def test_mapa_leads_to_the_variable_of_another_cta():
+    """A variable in shared memory is one in each CTA, and conditions name each of them."""
+    cluster = "cluster 0,gpu 0"
+    for rank, final in ((0, (7, 1)), (1, (1, 7))):
+        outcomes = run(read(MAPA.format(".shared x = 1;", cluster, cluster, rank) + "locations [x; x@1]"))
+        assert outcomes.names == ("x", "x@1") and set(outcomes.states) == {final}
+
+
+@rows(("initial", "first", "second", "rank", "message"), [
+    (".shared x = 0;", "cluster 0,gpu 0", "cluster 0,gpu 0", 2, "no location"),
+    (".shared x = 0;", "cluster 0,gpu 0", "cluster 1,gpu 0", 1, "no location"),
+    (".global x = 0;", "cluster 0,gpu 0", "cluster 0,gpu 0", 1, "without '.shared' variables"),
+    ("x = 0; .shared y aliases x;", "cluster 0,gpu 0", "cluster 0,gpu 0", 1, "shared"),
+])  # fmt: skip
+def test_mapa_refused(initial, first, second, rank, message):
+    """No CTA of the cluster has that rank, or the variable is in no shared memory."""
+    with pytest.raises(PtxError, match=message):
+        run(read(MAPA.format(initial, first, second, rank) + "exists (x == 7)"))
+
+
+def test_mapa_needs_places():
+    with pytest.raises(PtxError, match="mapa"):
+        read("PTX t\n{ .shared x = 0; }\n P0 | P1 ;\n mapa.u64 r1, x, 1 | ld.weak r0, x ;\nexists (x == 1)\n")
