@@ -35,7 +35,7 @@ _C_TYPES = {
     "uint8_t": Type("u", 8),
 }  # fmt: skip
 _MEMORY_SPACES = {".global": "global", ".shared": "shared", ".const": "const", "global": "global", "shared": "shared"}
-_SPACES = frozenset((*_MEMORY_SPACES, ".reg", ".surfref", ".texref", ".conref", "volatile"))
+_SPACES = frozenset((*_MEMORY_SPACES, ".reg", ".pred", ".surfref", ".texref", ".conref", "volatile"))
 #: What else the place of a thread may name: other words for a level, and levels inside of a CTA.
 _OTHER_LEVELS = {"block": "cta", "device": "gpu", "thread": "lane"}
 #: Bytes of a tensor map's box, if the test does not say.

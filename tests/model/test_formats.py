@@ -253,8 +253,9 @@ PLACES, DECLARED = "P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;", "x = 0; y = 0;"
 NEVER = "~exists (P1:r0 == 1 /\\ P1:r1 == 0)"
 
 
-@rows("declared", ["int x = 0, y = 0;", ".u32 x, y = 0", "volatile int x; global y = 0;", "P0:r0 = 0, P1:r1 = 0; x, y",
-                   "int *x, *y;", "x = 0x0; y = 0u", "uint64_t x = 0;\n(* y *)", "[x] = 0; [y] = 0"])  # fmt: skip
+@rows("declared", ["int x = 0, y = 0;", ".u32 x, y = 0", "volatile int x; global y = 0;", "int *x, *y;",
+                   "x = 0x0; y = 0u", "P0:r0 = 0, P1:r1 = 0; x, y", "1:.reg .pred p1; 1:.reg .s32 r0;",
+                   "uint64_t x = 0;\n(* y *)", "[x] = 0; [y] = 0"])  # fmt: skip
 def test_declarations(declared):
     assert run(read(VARIANT.format(declared, PLACES, NEVER))).holds
 
