@@ -1,4 +1,4 @@
-"""docs/rules.md is what the pages in the code say."""
+"""docs/rules.md is what the pages in the code say; how its table is counted."""
 
 import re
 import subprocess
@@ -21,3 +21,15 @@ def test_every_code_in_the_sources_has_a_page():
     for path in (ROOT / "ptxtools").rglob("*.py"):
         used |= set(re.findall(r"[\"'](PTX\d{3})[\"']", path.read_text("utf-8")))
     assert used - set(all_pages()) == set()
+
+
+def test_findings_are_counted_once_a_text(tmp_path):
+    head = ".version 8.0\n.target sm_80\n.address_size 64\n"
+    barrier = head + ".entry k() .reqntid 32 { bar.sync 0; bar.sync 0; ret; }\n"
+    for name, text in (("a.ptx", barrier), ("b.ptx", barrier), ("c.ptx", head + ".entry k() { ret; }\n")):
+        (tmp_path / name).write_text(text)
+    tool = ROOT / "tools" / "findings.py"
+    done = subprocess.run([sys.executable, tool, "--list", tmp_path], capture_output=True, text=True, check=True)
+    *listed, files, count = done.stdout.splitlines()
+    assert (files, count) == ("2 different files", "PTX718 -: 2 in 1")
+    assert [line.partition(": ")[0] for line in listed] == [f"{tmp_path}/a.ptx:4"] * 2

@@ -18,6 +18,7 @@ MODULES = sorted([*DATA.glob("cases/**/*.ptx"), *DATA.glob("bench/ptx/*.ptx")])
 #: What is found in the output of compilers (the folder of the module), and how often; docs/rules.md judges the rules.
 FOUND = {
     "tri_fp8up_sm80": {"PTX520": 3},  # undefined values of the compiler
+    "cu_bits64_sm75": {"PTX710": 1},  # an unsigned number of 64 bits of which only the low half is used
     "cu_simd_sm75": {"PTX709": 1},  # mul24, as its CUDA source says
     "tri_mm_fp8e4_sm90": {"PTX711": 64},  # stores of single bytes
     "cu_mma_mix_sm80": {"PTX712": 1},

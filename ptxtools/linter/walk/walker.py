@@ -7,6 +7,7 @@ before; what was assumed of a value holds for the rest of the walk.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import NamedTuple
@@ -29,6 +30,8 @@ _ROUNDS = 2
 #: instruction.
 _KNOWN_ROUNDS = 12
 _WAITS = ("griddepcontrol.wait", "cp.async.wait", "cp.async.bulk.wait", "wgmma.wait")
+#: Loops with .sync instructions that are looked at for lanes that leave them.
+_LOOPS = 32
 #: Barriers and waits that a way is looked at for, whether it misses them.
 _BARRIERS = 16
 
@@ -111,6 +114,7 @@ class Program:
         waits = [at for at, line in enumerate(facts.lines) if _orders(line)]
         self.barriers = waits[:_BARRIERS]
         self.frees = [at for at, line in enumerate(facts.lines) if line.item.opcode.startswith("tcgen05.dealloc")]
+        del self.frees[_BARRIERS:]
         self.collectives = [at for at, line in enumerate(facts.lines) if mask_operand(line) is not None]
         self.writes: dict[RegisterKey, list[int]] = {}
         self._find_plain()
@@ -207,7 +211,7 @@ class Program:
         """Guarded branches at which lanes may part from a loop that has instructions with a member mask."""
         branches = [at for at, line in enumerate(self.lines) if line.plan.family == "bra"] if self.collectives else []
         targets = {at: self.target(self.at(at)) for at in branches}
-        loops = [(to, at) for at, to in targets.items() if to is not None and to <= at and self.meets(to, at)]
+        loops = [(to, at) for at, to in targets.items() if to is not None and to <= at and self.meets(to, at)][:_LOOPS]
         found = set()
         for at, to in targets.items():
             if to is not None and self.lines[at].item.guard is not None:
@@ -218,7 +222,8 @@ class Program:
 
     def meets(self, first: int, last: int) -> bool:
         """Whether there is an instruction with a member mask between two."""
-        return any(first <= at <= last for at in self.collectives)
+        at = bisect_left(self.collectives, first)
+        return at < len(self.collectives) and self.collectives[at] <= last
 
     def written(self, first: int, last: int) -> set[RegisterKey]:
         """The registers that instructions between two, themselves included, write."""
