@@ -1,4 +1,4 @@
-"""Hover texts, completion, outline, folding, hints and new names, for one state of a text."""
+"""Hover texts, outline, folding, hints and new names, for one state of a text."""
 
 from __future__ import annotations
 
@@ -10,32 +10,20 @@ from typing import NamedTuple
 from ptxtools.diagnostics import Span
 from ptxtools.ir import Function, Instruction, Name, Scope, Section, Variable
 from ptxtools.ir.references import operand_names
-from ptxtools.ir.symbols import Names, Symbol
+from ptxtools.ir.symbols import Symbol
 from ptxtools.isa.errors import OpcodeError
-from ptxtools.isa.index import CHAPTERS
-from ptxtools.isa.notation import Clause
-from ptxtools.isa.opcode import forms, pages, resolve
-from ptxtools.isa.registers import SPECIAL, lookup
-from ptxtools.isa.targets import describe, provides_any, version_text
+from ptxtools.isa.opcode import forms, resolve
+from ptxtools.isa.registers import lookup
+from ptxtools.isa.targets import describe, version_text
 from ptxtools.linter.requirements import requirements
 from ptxtools.syntax.printer import print_statement
 
 from .document import Document, labels_of
 
 _IDENTIFIER = re.compile(r"(?:[A-Za-z][\w$]*|[_$%][\w$]+)\Z", re.ASCII)
-_OPCODE_SO_FAR = re.compile(r"(?:^|[;{}:])\s*(?:@!?\s*[\w$%]+\s+)?([a-z]\w*)((?:\.[\w:]*)*)\Z", re.ASCII)
-_WORD_SO_FAR = re.compile(r"[\w$%]*\Z", re.ASCII)
 #: Forms of one mnemonic that a hover shows.
 _MOST_FORMS = 12
 _MOST_LINES = 12
-
-
-class Item(NamedTuple):
-    """A completion. kind: "opcode", "modifier", "register", "variable", "label", "function" or "special"."""
-
-    text: str
-    kind: str
-    detail: str = ""
 
 
 class Entry(NamedTuple):
@@ -132,74 +120,6 @@ def _writes(item: Instruction, name: str) -> bool:
 def _results(opcode: str) -> tuple[int, ...]:
     """The numbers of the operands that an instruction writes."""
     return tuple(number for number, spec in enumerate(resolve(opcode).operands) if spec.role == "dst")
-
-
-# --- completion -------------------------------------------------------------------------------------------------------
-
-
-def complete(document: Document, offset: int) -> list[Item]:
-    """What may follow the text before an offset: by the module's version and target."""
-    line = document.text[document.text.rfind("\n", 0, offset) + 1 : offset]
-    if "//" in line:
-        return []
-    head = _OPCODE_SO_FAR.search(line)
-    if head is not None and head[2]:
-        return [Item(value, "modifier") for value in _modifiers(document, head[1], head[2])]
-    if head is not None and document.function_at(offset) is not None:
-        return [Item(name, "opcode") for name in CHAPTERS if name.startswith(head[1]) and _known(document, name)]
-    word = _WORD_SO_FAR.search(line)
-    start = word[0] if word is not None else ""
-    found = [item for item in _names(document.names_at(offset)) if item.text.startswith(start)]
-    version, target = document.module.version, document.module.target
-    for register in SPECIAL.values():
-        if register.name.startswith(start) and register.ptx <= version and _has(target, (register.target,)):
-            found.append(Item(register.name, "special", f".{register.type}"))
-            found += [Item(f"{register.name}.{c}", "special", f".{register.type}") for c in register.components]
-    return list(dict.fromkeys(found))
-
-
-def _has(target: str, wanted: tuple[str, ...]) -> bool:
-    return not target or provides_any(target, wanted)
-
-
-def _modifiers(document: Document, family: str, so_far: str) -> list[str]:
-    """The modifiers that some form has beside those that are written, if the module's version and target have them."""
-    given = [atom for atom in so_far.split(".")[1:-1] if atom]
-    found: dict[str, None] = {}
-    for form in forms(family):
-        left = list(form.elements)
-        for atom in given:
-            place = next((e for e in left if atom in e.values), None)
-            if place is None:
-                break
-            left.remove(place)
-        else:
-            for value in [value for element in left for value in element.values]:
-                if _allowed(document, [c for c in form.page.needs if c.condition.is_word(value)]):
-                    found[value] = None
-    return list(found)
-
-
-def _known(document: Document, family: str) -> bool:
-    """Whether the module's version and target have some instruction of a family."""
-    return any(_allowed(document, [c for c in page.needs if c.condition.always]) for page in pages(family))
-
-
-def _allowed(document: Document, clauses: list[Clause]) -> bool:
-    version, target = document.module.version, document.module.target
-    return all(version >= clause.ptx and _has(target, clause.targets) for clause in clauses)
-
-
-def _names(names: Names | None) -> Iterator[Item]:
-    while names is not None:
-        for name, symbol in names.declared.items():
-            if isinstance(symbol, Variable):
-                yield Item(name, "register" if symbol.space == "reg" else "variable", f".{symbol.space} .{symbol.type}")
-            else:
-                yield Item(name, "function" if isinstance(symbol, Function) else "label")
-        for base, variable in names.ranges.items():
-            yield Item(base, "register", f".{variable.type}, {variable.count} of them")
-        names = names.parent
 
 
 # --- structure --------------------------------------------------------------------------------------------------------

@@ -174,7 +174,7 @@ class Document:
         word = re.compile(rf"{re.escape(name)}(?<![\w$%.:]{re.escape(name)})(?![\w$])", re.ASCII)
         spans = [match.span() for match in word.finditer(self.text, *area)]
         if self._quiet:
-            spans = [span for span in spans if not self._is_quiet(span[0])]
+            spans = [span for span in spans if not self.is_quiet(span[0])]
         if alike and body is not None:
             first = bisect_right(spans, (body.span[0], len(self.text)))
             spans, found = spans[:first], spans[first:]
@@ -186,7 +186,7 @@ class Document:
         meant = self.names_at(offset).lookup(name)
         return meant is symbol or (isinstance(meant, Function) and isinstance(symbol, Function))
 
-    def _is_quiet(self, offset: int) -> bool:
+    def is_quiet(self, offset: int) -> bool:
         """Whether an offset is in a comment or a string."""
         place = bisect_right(self._quiet, (offset, len(self.text))) - 1
         return place >= 0 and offset < self._quiet[place][1]

@@ -24,6 +24,7 @@ from ptxtools.syntax.edited import edit_of
 from ptxtools.syntax.reformat import reformat
 
 from . import answers
+from .completion import complete
 from .log import log_to_client
 from .outline import Outline
 from .state import State
@@ -51,6 +52,10 @@ _ITEMS = {
     "label": lsp.CompletionItemKind.Reference,
     "function": lsp.CompletionItemKind.Function,
     "special": lsp.CompletionItemKind.Constant,
+    "component": lsp.CompletionItemKind.Field,
+    "type": lsp.CompletionItemKind.TypeParameter,
+    "directive": lsp.CompletionItemKind.Keyword,
+    "value": lsp.CompletionItemKind.Value,
 }
 _LEGEND = lsp.SemanticTokensLegend(token_types=NAMES, token_modifiers=[])
 
@@ -255,7 +260,7 @@ def _rename(server: Server, params: lsp.RenameParams) -> lsp.WorkspaceEdit:
 
 def _completion(server: Server, params: lsp.CompletionParams) -> list[lsp.CompletionItem]:
     state = server.state(params.text_document.uri)
-    found = answers.complete(state.document, state.places.offset(params.position))
+    found = complete(state.document, state.places.offset(params.position))
     return [lsp.CompletionItem(item.text, kind=_ITEMS[item.kind], detail=item.detail or item.kind) for item in found]
 
 

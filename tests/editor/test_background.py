@@ -14,7 +14,7 @@ from ptxtools.editor.document import Document
 from ptxtools.editor.outline import Outline
 from ptxtools.editor.positions import Positions
 from ptxtools.editor.state import State, is_warning
-from ptxtools.editor.words import Coloured, Words, encoded
+from ptxtools.editor.words import Coloured, Words
 from tests.work import calls
 
 TEXT = """.version 9.0
@@ -100,26 +100,6 @@ def test_words_of_some_lines():
     assert document.tokens_within((start, end)) == [t for t in Words().of(text) if start <= t.span[0] < end]
     start = text.index("two")
     assert [t.kind for t in document.tokens_within((start, len(text)))] == ["comment", "opcode"]
-
-
-def test_words_line_by_line_are_those_of_the_whole_text():
-    """After any change, from what is known of the lines before; and what differs makes the one of the other."""
-    numbers = random.Random(7)
-    known: dict = {}
-    pieces = ["/*", "*/", "//", "\n", "L\n:", '"', ";", "add.s32 ", " .reg", "\u00e9\U0001f600", "@%p bra", "{", "\r"]
-    older = Coloured(TEXT, "utf-16", known)
-    for _ in range(150):
-        text = TEXT
-        for _ in range(numbers.randint(1, 4)):
-            place = numbers.randint(0, len(text))
-            text = text[:place] + numbers.choice(pieces) + text[place + numbers.choice((0, 0, 1, 9)) :]
-        now = Coloured(text, "utf-16", known)
-        assert now.numbers() == encoded(list(Words().of(text)), Positions(text, "utf-16")), text
-        start, count, data = now.difference(older)
-        before = older.numbers()
-        before[start : start + count] = data
-        assert before == now.numbers()
-        older = now
 
 
 def test_only_what_changed_is_sent():

@@ -69,11 +69,13 @@ def strokes(seed: int, start: str = TEXT, count: int = 120, all_typed: list[str]
         yield text, (at, end), typed
 
 
+@pytest.mark.parametrize("kept", [True, False])
 @pytest.mark.parametrize("seed", range(3))
-def test_words_are_those_of_the_whole_text(seed):
+def test_words_are_those_of_the_whole_text(seed, kept):
+    """From the words before, or from what is known of rows; and what differs makes the one of the other."""
     known, older = {}, Coloured(TEXT, "utf-16", {})
     for text, _, _ in strokes(seed):
-        now = Coloured(text, "utf-16", known, older)
+        now = Coloured(text, "utf-16", known, older if kept else None)
         assert now.numbers() == encoded(list(Words().of(text)), Positions(text, "utf-16")), text
         start, count, data = now.difference(older)
         before = older.numbers()
