@@ -184,6 +184,9 @@ class Observer:
     def launched(self, at: View, lane: int, child: Any) -> None:
         """A lane launches a child grid (`sim.children.Child`)."""
 
+    def queued(self, at: View, lane: int, work: Any) -> None:
+        """A lane queues a copy or a fill behind its grid (`sim.children.Work`)."""
+
     def tensor(self, at: View, lane: int, spans: Sequence[Span]) -> None:
         """A lane issues an instruction that reads and writes tensor memory (`machine.claims.Span`); or has allocated
         some: of kind "fresh"."""
@@ -237,6 +240,7 @@ _OUTSIDE = WORK | {
     "found",
     "leaked",
     "launched",
+    "queued",
     "tensor",
     "tensormap",
     "transacted",

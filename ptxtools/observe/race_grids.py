@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ptxtools.machine.launch import Launch
     from ptxtools.machine.observers import Access
     from ptxtools.program.program import Program
-    from ptxtools.sim.children import Child
+    from ptxtools.sim.children import Child, Work
     from ptxtools.sim.device import Device, Grid
     from ptxtools.sim.program_lines import ProgramLines
 
@@ -172,14 +172,14 @@ class Sibling(Before):
     the CTA at `cta`."""
 
     def __init__(
-        self, launch: Launch, places: ProgramLines, clocks: Clocks, shadow: Shadow, number: int, child: Child,
+        self, launch: Launch, places: ProgramLines, clocks: Clocks, shadow: Shadow, number: int, child: Child | Work,
         cta: tuple[int, int, int],
     ) -> None:  # fmt: skip
         super().__init__(launch.program, places, launch.block, clocks, shadow, {}, -1)
         self._waited = {-2 - number: np.ones(1, np.int64)}
         self._child, self._cta = child, cta
 
-    def beside(self, child: Child, cta: tuple[int, int, int]) -> bool:
+    def beside(self, child: Child | Work, cta: tuple[int, int, int]) -> bool:
         """Whether nothing orders it with a later child that a CTA launches."""
         streams = {self._child.stream, child.stream}
         return len(streams) > 1 or FIRE_AND_FORGET in streams or (0 in streams and cta != self._cta)
@@ -201,6 +201,7 @@ class Parent(Before):
     ) -> None:  # fmt: skip
         super().__init__(program, places, block, clocks, shadow, {}, where)
         self._known, self._cta, self._siblings = told, cta, siblings
+        self.queues = False  # no grid, but a copy or a fill
 
     def beside(self, grid: Grid) -> list[Sibling]:
         """Its earlier children that run beside this one."""
@@ -214,6 +215,16 @@ class Parent(Before):
         number = len(self._siblings)
         self._siblings.append(Sibling(launch, self._places, clocks, shadow, number, child, self._cta))
 
+    def before(self, work: Work, *, waits: bool) -> list[Before]:
+        """What runs beside work that the same thread has queued, and is done now. waits: streams wait for events."""
+        found: list[Before] = [] if work.tail else [self]
+        return found if waits else [*found, *(one for one in self._siblings if one.beside(work, self._cta))]
+
+    def done(self, launch: Launch, shadow: Shadow, work: Work, kind: type[Sibling]) -> None:
+        """Such work is done, which `shadow` has the accesses of."""
+        number = len(self._siblings)
+        self._siblings.append(kind(launch, self._places, self._clocks, shadow, number, work, self._cta))
+
     def _late(self, agents: Array, times: Array) -> Array:
         return np.asarray(times > self._clocks.known(agents, self._known))
 
@@ -221,6 +232,9 @@ class Parent(Before):
         return int(self._clocks.known(np.array([agent]), self._known)[0])
 
     def _words(self, began: int | None) -> tuple[str, str, str]:
+        if self.queues:
+            help_ = f"do it before line {began} queues this, or queue this into the tail"
+            return "the grid that has queued this", "which nothing orders with that", help_
         help_ = f"do it before line {began} launches this grid, or launch this one into the tail"
         return "the grid that has launched this one", "which nothing orders with the launch", help_
 

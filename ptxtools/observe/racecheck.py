@@ -24,7 +24,7 @@ from ptxtools.program.operations import OPERATIONS
 from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT
 from ptxtools.sim.asynchronous.signals import signalled
 
-from . import race_exits
+from . import race_copies, race_exits
 from .clocks import CLUSTER, CTA, SYS, WEAK, Clocks, Known, Warp
 from .race_accesses import (
     Strength,
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from ptxtools.machine.launch import Launch
     from ptxtools.machine.residents import Cta
     from ptxtools.program.program import Op, Program
-    from ptxtools.sim.children import Child
+    from ptxtools.sim.children import Child, Work
     from ptxtools.sim.device import Grid
 
     from .session import Session
@@ -382,6 +382,15 @@ class RaceCheck:
         warp = self._warp(at)
         if not child.tail:
             child.told = self._begun.parent(at, self._clocks, self._global, dict(warp.known))
+        warp.tick()
+
+    def queued(self, at: View, lane: int, work: Work) -> None:
+        """A lane queues a copy or a fill, which begins with what is known now."""
+        warp = self._warp(at)
+        told = {} if work.tail else dict(warp.known)
+        race_copies.queued(
+            self._session, at, lane, work, self._begun.parent(at, self._clocks, self._global, told), warp
+        )
         warp.tick()
 
     def cta_ended(self, cta: Cta) -> None:

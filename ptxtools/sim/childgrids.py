@@ -143,6 +143,20 @@ def _queue(view: View) -> list[Child | Work]:
     return context_of(view).children
 
 
+def _queue_work(
+    view: View,
+    lane: int,
+    stream: int,
+    run: Callable[[], None],
+    writes: tuple[int, int],
+    reads: tuple[int, int] = (0, 0),
+) -> None:
+    work = Work(run, stream == TAIL_LAUNCH, reads, writes, stream)
+    if view.launch.observers is not None:
+        view.launch.observers.tell("queued", view, lane, work)
+    _queue(view).append(work)
+
+
 @provides("__cudaCDP2MemcpyAsync", "__cudaCDP2MemcpyAsync_ptsz")
 def memcpy(view: View) -> None:
     """MemcpyAsync(to, from, bytes, kind, stream), in global memory."""
@@ -153,7 +167,8 @@ def memcpy(view: View) -> None:
         if size:
             target = view.memory(int(to[lane]), size, "global", lane=lane)
             data = view.memory(int(source[lane]), size, "global", lane=lane, write=False)
-            _queue(view).append(Work(lambda: _assign(target, bytes(data)), int(streams[lane]) == TAIL_LAUNCH))
+            _queue_work(view, lane, int(streams[lane]), lambda: _assign(target, bytes(data)), (int(to[lane]), size),
+                        (int(source[lane]), size))  # fmt: skip
         return SUCCESS
 
     _status(view, copy)
@@ -169,7 +184,7 @@ def memset(view: View) -> None:
         if size:
             target = view.memory(int(to[lane]), size, "global", lane=lane)
             data = bytes([int(values[lane]) & 255]) * size
-            _queue(view).append(Work(lambda: _assign(target, data), int(streams[lane]) == TAIL_LAUNCH))
+            _queue_work(view, lane, int(streams[lane]), lambda: _assign(target, data), (int(to[lane]), size))
         return SUCCESS
 
     _status(view, fill)

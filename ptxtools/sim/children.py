@@ -26,10 +26,15 @@ class Child:
 
 @dataclass(slots=True)
 class Work:
-    """A copy or a fill in the queue: `run` does it."""
+    """A copy or a fill in the queue: `run` does it. reads, writes: address and size of global memory; then: what an
+    observer does when it is done; stream: as for `Child`."""
 
     run: Callable[[], None]
     tail: bool = False
+    reads: tuple[int, int] = (0, 0)
+    writes: tuple[int, int] = (0, 0)
+    stream: int = 0
+    then: Callable[[], None] | None = None
 
 
 @dataclass(slots=True)

@@ -200,6 +200,8 @@ class Runtime:
             work = waiting.pop()
             if isinstance(work, Work):
                 work.run()
+                if work.then is not None:
+                    work.then()
                 continue
             child = replace(
                 request, kernel=work.kernel, grid=work.grid, block=work.block, params=work.params, shared=work.shared,

@@ -59,3 +59,27 @@ def test_the_null_stream_is_one_for_each_cta() -> None:
     a, b = (device.upload(np.arange(64, dtype=np.int32)) for _ in range(2))
     one = device.launch(ptxtools.load(PATH)["inorder"], 2, 64, [a, b])
     assert one.reports and all("another child" in found.message for found in one.reports)
+
+
+COPIES = PATH.with_name("copies.ptx")
+#: By kernel: what a copy or a fill that it queues does, or a child beside that, without order; "": nothing.
+QUEUED = {
+    "filled": ("write here, written by thread (0,0,0) of the grid that has queued this", 109), "filled_before": ("", 0),
+    "filled_after": ("", 0), "copied": ("read here, written by thread (32,0,0) of the grid that has queued this", 223),
+    "copied_synced": ("", 0), "read_back": ("write here, read by thread (0,0,0) of the grid that has queued this", 350),
+    "beside": ("read here, written by thread (0,0,0) of another child of the same grid", 66),
+    "behind": ("write here, read by thread (0,0,0) of the grid that has launched this one", 526), "in_order": ("", 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", QUEUED)
+def test_copies_and_fills_are_children(kernel: str) -> None:
+    device = ptxtools.Device("sm_90", checks="racecheck")
+    a, b = (device.upload(np.arange(64, dtype=np.int32)) for _ in range(2))
+    result = device.launch(ptxtools.load(COPIES)[kernel], 1, 64, [a, b])
+    words, line = QUEUED[kernel]
+    if not words:
+        assert not result.reports and str(result.verdict) == "race-free in every schedule of this launch"
+        return
+    (found,) = result.reports
+    assert words in found.message and found.kind == "grids" and [other.line for other in found.others] == [line]
