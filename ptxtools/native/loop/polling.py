@@ -284,8 +284,10 @@ class Watch:
                 return self._started() != self.started
 
     def _started(self) -> int:
-        """Clusters that some worker has taken."""
-        return min(self.worker.tables.next.value, self.worker.shape.clusters)  # free slots ask for more for ever
+        """Clusters that some worker has taken, but for those that this one has claimed and not begun."""
+        worker = self.worker
+        taken = min(worker.tables.next.value, worker.shape.clusters)  # free slots ask for more for ever
+        return int(taken - worker.get("claims") + worker.get("claimed"))
 
     def _memory(self) -> int:
         memory = self.worker.launch.memory
