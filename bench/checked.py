@@ -4,7 +4,9 @@
 
 KERNEL: one of the eight, or a product of 512 x 512 x 512 that Triton made: `cp.async`, `wgmma` or `tcgen05` by what
 copies or multiplies, `tma-wgmma` or `tma-tcgen05` with copies through tensor maps.
-CHECKERS is what --check takes ("memcheck" by default). Of three launches each the fastest counts, in processor time.
+CHECKERS is what --check takes ("memcheck" by default), or "each": a column for each checker, and one for all of them.
+Launches with and without checkers take turns; the fastest of each counts, in processor time. What is compiled beside a
+run is compiled before.
 """
 
 from __future__ import annotations
@@ -13,23 +15,25 @@ import math
 import sys
 import time
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 import ptxtools
+from ptxtools.native.code import tiers
 
 from . import products
 from .kernels import ALL, Case
 
 #: The most that checkers may cost: times the plain run, on the geometric mean.
 BOUNDS = {"memcheck": 1.5, "initcheck": 2.0, "synccheck": 1.2, "asynccheck": 3.0, "racecheck": 8.0, "all": 12.0}
-LAUNCHES = 3
+ROUNDS, LAUNCHES = 4, 2
 
 
 def seconds(device: ptxtools.Device, case: Case | products.Product) -> float:
     """Processor time of the fastest launch of a kernel; its result must be right, and nothing reported."""
-    kernel = ptxtools.load(case.path)[case.name]
+    kernel = _kernel(str(case.path), case.name)
     best = math.inf
     for _ in range(LAUNCHES):
         args, result_of = _bound(case, device)
@@ -41,6 +45,11 @@ def seconds(device: ptxtools.Device, case: Case | products.Product) -> float:
     return best
 
 
+@cache
+def _kernel(path: str, name: str) -> ptxtools.Kernel:
+    return ptxtools.load(path)[name]
+
+
 def _bound(case: Case | products.Product, device: ptxtools.Device) -> tuple[list[Any], Callable[[], np.ndarray]]:
     """Arguments for one launch, and what gives its result."""
     if isinstance(case, products.Product):
@@ -49,18 +58,29 @@ def _bound(case: Case | products.Product, device: ptxtools.Device) -> tuple[list
     return args, lambda: args[case.output]
 
 
+def fastest(case: Case | products.Product, checkers: list[str]) -> list[float]:
+    """Of a plain run, and of one with each of some checkers."""
+    target = getattr(case, "device", None)
+    devices = [ptxtools.Device(target, threads=1, checks=checks) for checks in ("", *checkers)]
+    for device in devices:
+        seconds(device, case)
+    rounds = [[seconds(device, case) for device in devices] for _ in range(ROUNDS)]
+    return [min(times) for times in zip(*rounds, strict=True)]
+
+
 def main(checks: str = "memcheck", *names: str) -> None:
-    ratios = []
-    print(f"{'kernel':<14}{'plain ms':>10}{'checked ms':>12}{'times':>8}")
+    tiers.AT_ONCE = True
+    checkers = list(BOUNDS) if checks == "each" else [checks]
+    found: list[list[float]] = []
+    print(f"{'kernel':<14}{'plain ms':>10}" + "".join(f"{name:>12}" for name in checkers))
     for name in names or ALL:
         case = ALL[name]() if name in ALL else products.ALL[name]()
-        target = getattr(case, "device", None)
-        plain, checked = (seconds(ptxtools.Device(target, threads=1, checks=c), case) for c in ("", checks))
-        ratios.append(checked / plain)
-        print(f"{name:<14}{1e3 * plain:>10.1f}{1e3 * checked:>12.1f}{ratios[-1]:>8.2f}", flush=True)
-    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-    bound = BOUNDS.get(checks)
-    print(f"{'mean':<14}{mean:>30.2f}" + (f", bound {bound}" if bound else ""))
+        plain, *checked = fastest(case, checkers)
+        found.append([one / plain for one in checked])
+        print(f"{name:<14}{1e3 * plain:>10.1f}" + "".join(f"{one:>12.2f}" for one in found[-1]), flush=True)
+    means = [math.exp(sum(map(math.log, column)) / len(column)) for column in zip(*found, strict=True)]
+    print(f"{'mean':<24}" + "".join(f"{mean:>12.2f}" for mean in means))
+    print(f"{'bound':<24}" + "".join(f"{BOUNDS.get(name, math.nan):>12.1f}" for name in checkers))
 
 
 if __name__ == "__main__":

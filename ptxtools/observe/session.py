@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ptxtools.program.program import Program
     from ptxtools.sim.allocations import Allocations
     from ptxtools.sim.device import Device, Grid
+    from ptxtools.sim.kept import Kept
     from ptxtools.sim.program_lines import ProgramLines
 
     from .race_grids import Before
@@ -66,18 +67,20 @@ class Session:
         """What puts back all that is known now."""
         known = {name: copy(value) for name, value in vars(self).items() if isinstance(value, list | dict | int)}
         counts = [(finding, finding.count) for finding in self.findings]
-        flags = []
+        flags: list[Kept] = []
         if TrapKind.INITCHECK in self._names:
+            from ptxtools.sim.kept import Kept
+
             from .unwritten import unwritten_of
 
-            flags = [(flags, flags.copy()) for flags in unwritten_of(self.device).flags()]
+            flags = [Kept(some.view("u1")) for some in unwritten_of(self.device).flags()]
 
         def put_back() -> None:
             vars(self).update(known)
             for finding, count in counts:
                 finding.count = count
-            for now, before in flags:
-                now[:] = before
+            for before in flags:
+                before.put_back()
 
         return put_back
 

@@ -6,9 +6,13 @@ from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ptxtools.diagnostics import Trap, TrapKind
 from ptxtools.machine.observers import Anew, Doubt, classes_of, may_restart, wants_trial
 from ptxtools.program.operations import ISSUES
+
+from .kept import Bytes, Kept, touched_bytes
 
 if TYPE_CHECKING:
     from ptxtools.program.program import Program
@@ -31,7 +35,7 @@ def worth(device: Device, program: Program, request: Request, cluster: tuple[int
         return False
     if device.seed is not None and asynchronous(program):
         return False  # when they end is up to the seed
-    if device.arena.used > _MOST_BYTES or prod(request.grid) * prod(request.block) > _MOST_THREADS:
+    if _too_much(device) or prod(request.grid) * prod(request.block) > _MOST_THREADS:
         return False
     if "trial" not in program.cache:
         program.cache["trial"] = wants_trial(classes_of(device.checks), program)
@@ -47,9 +51,18 @@ def asynchronous(program: Program) -> bool:
 
 def repeatable(device: Device, program: Program) -> bool:
     """Whether observers may ask to run a grid once more, and it can: what it changes can be put back."""
-    if device.observers or device.host_addresses or device.arena.used > _MOST_BYTES or device.runtime.calls(program):
+    if device.observers or device.host_addresses or _too_much(device) or device.runtime.calls(program):
         return False
     return may_restart(classes_of(device.checks), program, device)
+
+
+def _memory(device: Device) -> Bytes:
+    return np.frombuffer(device.arena.view(device.arena.base, device.arena.used), np.uint8)
+
+
+def _too_much(device: Device) -> bool:
+    """Whether more memory would have to be kept than there should be."""
+    return device.arena.used > _MOST_BYTES and touched_bytes(_memory(device)) > _MOST_BYTES
 
 
 def attempt(
@@ -57,9 +70,8 @@ def attempt(
 ) -> RunResult:
     """Run a grid, `run(trial, again)`, first as a trial if `trial`; if there is any doubt, or that fails, from the same
     memory without; and, if `again`, as often as observers ask for it. What ends by a limit is not run again."""
-    memory = device.arena.view(device.arena.base, device.arena.used)
     try:
-        before = bytes(memory)
+        before = Kept(_memory(device))
     except MemoryError:
         return run(False, False)
     left = _MOST_RUNS if again else 0
@@ -77,6 +89,6 @@ def attempt(
             if not trial or trap.kind in (TrapKind.TIMEOUT, TrapKind.INTERRUPTED):
                 raise
             trial = False
-        memory[:] = before
+        before.put_back()
         for put_back in restore:
             put_back()

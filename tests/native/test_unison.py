@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+import ptxtools
 from ptxtools import native, reference
 from ptxtools.diagnostics import Trap
-from ptxtools.native.code.encode import Encoded
+from ptxtools.native.code.encode import Encoded, encode
 from ptxtools.native.code.structures import RECORD
+from ptxtools.native.loop import driver
 from tests.rows import rows
 
 from .harness import Memory, body_kernel, launch_of
@@ -209,6 +211,51 @@ def test_random_kernels(seed: int) -> None:
     assert len(expected) == 1 or by_definition == expected, text
 
 
+_HEAD = ".version 8.3\n.target sm_80\n.address_size 64\n"
+
+
+def _checked(text: str, threads: int, checks: str, tier: str) -> tuple[object, ...]:
+    """What a launch under checkers leaves and reports; some words are not initialised, and some accesses outside."""
+    device = ptxtools.Device(checks=checks, tier=tier, threads=1)
+    words = np.arange(2 * threads + 5, dtype=np.uint32) * np.uint32(2654435761)
+    out = device.alloc(4 * 3 * threads)
+    kernel = ptxtools.loads(_HEAD + text)["k"]
+    try:
+        result = device.launch(kernel, 3, threads, [out, words])
+    except Trap as trap:
+        return (str(trap),)
+    found = [(one.checker, one.line, one.message, one.details, one.thread, one.count) for one in result.reports]
+    return out.download().tobytes(), words.tobytes(), found, result.instructions
+
+
+@rows("seed", [*range(120)], share=12)
+def test_random_kernels_under_checkers(seed: int) -> None:
+    """Looks at accesses and meetings are served in there, or passed over."""
+    text, threads = Writer(seed).kernel(), (64, 96, 32, 128, 50, 200)[seed % 6]
+    checks = ("memcheck", "initcheck", "synccheck", "memcheck,synccheck")[seed // 6 % 4]
+    assert _checked(text, threads, checks, "regions") == _checked(text, threads, checks, "interpreter"), text
+
+
+@pytest.mark.parametrize("checks", ["memcheck", "synccheck", "memcheck,synccheck"])
+def test_programs_with_events_stay_in_unison(checks: str) -> None:
+    device = ptxtools.Device(checks=checks, tier="regions", threads=1)
+    text = body_kernel(f"{_STEPS} ret;", 4, SHARED)
+    module = ptxtools.loads(_HEAD + text)
+    encoded: list[Encoded] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(driver, "encode", lambda *a, **k: encoded.append(encode(*a, **k)) or encoded[-1])
+        result = device.launch(module["k"], 3, 128, [np.zeros(384, np.uint32), np.zeros(1, np.uint32)])
+    assert result.reports == []
+    assert [_misses(one) for one in encoded] == [0]
+
+
+def _misses(encoded: Encoded) -> int:
+    """Turns that were passed by; of a program that can run in unison."""
+    assert encoded.unison
+    found: int = RECORD.read(encoded.code, encoded.unison - ctypes.addressof(encoded.code), "s1")
+    return found
+
+
 def _launched(body: str, threads: int = 96, **options: Any) -> tuple[tuple[object, ...], list[int]]:
     """What a kernel leaves in unison, which has to be what it leaves record by record; and the turns that
     were passed by of those programs that can."""
@@ -223,11 +270,8 @@ def _launched(body: str, threads: int = 96, **options: Any) -> tuple[tuple[objec
     except Trap as trap:
         got = (str(trap),)
     assert got == expected
-    return got, [
-        RECORD.read(encoded.code, encoded.unison - ctypes.addressof(encoded.code), "s1")
-        for encoded in launch.program.cache.values()
-        if isinstance(encoded, Encoded) and encoded.unison
-    ]
+    encoded = [one for one in launch.program.cache.values() if isinstance(one, Encoded) and one.unison]
+    return got, list(map(_misses, encoded))
 
 
 _STEPS = """shl.b32 %r1, %t, 2; mov.u32 %r2, words; add.u32 %r2, %r2, %r1; st.shared.u32 [%r2], %t; bar.sync 0;

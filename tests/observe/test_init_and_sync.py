@@ -120,6 +120,19 @@ def test_two_barriers_that_meet() -> None:
     assert result.reports[0].others[0].text == "bar.sync 0"
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_parts_of_a_warp_that_come_to_one_barrier(engine: str) -> None:
+    """One after another is well; from an unaligned instruction it is not."""
+    body = "setp.eq.u32 %p, %l, 3;\n@!%p bra A;\nmov.u32 %r0, 1;\nA: bar.sync 0;\nbar.sync 0;"
+    assert run(body, "synccheck", engine=engine).reports == []
+    body = "setp.lt.u32 %p, %l, 8;\n@%p bra A;\nbarrier.sync 0;\nbra B;\nA: bar.sync 0;\nB: bar.sync 0;"
+    result = run(body, "synccheck", engine=engine)
+    assert messages(result) == ["threads of the warp met at this aligned barrier from different instructions"]
+    assert (result.reports[0].text, result.reports[0].others[0].text) == ("bar.sync 0", "barrier.sync 0")
+    body = body.replace("A: bar.sync", "A: barrier.sync")
+    assert run(body, "synccheck", engine=engine).reports == []
+
+
 def test_counts() -> None:
     result = run("setp.eq.u32 %p, %w, 0; @%p bar.arrive 3, 96;", "synccheck")
     assert messages(result) == ["96 threads are to meet, but the CTA has 64"]

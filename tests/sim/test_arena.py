@@ -130,3 +130,19 @@ def test_reserving_touches_no_memory() -> None:
     arenas = [Arena() for _ in range(4)]
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000
     assert len(arenas) == 4
+
+
+def test_memory_of_arguments_is_used_again_once_nobody_can_have_kept_its_address() -> None:
+    arena = Arena(MIB, checked=True)
+    held = arena.allocate(64)
+    first = arena.allocate(64)
+    arena.free(first.address, reuse=True)
+    assert arena.allocate(64).address > first.address  # `held` may have the address
+    arena = Arena(MIB, checked=True)
+    held, first, second = (arena.allocate(64) for _ in range(3))
+    arena.free(held.address)
+    arena.free(second.address, reuse=True)
+    arena.free(first.address, reuse=True)
+    assert arena.freed_at(held.address)  # which the host may still pass
+    assert not arena.freed_at(first.address)
+    assert arena.allocate(64).address == first.address
