@@ -1,5 +1,5 @@
-"""Litmus tests with `mapa`: a variable in shared memory is one in each CTA (5.1.6), and its name is that of the CTA that
-the thread is in; conditions name that of CTA 1 `x@1`, and that of the CTA with the lowest number `x`."""
+"""Litmus tests with `mapa`: a variable in shared memory is one in each CTA (5.1.6), and its name is that of the CTA
+that the thread is in; conditions name that of CTA 1 `x@1`, and that of the CTA with the lowest number `x`."""
 
 from __future__ import annotations
 
