@@ -113,8 +113,11 @@ def main() -> None:
     ended: dict[str, int] = {}
     for _, how, _ in found:
         ended[how] = ended.get(how, 0) + 1
-    print(f"{len(found)} programs: median {1e3 * statistics.median(times):.0f} ms, longest {max(times):.2f} s (bound 1)",
-          *(f"{count} {how}" for how, count in sorted(ended.items())), sep=", ")  # fmt: skip
+    how_many = ", ".join(f"{count} {how}" for how, count in sorted(ended.items()))
+    print(
+        f"{len(found)} programs: median {1e3 * statistics.median(times):.0f} ms, longest {max(times):.2f} s (bound 1)"
+    )
+    print(f"  {how_many}")
     for seconds, how, seed in sorted(found, reverse=True)[:5]:
         print(f"  {seconds:.2f} s, seed {seed}, {how}")
 

@@ -1,6 +1,7 @@
 """Random tests made from cycles of communication, as diy makes them: an access of one thread meets one of the next at
 the same location, and between its two accesses a thread may have a fence, a barrier, a dependency or more accesses."""
 
+import random
 import re
 
 from tests.model.suite import read
@@ -13,6 +14,15 @@ _PLACES = (("cta 0,gpu 0", "cta 1,gpu 0", "cta 2,gpu 0"), ("cta 0,gpu 0", "cta 0
            ("cta 0,cluster 0,gpu 0", "cta 1,cluster 1,gpu 0", "cta 1,cluster 1,gpu 0"))  # fmt: skip
 #: Which accesses of two threads meet: a write that is read, a read before a write, two writes.
 _MEETINGS = ("WR", "WR", "RW", "WW")
+#: What the tests are made of: features, and sizes of accesses.
+KINDS = (
+    (("atomic", "barrier", "more"), (64,)),
+    (("atomic", "more"), (64,)),
+    (("more",), (64,)),
+    (("atomic", "nc", "more"), (64,)),
+    (("atomic", "more"), (32,)),
+    (("atomic", "barrier", "more"), (16, 32, 64)),
+)
 ATOMIC = ("add", "exch", "cas", "max", "or")
 
 
@@ -105,3 +115,10 @@ class Cycle:
         rows = "".join(" | ".join(c[at] if at < len(c) else "" for c in columns) + " ;\n" for at in range(longest))
         initial = " ".join(f"{name} = 0;" for name in self.locations)
         return f"PTX cycle\n{{ {initial} }}\n {head} ;\n{rows}"
+
+
+def cycle_of(seed):
+    """Two or three threads; what they are made of changes from seed to seed."""
+    generator = random.Random(seed)
+    features, sizes = KINDS[seed % len(KINDS)]
+    return Cycle(generator, 2 + seed // len(KINDS) % 2, features, sizes)

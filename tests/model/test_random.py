@@ -165,3 +165,48 @@ def test_many_atomic_operations_that_race(monkeypatch, accesses, condition, allo
     monkeypatch.setattr(executions, "MOST_CHECKS", 4_000)
     outcomes = run(read(ONE_LOCATION.format(*accesses) + f"exists ({condition})"))
     assert outcomes.incomplete and outcomes.conclusive and outcomes.allowed == allowed
+
+
+def swaps(seed, rows_):
+    """A test whose threads are `cas` in the main, some of two sizes, at one location."""
+    generator = random.Random(seed)
+
+    def access(value):
+        bits = generator.choice((32, 64)) if seed % 2 else 64
+        if generator.random() < 0.3:
+            return f"st.relaxed.gpu.b{bits} x, {value}"
+        scope, expected = generator.choice(SCOPES), generator.choice((0, 0, 1, 3))
+        return f"atom.relaxed.{scope}.cas.b{bits} r{value}, x, {expected}, {value}"
+
+    cells = [access(value) for value in range(1, 2 * rows_ + 1)]
+    table = "".join(f"{cells[2 * at]} | {cells[2 * at + 1]} ;\n" for at in range(rows_))
+    return f"PTX t\n{{ x=0; }}\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n{table}"
+
+
+@rows("seed", range(12), share=3)
+def test_paths_that_no_value_allows_have_no_executions(seed, monkeypatch):
+    for version in MODELS:
+        monkeypatch.setattr(executions, "WORTH", 1)
+        some = run(read(swaps(seed, 3)), version)
+        monkeypatch.setattr(executions, "WORTH", 10**9)
+        every = run(read(swaps(seed, 3)), version)
+        assert (some.executions, some.states, some.races) == (every.executions, every.states, every.races)
+
+
+@rows("seed", range(12), share=3)
+def test_ways_to_make_a_condition_true(seed, monkeypatch):
+    """Conditions that are taken apart are decided as counting decides them."""
+    monkeypatch.setattr(interleavings, "MOST_PREFIXES", 0)
+    text = swaps(seed, 2)
+    counted = run(read(text))
+    values = dict(zip(counted.names, sorted(counted.states)[0], strict=True))
+    names = list(values)
+    parts = [f"{name} == {value}" for name, value in values.items()] + ["x == 77"]
+    generator = random.Random(seed)
+    for _ in range(6):
+        a, b, c = (generator.choice(parts) for _ in range(3))
+        for condition in (f"{a} \\/ ~({b} \\/ {c})", f"({a} /\\ {b}) => {c}", f"~({a}) \\/ ({b} /\\ x == 77)"):
+            for quantifier in ("exists", "~exists", "forall"):
+                whole = run(read(f"{text}locations [{'; '.join(names)}]\n{quantifier} ({condition})"))
+                found = run(read(f"{text}{quantifier} ({condition})"), most=0)
+                assert found.conclusive and found.holds == whole.holds, (quantifier, condition, text)

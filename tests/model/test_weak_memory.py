@@ -5,8 +5,9 @@ import pytest
 
 import ptxtools
 from ptxtools.model.executions import run
+from tests.model.cycles import cycle_of
 from tests.model.simulated import Kernel
-from tests.model.suite import FOLDER, loaded
+from tests.model.suite import FOLDER, loaded, read
 from tests.model.test_random import texts
 from tests.rows import rows
 
@@ -67,11 +68,43 @@ def test_an_acquire_and_an_undecided_read(name):
 @rows("text", texts(21, 5, 2, 4) + texts(22, 3, 3, 3), ids=[f"random-{at}" for at in range(8)])
 def test_random_tests(text):
     """tools/sweep_litmus.py has more seeds and all tests of the test data."""
-    from tests.model.suite import read
-
     test = read(text)
     kernel, allowed = Kernel(test), run(test)
     assert set(outcomes(kernel, allowed.names, 4)) <= set(allowed.states), text
+
+
+@rows("seed", range(12, 36), ids=[f"cycle-{seed}" for seed in range(12, 36)], share=6)
+def test_cycles(seed):
+    """tools/sweep_weak.py goes on with other seeds; where accesses of different sizes race, memory is strong."""
+    cycle = cycle_of(seed)
+    kernel, allowed = Kernel(cycle.test), run(cycle.test)
+    assert set(outcomes(kernel, allowed.names, 6, seed=seed)) <= set(allowed.states), cycle.text
+
+
+TWICE = """PTX t
+{{ x = 0; y = 0; }}
+ P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;
+ {} | {} ;
+ {} | {} ;
+"""
+
+
+@rows(("first", "second", "reached", "never"), [
+    # A cas that fails is no write: it is not what is left in the end, whatever it read.
+    (("st.weak x, 4", "st.weak x, 5"), ("atom.relaxed.gpu.cas r0, x, 99, 10", "nop"), {(4, 5), (0, 5), (5, 5)},
+     {(4, 4), (0, 0)}),
+    # An addition reads a weak store behind its own write, unless someone has read what it wrote.
+    (("st.weak x, 4", "nop"), ("atom.relaxed.gpu.add r0, x, 10", "ld.weak r1, x"), {(4, 4), (4, 14), (0, 10)}, set()),
+    # A load through the texture cache may miss what its thread has stored, and find what it stores later.
+    (("nop", "nop"), ("ld.global.nc.b64 r0, [x]", "st.weak x, 7"), {(0, 7), (7, 7)}, set()),
+])  # fmt: skip
+def test_what_atomic_operations_and_textures_may_do(first, second, reached, never):
+    test = read(TWICE.format(first[0], second[0], first[1], second[1]))
+    kernel, allowed = Kernel(test), run(test)
+    seen = set(outcomes(kernel, allowed.names, 200))
+    pairs = {tuple(state[allowed.names.index(name)] for name in ("P1:r0", "x")) for state in seen}
+    assert seen == set(allowed.states)
+    assert reached <= pairs and not never & pairs
 
 
 KERNEL = """.version 8.0
