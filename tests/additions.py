@@ -107,7 +107,7 @@ def swirl(h: Handler) -> None:
     next_ = A.and_with("u32", A.add("u32", _lane_numbers(h), A.const("u32", 1)), 31)
     h.results([_permute(h, h.source(0), next_)])
 """),
-    Edit("native/handlers/__init__.py", '    "swirl": warp.swirl,\n', '    "activemask"'),
+    Edit("native/handlers/__init__.py", '    "swirl": "warp.swirl",\n', '    "activemask"'),
 )  # fmt: skip
 
 DEVICE = (

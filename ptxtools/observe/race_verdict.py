@@ -12,6 +12,7 @@ import numpy as np
 
 from ptxtools.program import effects
 from ptxtools.program.details import SpecialRegister
+from ptxtools.program.operations import FETCHES
 from ptxtools.program.passes.colouring import bits, block_liveness
 
 from . import race_waits
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 _SREGS = ("%clock", "%globaltimer", "%smid", "%warpid", "%pm")
 #: Instructions whose results do, or depend on who has come before.
 _INSTRUCTIONS = frozenset({"activemask", "clusterlaunchcontrol"})
-_FETCHES = frozenset({"tex", "tld4"})
 _PENDING = "mbarrier.pending_count"  # which is arithmetic in the program
 
 
@@ -63,7 +63,7 @@ class Deciders:
         textures = self._session.device.runtime.textures.known
         if any(written(one.address, one.bytes) for one in textures if not (one.freed or one.surface)):
             for op in self._program.operations():
-                if op.kind in _FETCHES:
+                if op.kind in FETCHES:
                     self.decide(op.where, "a texture fetch")
 
     def decide(self, where: int, what: str) -> None:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from ptxtools.diagnostics import TrapKind
 from ptxtools.machine.observers import Access
 from ptxtools.program.mbarrier import describe
-from ptxtools.program.operations import OPERATIONS
+from ptxtools.program.operations import MEETINGS, OPERATIONS
 from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT
 from ptxtools.sim.asynchronous.signals import signalled
 
@@ -63,8 +63,6 @@ Array: TypeAlias = npt.NDArray[Any]
 
 _NAME = "racecheck"
 _ALL = np.arange(LANES)
-#: What lanes of a warp do together with values of registers.
-_MEETINGS = frozenset({"shfl", "vote", "match", "redux"})
 #: How mbarriers are used.
 _MBARRIER = Strength(SYS, 8)
 #: Bits of an address in the shared window: rank and offset.
@@ -109,7 +107,7 @@ class RaceCheck:
 
         def matters(op: Op) -> bool:
             if op.kind == "observe.together":
-                return op.opcode is not None and op.opcode.family in _MEETINGS and op.opcode.has("sync")
+                return op.opcode is not None and op.opcode.family in MEETINGS and op.opcode.has("sync")
             return clustered if op.kind == "observe.begin" else op.kind != "observe.access" or op.space != "local"
 
         return matters

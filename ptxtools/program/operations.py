@@ -241,6 +241,12 @@ PURE = frozenset(kind for kind, row in OPERATIONS.items() if row.pure)
 READ_FIRST = frozenset(kind for kind, row in OPERATIONS.items() if row.early)
 #: Slots to slots, lane by lane.
 LANEWISE = frozenset(kind for kind, row in OPERATIONS.items() if row.lanewise)
+#: Across lanes; all of the warp do it together in registers, if all are there.
+ACROSS = frozenset({"shfl", "vote", "redux", "activemask"})
+#: What lanes of a warp do together with values of their registers.
+MEETINGS = frozenset({"shfl", "vote", "match", "redux"})
+#: Texture fetches.
+FETCHES = frozenset({"tex", "tld4"})
 #: What asynchronous work comes from; nothing else announces any.
 ISSUES = frozenset(
     kind for kind, row in OPERATIONS.items()

@@ -24,6 +24,7 @@ UNSEEN = {
     "atomic_outside": _SIZE, "bulk_copy_beyond_the_buffer": _SIZE, "shared_of_a_third_cta": _CLUSTER,
     "tensor_store_source_overwritten": "the map says how many bytes are copied", "tensor_store_read_back": _MAP,
     "box_beyond_the_target": _MAP, "map_that_is_none": _MAP, "plain_read_of_a_counter": _GRID,
+    "flag_of_another_size": _GRID, "half_of_a_ticket_is_read": _GRID,
     "buffer_not_written": _HOST, "buffer_half_written": _HOST,
     "buffer_accumulated_without_zero": _HOST, "leak_of_one_thread": _PATHS, "heap_not_written": _PATHS,
     "local_memory_of_a_function_that_has_returned": "the function is warned of, in both",

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ptxtools.program.details import Detail, Lanes, Measured, Run, SpecialRegister
-from ptxtools.program.operations import COUNTS, ENDINGS, LANE_ACCESS, LANEWISE
+from ptxtools.program.operations import ACROSS, COUNTS, ENDINGS, LANE_ACCESS, LANEWISE
 from ptxtools.program.program import Block, Op, Program, Ref
 from ptxtools.records import dataclass, field, replace
 
@@ -144,8 +144,6 @@ def _work(op: Op) -> int:
 # --- one run ----------------------------------------------------------------------------------------------------------
 
 
-#: Operations across lanes that a run takes if all lanes run it.
-ACROSS = frozenset({"shfl", "vote", "redux", "activemask"})
 _VOTES = ("ballot", "all", "any", "uni")
 
 

@@ -15,7 +15,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ptxtools.program.details import Action, BoundedRun, Run, SpecialRegister, Unison
-from ptxtools.program.operations import BLOCK, LANE_ACCESS, OPERATIONS, weight
+from ptxtools.program.operations import ACROSS, BLOCK, LANE_ACCESS, OPERATIONS, weight
 from ptxtools.program.program import Block, Op, Program, Terminator
 
 from . import runs
@@ -307,7 +307,7 @@ class _Maker:
         (first, *others), _, _ = pieces[at]
         if others:
             return None, at
-        if first.kind in runs.ACROSS:
+        if first.kind in ACROSS:
             begin = partial(runs._GrowingRun, self.known, across=True)
         elif first.kind in LANE_ACCESS and not refusal(first, _WIDE):
             begin = partial(runs._GrowingRun, self.known, specials=SPECIALS, widths=(1, *_WIDE))

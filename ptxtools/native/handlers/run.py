@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, cast
 from ptxtools import isa
 from ptxtools.native.code.handler import ELEMENT, Handler
 from ptxtools.native.code.live_words import Key
-from ptxtools.native.code.runs import ACROSS, Step, StepOperand
+from ptxtools.native.code.runs import Step, StepOperand
 from ptxtools.program.details import BoundedRun, Lanes, Run, SpecialRegister
-from ptxtools.program.operations import COUNTS
+from ptxtools.program.operations import ACROSS, COUNTS
 from ptxtools.program.program import SLOT_BYTES, Slot
 from ptxtools.semantics.algebra import Value
 from ptxtools.semantics.floating import canonical, takes_any_nan
