@@ -170,7 +170,7 @@ class RaceCheck:
         warp = self._warp(at)
         if what == "warp":
             masks = at.source(0)
-            for mask in np.unique(masks[lanes]).tolist():
+            for mask in filter(None, np.unique(masks[lanes]).tolist()):
                 warp.meet(np.flatnonzero(mask >> _ALL & 1))
             self._clocks.fence(warp, CTA, lanes)
         elif what.startswith("mbarrier"):
@@ -186,7 +186,8 @@ class RaceCheck:
         """Lanes shuffle or vote. That orders no memory; but libraries write behind it what others have read before."""
         warp, masks = self._warp(at), at.source(len(at.op.src) - 1)
         for mask in np.unique(masks[lanes]).tolist():
-            warp.meet_after_reads(np.flatnonzero(mask >> _ALL & 1))
+            if members := mask & 0xFFFF_FFFF:  # nobody: the instruction traps
+                warp.meet_after_reads(np.flatnonzero(members >> _ALL & 1))
 
     def fence(self, at: View, lanes: Array) -> None:
         opcode, warp = at.op.opcode, self._warp(at)

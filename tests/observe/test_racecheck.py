@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from ptxtools.diagnostics import Trap
+
 from .programs import HEAD, messages, run
 
 ENGINES = ("native", "reference")
@@ -237,3 +239,11 @@ def test_what_a_vote_orders() -> None:
     assert [one.kind for one in run(apart, "racecheck", shared=256).reports] == ["lanes"]
     after_write = f"{start} {write} setp.ne.u32 %p, %i, 0; vote.sync.any.pred %q, %p, -1; {read}"
     assert [one.kind for one in run(after_write, "racecheck", shared=256).reports] == ["lanes"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("instruction", ["shfl.sync.idx.b32 %r1, %i, 0, 31, %r0;", "bar.warp.sync %r0;"])
+def test_a_member_mask_that_names_nobody(engine: str, instruction: str) -> None:
+    """The instruction traps, as without checkers."""
+    with pytest.raises(Trap, match="not in its own member mask"):
+        run(f"mul.lo.u32 %r0, %i, 0; {instruction} st.shared.u32 [0], %r1;", "racecheck", shared=64, engine=engine)
