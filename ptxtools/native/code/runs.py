@@ -88,12 +88,15 @@ def form_runs(program: Program, *, everywhere: bool, regions: bool = False) -> l
 
 
 def constants(program: Program) -> Constants:
-    """What is known of slots that are filled when a frame is made; of several functions' slots, nothing."""
+    """What is known of slots that are filled when a frame is made, and not written later; of several functions' slots,
+    nothing."""
     if len(program.functions) != 1:
         return {}
     (function,) = program.functions
-    numbers: Constants = {(slot, storage): value for slot, storage, value in function.constants}
-    return numbers | {(constant.slot, constant.storage): None for constant in function.launch_constants}
+    written = {ref.slot for block in program.blocks for op in block.ops for ref in op.dst if ref is not None}
+    numbers: Constants = {(slot, kind): value for slot, kind, value in function.constants if slot not in written}
+    launched = function.launch_constants
+    return numbers | {(one.slot, one.storage): None for one in launched if one.slot not in written}
 
 
 def _way_back(program: Program, number: int) -> tuple[Ref, bool, bool] | None:
