@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
@@ -103,19 +103,24 @@ def recorded_peers() -> dict[str, float]:
     return {r["kernel"]: r["seconds"] * counts.count(r["kernel"]) / r["thread_insts"] for r in peer}
 
 
-def bench_kernels(folder: Path) -> None:
+def warm_up(launches: Iterable[Launch]) -> None:
+    """Check what launches compute, and run them until their hot code is compiled."""
     from ptxtools.native.code import tiers
 
-    binaries = {name: compile_reference(folder, name) for name in REFERENCES}
-    threads = len(os.sched_getaffinity(0))
-    cases = {name: make() for name, make in kernels.ALL.items()}
-    launches = {(name, n): Launch(case, n) for name, case in cases.items() for n in sorted({1, threads})}
-    for launch in launches.values():
+    for launch in launches:
         launch.run()
         launch.check()
         for _ in range(4 * ROUNDS):
             launch.run()
     tiers.settle()
+
+
+def bench_kernels(folder: Path) -> None:
+    binaries = {name: compile_reference(folder, name) for name in REFERENCES}
+    threads = len(os.sched_getaffinity(0))
+    cases = {name: make() for name, make in kernels.ALL.items()}
+    launches = {(name, n): Launch(case, n) for name, case in cases.items() for n in sorted({1, threads})}
+    warm_up(launches.values())
     ours: dict[tuple[str, int], float] = {}
     reference: dict[tuple[str, int], float] = {}
     vectors: dict[tuple[str, int], float] = {}
@@ -171,17 +176,10 @@ def _gain(seconds: dict[tuple[str, int], float], threads: int) -> float:
 def bench_programs(folder: Path) -> None:
     """Kernels of real programs beside C for the CPU's vectors, which alternates with them; with as many threads
     each."""
-    from ptxtools.native.code import tiers
-
     binary = compile_reference(folder, "programs")
     threads = sorted({1, len(os.sched_getaffinity(0))})
     launches = {(name, n): Launch(make(), n) for name, make in programs.ALL.items() for n in threads}
-    for launch in launches.values():
-        launch.run()
-        launch.check()
-        for _ in range(4 * ROUNDS):
-            launch.run()
-    tiers.settle()
+    warm_up(launches.values())
     ours: dict[tuple[str, int], float] = {}
     theirs: dict[tuple[str, int], float] = {}
     for _ in range(ROUNDS):

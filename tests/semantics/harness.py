@@ -18,6 +18,7 @@ from ptxtools.isa import Opcode
 from ptxtools.isa.index import CHAPTERS
 from ptxtools.isa.targets import FIRST_VERSION, version_text
 from ptxtools.machine.arrays import NumpyAlgebra, quiet
+from ptxtools.native.code import jit
 from ptxtools.semantics.types import word_bits
 
 LANES = 32
@@ -260,13 +261,7 @@ end:
             cpu=cpu, features=flags, opt=1, jit=True, codemodel="jitdefault"
         )
         if self.optimise:
-            options = llvm.create_pipeline_tuning_options(speed_level=1)
-            builder = llvm.create_pass_builder(machine, options)
-            passes = llvm.create_new_module_pass_manager()
-            passes.add_sroa_pass()
-            passes.add_instruction_combine_pass()
-            passes.add_simplify_cfg_pass()
-            passes.run(module, builder)
+            jit.improve(module, machine)
         self.module, self.machine = module, machine
         self._engine = llvm.create_mcjit_compiler(module, machine)
         self._engine.finalize_object()

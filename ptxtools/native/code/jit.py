@@ -86,11 +86,12 @@ def compile_object(ir: str, level: int = FULL) -> bytes:
         module = llvm.parse_assembly(ir, context)
         module.verify()
         if level != QUICK:
-            _improve(module, machine)
+            improve(module, machine)
         return bytes(machine.emit_object(module))
 
 
-def _improve(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
+def improve(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
+    """Run the passes of code that is compiled well."""
     options = llvm.create_pipeline_tuning_options(speed_level=1)
     builder = llvm.create_pass_builder(machine, options)
     passes = llvm.create_new_module_pass_manager()
