@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
     from ptxtools.program.program import Op
 
+    from .clocks import Clocks
     from .launch import Launch
     from .observers import Listeners
+    from .repeats import Repeats
 
 Array: TypeAlias = "npt.NDArray[Any]"
 
@@ -35,8 +37,9 @@ SPACES = ("global", "shared", "local")
 #: barriers of the whole CTA are counted; with the last one another epoch begins (`Bounds.owners`). INITIALISED: source
 #: 0 is the address of one mbarrier of the own CTA, which is initialised. FENCES: a fence for the asynchronous proxy is
 #: noted if all threads of the warp come (`Bounds.proxies`). MATRICES: what a product of a warpgroup reads is looked at
-#: natively, once the observer has named the places (`Products.take_over_reads`).
-ALWAYS, WHOLE, NAMED, COUNTED, UNIFORM, NOBODY, COMES, INITIALISED, FENCES, MATRICES = (
+#: natively, once the observer has named the places (`Products.take_over_reads`). REPEATS: a wait for a phase of an
+#: mbarrier, INITIALISED, is what it was when the observer noted it (`Bounds.repeats`), and has failed again.
+ALWAYS, WHOLE, NAMED, COUNTED, UNIFORM, NOBODY, COMES, INITIALISED, FENCES, MATRICES, REPEATS = (
     0,
     1,
     2,
@@ -47,6 +50,7 @@ ALWAYS, WHOLE, NAMED, COUNTED, UNIFORM, NOBODY, COMES, INITIALISED, FENCES, MATR
     64,
     128,
     256,
+    512,
 )
 
 
@@ -84,6 +88,12 @@ class Bounds:
     written and it only reads; an atomic if only atomics of its `sort`, from 1 to 60, have (0: it is like a write). All
     threads of a CTA that meet at a barrier begin to share its shared memory anew. The
     words begin as zeros.
+
+    repeats: accesses that look, as `polls` says, pass if they repeat one that the observer has noted there; `reads` and
+    `writes` are not looked at.
+
+    clocks: with `owners`, each piece of memory has two words of 4 bytes instead, which say when it was last written and
+    read, and an access passes if its warp knows of those that it may not come beside.
     """
 
     reads: dict[str, Array]
@@ -95,6 +105,14 @@ class Bounds:
     proxies: bool = False
     flights: bool = False
     sort: Callable[[Op], int] | None = None
+    repeats: Repeats | None = None
+    polls: Callable[[Op], bool] | None = None
+    clocks: Clocks | None = None
+
+    @property
+    def kept(self) -> int:
+        """What words say: 0: there are none; 1: who has touched memory; 2: when."""
+        return 0 if self.owners is None else 1 if self.clocks is None else 2
 
 
 #: All of a state space.
@@ -147,6 +165,10 @@ class Filters:
     def marked(self) -> int | None:
         """The table of the observer who wants bytes marked that copies write."""
         return next((number for number, bounds in enumerate(self.tables) if bounds.marks is not None), None)
+
+    def polls(self, op: Op) -> bool:
+        """Whether an access may be passed because it repeats another one."""
+        return any(bounds.polls is not None and bounds.polls(op) for bounds in self.tables)
 
     def chosen(self, tables: int) -> list[Bounds]:
         """The bounds that such bits stand for."""

@@ -39,6 +39,13 @@ STORED_SHIFT = 5
 OWNERS_HEAD, EPOCH_SHIFT, WRITTEN_SHARED, SEVERAL_SHARED = 16, 12, 1 << 11, (1 << 11) - 1
 #: Words of global memory have no epoch.
 WRITTEN_GLOBAL, SEVERAL_GLOBAL = 1 << 31, (1 << 31) - 1
+#: Of the two words that say when a piece of memory was last written and read (`filters.Bounds.clocks`): the lane is
+#: below `CLOCK_SHIFT`, or `ALL_LANES`; above it the time, which belongs to one warp. Of several reads, by warps of one
+#: CTA or of several, the word has the last one's. GUARDED: nothing passes.
+CLOCK_SHIFT, ALL_LANES, SEVERAL_CTA, SEVERAL_GRID, GUARDED = 6, 32, 1 << 31, 1 << 30, (1 << 32) - 1
+#: Of the table of `repeats.Repeats`: rows, a power of two, and words of one; where the number of the warp begins in a
+#: key; what a key is multiplied by, so that its upper bits are the row.
+REPEAT_ROWS, REPEAT_WORDS, REPEAT_SHIFT, REPEAT_FACTOR = 1024, 34, 20, 0x9E37_79B9_7F4A_7C15
 #: Nanoseconds after which late work completes when nobody waits for it. Warps that poll come to this time; a try_wait
 #: waits longer than this by default, and a worker that has nothing else to do jumps there.
 LATENESS = 400_000

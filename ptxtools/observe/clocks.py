@@ -33,7 +33,10 @@ def merged(known: Known, more: Mapping[int, Array]) -> Known:
     found = dict(known)
     for cluster, row in more.items():
         mine = found.get(cluster)
-        found[cluster] = row if mine is None or mine is row else np.maximum(mine, row)
+        if mine is None:
+            found[cluster] = row
+        elif mine is not row and (row > mine).any():
+            found[cluster] = np.maximum(mine, row)
     return found
 
 

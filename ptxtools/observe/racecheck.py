@@ -26,6 +26,7 @@ from ptxtools.sim.asynchronous.signals import signalled
 
 from . import race_copies, race_exits
 from .clocks import CLUSTER, CTA, SYS, WEAK, Clocks, Known, Warp
+from .mbarriers import each
 from .race_accesses import (
     Strength,
     changes_words,
@@ -43,6 +44,7 @@ from .race_barriers import Barriers
 from .race_grids import Before, Begun, action_of, parent_of
 from .race_pages import Pages
 from .race_phases import Mbarriers
+from .race_repeats import AGAIN, Polls, polls, waits
 from .race_shadow import Shadow, tensor_places, words_in
 from .race_verdict import Deciders
 
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 
     from ptxtools.machine.claims import Claim, Span
     from ptxtools.machine.events import View
+    from ptxtools.machine.filters import Bounds
     from ptxtools.machine.launch import Launch
     from ptxtools.machine.residents import Cta
     from ptxtools.program.program import Op, Program
@@ -91,6 +94,7 @@ class RaceCheck:
         if parent is not None:
             self._beside += parent.beside(grid)
         self._begun = Begun(grid.context.places)
+        self._polls = Polls(self._session, grid.program)
 
     def grid_begun(self, launch: Launch) -> None:
         """Its shape is known: make the clocks of its warps."""
@@ -119,6 +123,14 @@ class RaceCheck:
 
         return possible(program)
 
+    def filter(self, launch: Launch) -> Bounds:
+        """Polls that find nothing new."""
+        return self._polls.bounds
+
+    def passing(self, op: Op) -> int | None:
+        """Likewise of waits for mbarriers."""
+        return AGAIN if waits(op) else None
+
     def _warp(self, at: View) -> Warp:
         """The warp of a view."""
         return self._clocks.warp(at.cluster.number, at.cta.rank * self._clocks.per_cta + at.warp)
@@ -130,6 +142,8 @@ class RaceCheck:
         warp = self._warp(at)
         opcode = at.op.opcode
         relaxed = opcode is not None and opcode.has("relaxed")
+        if "_wait" not in what:
+            self._polls.moved(warp.agent)
         if what.startswith("mbarrier"):
             self._arrive_at_mbarriers(at, what, lanes, warp, relaxed=relaxed)
             return
@@ -142,16 +156,19 @@ class RaceCheck:
 
     def _arrive_at_mbarriers(self, at: View, what: str, lanes: Array, warp: Warp, *, relaxed: bool) -> None:
         """An mbarrier's init and inval are stores; what else comes must be ordered with them."""
-        stores = what.endswith((" init", " inval"))
+        stores, before = what.endswith((" init", " inval")), self._polls.before(warp)
         addresses = at.addresses()[lanes] & np.uint64(_SHARED)
         access = Access("shared", lanes, addresses, 8, "write" if stores else "read", "")
         # Libraries have one lane invalidate what all have used, after a match or a vote.
         with warp.using_mbarriers(together=what.endswith(" inval")):
             self._shared(at, access, None, Strength(WEAK, 0) if stores else _MBARRIER)
         if "_wait" in what:
+            self._polls.waited(at, what, warp, lanes, before)
             return
         told: Known = (warp.fenced.get(CLUSTER) or {}) if relaxed else warp.known
         self._mbarriers.arrive(at, what, lanes, warp, told)
+        for _, cta, offset in each(at, lanes):
+            self._polls.told(cta, offset)
         warp.tick()
 
     def _waits_twice(self, at: View, lane: int, cta: Cta, offset: int, before: int) -> None:
@@ -168,15 +185,18 @@ class RaceCheck:
 
     def leave(self, at: View, what: str, lanes: Array) -> None:
         warp = self._warp(at)
+        if "_wait" in what:
+            before = self._polls.before(warp)
+            self._mbarriers.wait(at, what, lanes, warp)
+            self._polls.waited(at, what, warp, lanes, before)
+            return
+        self._polls.moved(warp.agent)
         if what == "warp":
             masks = at.source(0)
             for mask in filter(None, np.unique(masks[lanes]).tolist()):
                 warp.meet(np.flatnonzero(mask >> _ALL & 1))
             self._clocks.fence(warp, CTA, lanes)
-        elif what.startswith("mbarrier"):
-            if "_wait" in what:
-                self._mbarriers.wait(at, what, lanes, warp)
-        elif what not in ("arrive", "cluster arrive"):
+        elif not what.startswith("mbarrier") and what not in ("arrive", "cluster arrive"):
             for key in self._barriers.keys(at, what, lanes, arriving=False):
                 self._clocks.take(warp, key, lanes)
             # Barriers are fences for those that they are for (9.7.13.1).
@@ -185,12 +205,14 @@ class RaceCheck:
     def together(self, at: View, lanes: Array) -> None:
         """Lanes shuffle or vote. That orders no memory; but libraries write behind it what others have read before."""
         warp, masks = self._warp(at), at.source(len(at.op.src) - 1)
+        self._polls.moved(warp.agent)
         for mask in np.unique(masks[lanes]).tolist():
             if members := mask & 0xFFFF_FFFF:  # nobody: the instruction traps
                 warp.meet_after_reads(np.flatnonzero(members >> _ALL & 1))
 
     def fence(self, at: View, lanes: Array) -> None:
         opcode, warp = at.op.opcode, self._warp(at)
+        self._polls.moved(warp.agent)
         action = action_of(opcode)
         if action:
             self._begun.controlled(action, at, warp, lanes)
@@ -208,12 +230,22 @@ class RaceCheck:
         """Lanes access shared memory, of their CTA or another one of the cluster, or global memory."""
         if access.space not in ("shared", "global"):
             return
-        rows, strength = stored_bytes(at, access), strength_of(at, access, by_words=self._by_words)
+        rows, strength, warp = (
+            stored_bytes(at, access),
+            strength_of(at, access, by_words=self._by_words),
+            self._warp(at),
+        )
+        looks = polls(at.op) and not (self._beside and access.space == "global")
+        before = self._polls.before(warp) if looks else None
         if access.space == "global":
             places = access.addresses.astype(np.int64)
             self._access(at, access, None, self._global, access.lanes, places, rows, strength)
         else:
             self._shared(at, access, rows, strength)
+        if before is None:
+            self._polls.moved(warp.agent)
+        else:
+            self._polls.looked(at, access, warp, before)
 
     def _shared(self, at: View, access: Access, rows: Array | None, strength: Strength) -> None:
         """The same for shared memory alone."""
@@ -267,6 +299,7 @@ class RaceCheck:
         if at.op.where in self._pages.swaps:
             self._pages.confirm(warp, owner, lanes, places)
         if access.writes:
+            self._polls.written(owner, places, access.size)
             self._write_messages(at, access, warp, strength, shadow, places)
 
     def _look_ahead(self, at: View, access: Access, warp: Warp, pieces: Any, lanes: Array) -> None:
@@ -326,6 +359,7 @@ class RaceCheck:
         if view.op.kind == "async.copy":
             return
         warp = self._warp(view)
+        self._polls.moved(warp.agent)
         lane = -1 if OPERATIONS[view.op.kind].warp else claim.lane
         for span in claim.spans:
             self._span(view, warp, span, lane)
@@ -347,6 +381,8 @@ class RaceCheck:
         starts, size = tensor_places(span) if span.tensor else span.pieces()
         if not len(starts):
             return
+        if span.kind != "read" and not span.tensor:
+            self._polls.written(span.owner, starts.astype(np.int64), size)
         access = Access(space, np.array([lane]), starts, size, action, "")
         strength = strength_of(view, access, by_words=self._by_words)
         for before in self._beside if space == "global" else ():
@@ -367,11 +403,14 @@ class RaceCheck:
     def transacted(self, at: View, cta: Cta, offset: int, size: int) -> None:
         """A copy has brought its bytes: who waits for the mbarrier knows what was known when it was issued."""
         _, told = self._told.get(id(at), (None, self._warp(at).known))
+        self._polls.told(cta, offset)
         self._mbarriers.tell(cta, offset, told, at.op.where)
 
     def signalled(self, at: View, cta: Cta, offset: int) -> None:
         """What tcgen05.commit has waited for is done."""
         warp = self._warp(at)
+        self._polls.moved(warp.agent)
+        self._polls.told(cta, offset)
         self._signals(at, warp, at.leader, [(cta, offset)])
         self._mbarriers.tell(cta, offset, warp.known, at.op.where, warp.known)
         warp.tick()
@@ -379,6 +418,7 @@ class RaceCheck:
     def launched(self, at: View, lane: int, child: Child) -> None:
         """A lane launches a grid, which begins with what is known now."""
         warp = self._warp(at)
+        self._polls.moved(warp.agent)
         if not child.tail:
             child.told = self._begun.parent(at, self._clocks, self._global, dict(warp.known))
         warp.tick()
@@ -386,6 +426,7 @@ class RaceCheck:
     def queued(self, at: View, lane: int, work: Work) -> None:
         """A lane queues a copy or a fill, which begins with what is known now."""
         warp = self._warp(at)
+        self._polls.moved(warp.agent)
         told = {} if work.tail else dict(warp.known)
         race_copies.queued(
             self._session, at, lane, work, self._begun.parent(at, self._clocks, self._global, told), warp

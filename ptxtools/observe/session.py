@@ -38,6 +38,7 @@ class Session:
         self._before = _grid_before(device) if TrapKind.RACECHECK in names else None
         self.findings: list[Finding] = []
         self.left_out = 0
+        self.told = 0  # how often checkers have reported anything
         self._room = _MOST
         self._known: dict[Any, Finding] = {}  # what was found before in the same launch, by key
         self._deciders: dict[tuple[str, int | None], str] = {}
@@ -119,6 +120,7 @@ class Session:
     ) -> None:
         """The same for a place in a program where no warp is stopped any more."""
         with self.lock:
+            self.told += 1
             key = (checker, program.kernel, key)
             known = self._known.get(key)
             if known is not None:

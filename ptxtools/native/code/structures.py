@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, NewType, get_type_hints
 
 from ptxtools.machine import residents
+from ptxtools.machine.residents import REPEAT_WORDS
 from ptxtools.program.program import ByteOffset, Slot
 
 from .layouts import Structure, structure
@@ -41,6 +42,7 @@ Long = NewType("Long", int)
 #: dirty, cache_mask: tables of the model's L2 (`machine.measures.Cache`), and their last place.
 #: unison: the record whose handler runs a CTA whose warps are all whole, null where there is none.
 #: bounded: the row of FILTER whose bounds are all that matters of accesses which regions look at themselves, or null.
+#: repeats: rows of REPEAT, or null; clocks: CLOCKS, or null.
 #: random: state of the shuffle, 0 for none; stride, start: cluster n to be started is
 #: (n * stride + start) % total, or n where stride is 0.
 CTX = structure(
@@ -79,7 +81,7 @@ CTX = structure(
     i64: clear_bytes owners marks stores reads reads_bytes flights
     ptr: counters cached dirty
     i32: cache_mask
-    ptr: unison bounded
+    ptr: unison bounded repeats clocks
     i64: claimed claims
     """,
 )
@@ -263,7 +265,8 @@ class AccessFilter(NamedTuple):
     its source, of which lanes read nothing where `last` (or NO_SLOT) has 0 or, if it `ignores`, a predicate holds;
     sort: of an atomic that may come beside others of its sort, or 0; tables: which of the worker's have a
     say, a bit each; refuses: of several accesses at once: 1: says no where somebody would have to be told, 2: always;
-    hint0 and so on: by table, the row that was right the last time, which native code changes."""
+    hint0 and so on: by table, the row that was right the last time, which native code changes; number: of the event in
+    the program (`machine.filters.numbers_of`)."""
 
     size: Long
     low: Long
@@ -288,6 +291,7 @@ class AccessFilter(NamedTuple):
     hint2: int = 0
     hint3: int = 0
     hint4: int = 0
+    number: int = 0
 
 
 class LineGate(NamedTuple):
@@ -317,7 +321,9 @@ class LogEntry(NamedTuple):
 class MeetingFilter(NamedTuple):
     """The payload of an event where lanes meet. guard, turned: as of an access; rule: `machine.filters.WHOLE` and so
     on; members: slot of the member masks, where the rule asks for them; counts: of the thread counts; mbarrier: of an
-    mbarrier's address, to which imm is added; narrow: it has 32 bits; space: as of an access."""
+    mbarrier's address, to which imm is added; narrow: it has 32 bits; space: as of an access; number: of the event in the
+    program, where it may be a repeated one; wanted: slot of the phases that are waited for; states: these are states of
+    mbarriers, not parities."""
 
     guard: Slot
     turned: int
@@ -328,6 +334,9 @@ class MeetingFilter(NamedTuple):
     imm: Long = Long(0)
     narrow: bool = False
     space: int = 0
+    number: int = 0
+    wanted: Slot = NO_SLOT
+    states: bool = False
 
 
 class GroupFilter(NamedTuple):
@@ -400,11 +409,21 @@ BOUND = structure("bound", 16, "ptr: rows\ni64: count")
 ROW = structure("row", 24, "i64: first after flags")
 #: Spaces of an access, as it is filtered.
 SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_GENERIC = range(4)
-#: The table of an observer. flagged: bytes have flags; owned: bytes have words that say who has touched them, each for
-#: so many as the logarithms say, of global and shared memory; marks: counts bytes marked as in flight, or null; bounds:
-#: the first of six BOUNDs, space by space one for reads and one for writes.
-FILTER = structure("filter", 128, "i32: flagged owned global shared\nptr: marks unused\ni64: bounds")
+#: The table of an observer. flagged: bytes have flags; owned: bytes have words that say who has touched them, or (2)
+#: when, each for
+#: so many as the logarithms say, of global and shared memory; marks: counts bytes marked as in flight, or null; repeats:
+#: rows of REPEAT which say all that matters, or null; bounds: the first of six BOUNDs, space by space one for reads and
+#: one for writes.
+FILTER = structure("filter", 128, "i32: flagged owned global shared\nptr: marks repeats\ni64: bounds")
 assert FILTER.offset("bounds") + 2 * SPACE_GENERIC * BOUND.size == FILTER.size
+#: What an observer need not be told of again (`machine.repeats.Repeats`); addresses: the first of
+#: 32, or an mbarrier's and the parity that is waited for.
+REPEAT = structure("repeat", 8 * REPEAT_WORDS, "i64: key mask addresses parity")
+#: What warps know of each other (`machine.filters.Clocks`): warps: by time, the warp that it belongs to; known: a row of
+#: `count` times for each warp; times: of each warp its own, and those up to which it knows all of its CTA, and all of
+#: the grid. Warps are numbered CTA by CTA, per_cta for each.
+CLOCKS = structure("clocks", 40, "ptr: warps known times\ni64: count per_cta")
+MOMENT = structure("moment", 12, "i32: now cta grid")
 #: Before the words that say who has touched a CTA's shared memory. came: threads that have come to the present
 #: barrier; epoch: how many the whole CTA has passed. Words: `machine.residents`; those of global memory have no epoch.
 OWNERS = structure("owners", 4 * residents.OWNERS_HEAD, "i32: came epoch")
@@ -483,7 +502,7 @@ LOOK = structure("look", 64, "ptr: data border\ni32: mode_x mode_y mode_z scaled
 
 _ALL = (
     CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, KEPT, ISSUED, FILTER, BOUND, ROW,
-    OWNERS, MARKED, GATE, WATCH, LOG, LOG_ROW, TEXTURE, LOOK,
+    REPEAT, CLOCKS, MOMENT, OWNERS, MARKED, GATE, WATCH, LOG, LOG_ROW, TEXTURE, LOOK,
 )  # fmt: skip
 STRUCTURES = {s.name: s for s in _ALL}
 

@@ -50,7 +50,7 @@ def _encoded(launch: Launch) -> Encoded:
     regions = listeners is None or not (listeners.hear("instruction") or listeners.hear("retired") or listeners.gate)
     regions = regions and launch.tier != "interpreter"
     bounded = regions and listeners is not None and not trial and _bounds_only(listeners)
-    key = f"native{'-host' * host}{'-many' * many}{'-regions' * regions}{'-trial' * trial}-{launch.numerics}"
+    key = f"native{'-host' * host}{'-many' * many}{'-regions' * regions}{f'-trial{trial}' * bool(trial)}-{launch.numerics}"
     events = listeners is not None and not trial and listeners.log is None and listeners.gate is None
     key += "-bounded" * bounded + "-events" * events
     encoded = launch.program.cache.get(key)
@@ -204,7 +204,9 @@ class _GridRun:
         if self.bounds:
             from . import filters
 
-            worker.filter(filters.rows_of(self.bounds, self.shape), bounded=filters.bounded(self.encoded, self.bounds))
+            clocks = [table.clocks.address for table in self.bounds if table.clocks is not None]
+            bounded = filters.bounded(self.encoded, self.bounds)
+            worker.filter(filters.rows_of(self.bounds, self.shape), bounded=bounded, clocks=max(clocks, default=0))
         self.workers.append(worker)
         return worker
 

@@ -10,9 +10,11 @@ from ptxtools.native.code.emitter import expand, module_of
 from ptxtools.program.program import OFFSET_MASK
 
 from . import filter_meetings
+from .filter_clocks import CLOCKS
 from .filter_flags import FLAGS, GATHER
 from .filter_marks import MARKS, SOURCES
 from .filter_owners import OWNERS, SCATTER
+from .filter_repeats import ACCESSES
 from .filter_stores import DONE
 
 ACCESS, MEETING = "filter_access", filter_meetings.NAME
@@ -183,6 +185,13 @@ one.table:
   %k64 = zext i32 %k to i64
   %filter.at = mul i64 %k64, FILTER_BYTES
   %filter = getelementptr i8, ptr %filters, i64 %filter.at
+  %repeating = get filter.repeats of %filter
+  %numbered = get access.number
+  %no.rows = icmp eq ptr %repeating, null
+  %no.poll = icmp eq i32 %numbered, 0
+  %unrepeating = or i1 %no.rows, %no.poll
+  br i1 %unrepeating, label %bounded, label %repeats
+{ACCESSES}bounded:
   %flagged = get filter.flagged of %filter
   %bounds = addr filter.bounds of %filter
   %bound.at = mul i64 %number64, BOUND_BYTES
@@ -278,14 +287,17 @@ flags:
   br i1 %own.cta, label %kept.own, label %ask
 kept.own:
   %is.owned = icmp ne i32 %owned, 0
-  br i1 %is.owned, label %owner, label %kept.flags
+  br i1 %is.owned, label %kept.owners, label %kept.flags
+kept.owners:
+  %timed.words = icmp eq i32 %owned, 2
+  br i1 %timed.words, label %clocked, label %owner
 kept.flags:
   br i1 %marking, label %kept.marks, label %kept.words
 kept.marks:
   br label %marked
 kept.words:
   br label %words
-{MARKS}{FLAGS}{OWNERS}passed:
+{MARKS}{FLAGS}{OWNERS}{CLOCKS}passed:
   %through = icmp eq i32 %rest, 0
   br i1 %through, label %judged, label %next
 judged:
@@ -309,8 +321,11 @@ allow:                                            ; as `machine.looks` does: of 
   %new = or i32 %kept, %m
   store i32 %new, ptr %permit.p
   br label %done
-done:
-  ret i32 SERVED_DONE
+done:                                             ; a poll that is passed is made at once, before anybody can write
+  %polls = get access.number
+  %no.polls = icmp eq i32 %polls, 0
+  %answer = select i1 %no.polls, i32 SERVED_DONE, i32 SERVED_ON
+  ret i32 %answer
 ask:
   %refuses = get access.refuses
   %asks = icmp eq i32 %refuses, 0

@@ -10,12 +10,15 @@ from ptxtools.machine import filters
 from ptxtools.native.code.structures import STORED_SHIFT
 from ptxtools.program.mbarrier import COUNT_MASK, EXPECTED_SHIFT, PENDING_SHIFT
 
+from .filter_repeats import WAITS
+
 NAME = "filter_meeting"
 
 #: Bits of an mbarrier's word that are not all 0 once it is initialised; of a generic address, the place in its window.
 _COUNTS = COUNT_MASK << EXPECTED_SHIFT | COUNT_MASK << PENDING_SHIFT
 _INSIDE = (1 << 56) - 1
-#: From `initialised` to `fences` or `ask`: whether all lanes are at one mbarrier of this CTA, which is initialised.
+#: From `initialised` to `fences` or `ask`: whether all lanes are at one mbarrier of this CTA, which is initialised, and
+#: whether that has been noted.
 MBARRIER = f"""
   %initialised.rule = and i32 %rule, {filters.INITIALISED}
   %no.mbarrier = icmp eq i32 %initialised.rule, 0
@@ -83,8 +86,8 @@ mb.word:
   %mb.found = load i64, ptr %mb.word.p
   %mb.counts = and i64 %mb.found, {_COUNTS}
   %mb.ready = icmp ne i64 %mb.counts, 0
-  br i1 %mb.ready, label %fences, label %ask
-"""
+  br i1 %mb.ready, label %repeats, label %ask
+{WAITS}"""
 
 
 #: The lanes of the warp that are threads, %everybody; %threads are the CTA's.
@@ -117,7 +120,7 @@ def _known(plane: str) -> str:
 KNOWN = "".join(map(_known, ("pipe", "bulk", "copy")))
 #: Times that words of when bytes were stored can hold.
 MOST_TIMES = (1 << 32 - STORED_SHIFT) - 1000
-#: From `fences` to `done`: a fence for the asynchronous proxy, if all threads of the warp come.
+#: From `fences` to `judged`: a fence for the asynchronous proxy, if all threads of the warp come.
 FENCES = f"""
 fences:
   %fences.rule = and i32 %rule, {filters.FENCES}
@@ -133,7 +136,7 @@ fences:
   %fences.clock = get marked.clock of %fences.head
   %fences.late = icmp ugt i32 %fences.clock, {MOST_TIMES}
   %fences.pass = or i1 %fences.known, %fences.late
-  br i1 %fences.pass, label %done, label %fenced
+  br i1 %fences.pass, label %judged, label %fenced
 fenced:
   %fenced.began = get marked.began of %fences.head
   %fenced.p = item marked.fenced, %id of %fences.head
@@ -148,7 +151,7 @@ fenced:
   %fenced.now = add i32 %fences.clock, 1
   store i32 %fenced.now, ptr %fenced.last.p
   set marked.clock, %fenced.now of %fences.head
-  br label %done
+  br label %judged
 """
 
 #: Whether all threads of the warp come, and what else the rule asks for.
@@ -217,10 +220,6 @@ counted.epoch:
   %last = icmp eq i32 %epoch.next, MOST_EPOCHS
   br i1 %last, label %ask, label %noted
 noted:
-  %nobody.rule = and i32 %rule, {filters.NOBODY}
-  %welcome = icmp eq i32 %nobody.rule, 0
-  br i1 %welcome, label %warp.whole, label %ask
-warp.whole:
 {EVERYBODY}  %all = icmp eq i32 %m, %everybody
   %whole = and i32 %rule, {filters.WHOLE}
   %any = icmp eq i32 %whole, 0
@@ -266,7 +265,11 @@ counts:                                           ; whole warps, at least one
   %counts.ok = icmp eq i32 %right.bits, %m
   br i1 %counts.ok, label %initialised, label %ask
 initialised:
-{MBARRIER}{FENCES}done:
+{MBARRIER}{FENCES}judged:
+  %nobody.rule = and i32 %rule, {filters.NOBODY}
+  %welcome = icmp eq i32 %nobody.rule, 0
+  br i1 %welcome, label %done, label %ask
+done:
   ret i32 SERVED_DONE
 ask:
   ret i32 SERVED_NOT

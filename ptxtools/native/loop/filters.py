@@ -15,7 +15,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ptxtools.machine.filters import COUNTED, INITIALISED, MATRICES, NAMED, SPACES, UNIFORM, WHOLE, Bounds, Filters
+from ptxtools.machine.filters import (
+    COUNTED,
+    INITIALISED,
+    MATRICES,
+    NAMED,
+    REPEATS,
+    SPACES,
+    UNIFORM,
+    WHOLE,
+    Bounds,
+    Filters,
+)
+from ptxtools.machine.repeats import numbers_of
 from ptxtools.native.code import structures
 from ptxtools.native.code.emitter import expand, module_of
 from ptxtools.native.code.structures import (
@@ -63,10 +75,13 @@ def prepare(launch: Launch, encoded: Encoded) -> list[Bounds]:
     found = Filters(launch.observers, launch)
     if not encoded.filtered:
         encoded.filtered = True
+        numbers = numbers_of(launch.program)
         asked = [found.of_access(replace(look, kind="observe.access")) for look in encoded.looks]
         encoded.bounded = bool(asked) and all(tables == 1 for tables in asked)
         for op in launch.program.operations():
             payload, service = _payload(op, found)
+            if isinstance(payload, MeetingFilter) or (isinstance(payload, AccessFilter) and found.polls(op)):
+                payload = payload._replace(number=numbers[id(op)])
             if payload is not None:
                 cell = encoded.cells[id(op)]
                 cell.write(payload)
@@ -81,11 +96,16 @@ def rows_of(tables: list[Bounds], shape: Shape) -> tuple[Array, list[Array]]:
     kept = []
     rows = np.zeros((len(tables), FILTER.size // 8), np.uint64)
     for row, bounds in zip(rows, tables, strict=True):
-        head = bounds.flagged, bounds.owners is not None, *(max(1, n).bit_length() - 1 for n in bounds.owners or (1, 1))
+        head = bounds.flagged, bounds.kept, *(max(1, n).bit_length() - 1 for n in bounds.owners or (1, 1))
         row[:2] = np.array(head, np.uint32).view(np.uint64)
         if bounds.marks is not None:
             kept.append(bounds.marks)
             row[FILTER.offset("marks") // 8] = bounds.marks.__array_interface__["data"][0]
+        if bounds.repeats is not None:
+            kept.append(bounds.repeats.table)
+            row[FILTER.offset("repeats") // 8] = bounds.repeats.table.__array_interface__["data"][0]
+        if bounds.clocks is not None:
+            kept.append(bounds.clocks.header)
         for number, space in enumerate(SPACES):
             for writes, of in enumerate((bounds.reads, bounds.writes)):
                 places = of[space]  # itself: it may change
@@ -105,7 +125,8 @@ def bounded(encoded: Encoded, tables: list[Bounds]) -> bool:
     if not encoded.bounded or len(tables) != 1:
         return False
     (table,) = tables
-    return not (table.flagged or table.owners or table.marks is not None or table.proxies or table.flights)
+    kept = table.flagged or table.owners or table.marks is not None or table.proxies or table.flights
+    return not kept and table.repeats is None
 
 
 def _payload(op: Op, found: Filters) -> tuple[AccessFilter | MeetingFilter | GroupFilter | None, str]:
@@ -122,7 +143,7 @@ def _payload(op: Op, found: Filters) -> tuple[AccessFilter | MeetingFilter | Gro
     if op.kind == "observe.ahead":
         tables = found.of_access(replace(op, kind="observe.access"))
         made = _access(op, tables or 0, 0)
-        plain = tables is not None and not any(one.flagged or one.owners for one in found.chosen(tables))
+        plain = tables is not None and not any(one.flagged or one.owners or one.repeats for one in found.chosen(tables))
         return None if made is None else made._replace(refuses=1 if plain else 2), filter_code.ACCESS
     place = _GUARDS.get(op.kind)
     rule = None if place is None else found.of_event(op)
@@ -196,7 +217,13 @@ def _at_mbarrier(op: Op, found: MeetingFilter) -> MeetingFilter | None:
     if space is None or (address is not None and address.type not in ("b32", "b64")):
         return None
     narrow = address is not None and address.type == "b32"
-    return found._replace(mbarrier=_slot(address), imm=Long(op.imm), narrow=narrow, space=space)
+    found = found._replace(mbarrier=_slot(address), imm=Long(op.imm), narrow=narrow, space=space)
+    if not found.rule & REPEATS:
+        return found
+    wanted = op.src[1]
+    if wanted is None or wanted.type not in ("b32", "b64"):
+        return None
+    return found._replace(wanted=_slot(wanted), states=wanted.type == "b64")
 
 
 def _low(size: int) -> int:

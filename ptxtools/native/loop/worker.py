@@ -18,7 +18,7 @@ from ptxtools.native.code import library, structures
 from ptxtools.native.code.encode import Encoded, constant_rows, constant_table, frame_area, set_constants
 from ptxtools.native.code.filling import Filling
 from ptxtools.native.code.layouts import Structure
-from ptxtools.native.code.structures import CTA, CTX, OWNERS, RECORD, WARP
+from ptxtools.native.code.structures import CTA, CTX, FILTER, OWNERS, RECORD, WARP
 from ptxtools.program.program import COUNTER_BYTES, RANK_SHIFT, is_launch_special
 
 from . import events
@@ -274,12 +274,15 @@ class Worker:
         self.set("textures", rows.__array_interface__["data"][0])
         self.set("texture_count", count)
 
-    def filter(self, bounds: tuple[Any, list[Any]], *, bounded: bool) -> None:
+    def filter(self, bounds: tuple[Any, list[Any]], *, bounded: bool, clocks: int = 0) -> None:
         """Let native services pass accesses by: rows of FILTER, and what they point to (`filters.rows_of`). bounded:
-        regions that look at accesses themselves may go by the first."""
+        regions that look at accesses themselves may go by the first. clocks: address of CLOCKS."""
         self.bounds = bounds  # alive as long as native code may read them
         self.set("filters", bounds[0].__array_interface__["data"][0])
         self.set("bounded", bounds[0].__array_interface__["data"][0] if bounded else 0)
+        self.set("clocks", clocks)
+        repeats = bounds[0][:, FILTER.offset("repeats") // 8]
+        self.set("repeats", int(repeats.max()))
 
     def slot_offset(self, slot: int) -> int:
         """Offset of the CTA of a slot in the memory of the worker."""

@@ -1,0 +1,192 @@
+"""Part of the service before an access: words that say when bytes were last written and read (`structures.CLOCKS`).
+
+It begins at `clocked`, with %distance of the lanes %group in their stretch and %flags.base, where its words begin; and
+ends at `passed` or `ask`. Of each piece of memory there are two words: the last write, and the last read or the last of
+several reads. Both are a time, which belongs to one warp, above the lane. An access passes if its warp knows of the
+write, and a write if it knows of the reads, too: then it takes their place. Words that several lanes change are read
+again: only one of them finds what it has stored.
+"""
+
+from __future__ import annotations
+
+from ptxtools.machine.residents import ALL_LANES, CLOCK_SHIFT, GUARDED, SEVERAL_CTA, SEVERAL_GRID
+from ptxtools.native.code.structures import MOMENT
+from ptxtools.program.program import LANES
+
+from .filter_flags import GATHER
+from .filter_owners import SCATTER
+
+_NUMBERS = f"<{', '.join(f'i32 {lane}' for lane in range(LANES))}>"
+_LANE = (1 << CLOCK_SHIFT) - 1
+_TIMES = SEVERAL_GRID - 1 & ~_LANE
+
+
+def _gather(name: str, base: str, index: str, lanes: str = "%clock.lanes") -> str:
+    """Words of a table, by 32-bit indices."""
+    return f"""
+  %{name}.index = zext <32 x i32> {index} to <32 x i64>
+  %{name}.bytes = shl <32 x i64> %{name}.index, splat (i64 2)
+  %{name}.base.at = ptrtoint ptr {base} to i64
+  %{name}.base.all = splat64 %{name}.base.at
+  %{name}.places = add <32 x i64> %{name}.bytes, %{name}.base.all
+  %{name}.ptrs = inttoptr <32 x i64> %{name}.places to <32 x ptr>
+  %{name} = call <32 x i32> @{GATHER}(<32 x ptr> align 4 %{name}.ptrs, <32 x i1> {lanes}, <32 x i32> zeroinitializer)
+"""
+
+
+def _known(name: str) -> str:
+    """Of the access in the word %name: its %name.time, its warp %name.warp, whether it is known, %name.known, or the
+    lane's own, %name.mine."""
+    return f"""
+  %{name}.masked = and <32 x i32> %{name}, splat (i32 {_TIMES})
+  %{name}.time = lshr <32 x i32> %{name}.masked, splat (i32 {CLOCK_SHIFT})
+{_gather(f"{name}.warp", "%clock.warps", f"%{name}.time")}{_gather(f"{name}.until", "%clock.row", f"%{name}.warp")}
+  %{name}.known = icmp uge <32 x i32> %{name}.until, %{name}.time
+  %{name}.lane = and <32 x i32> %{name}, splat (i32 {_LANE})
+  %{name}.own.warp = icmp eq <32 x i32> %{name}.warp, %clock.me.all
+  %{name}.lane.same = icmp eq <32 x i32> %{name}.lane, {_NUMBERS}
+  %{name}.lane.any = icmp eq <32 x i32> %{name}.lane, splat (i32 {ALL_LANES})
+  %{name}.lane.mine = or <32 x i1> %{name}.lane.same, %{name}.lane.any
+  %{name}.mine = and <32 x i1> %{name}.own.warp, %{name}.lane.mine
+"""
+
+
+CLOCKS = f"""
+clocked:                                          ; who am I, and what do I know
+  %clock = get ctx.clocks
+  %clock.warps = get clocks.warps of %clock
+  %clock.rows = get clocks.known of %clock
+  %clock.times = get clocks.times of %clock
+  %clock.count = get clocks.count of %clock
+  %clock.per = get clocks.per_cta of %clock
+  %clock.cta.p = get warp.cta
+  %clock.cta = get cta.id of %clock.cta.p
+  %clock.first = mul i64 %clock.cta, %clock.per
+  %clock.warp = get warp.id
+  %clock.warp64 = zext i32 %clock.warp to i64
+  %clock.me = add i64 %clock.first, %clock.warp64
+  %clock.me32 = trunc i64 %clock.me to i32
+  %clock.me.all = splat32 %clock.me32
+  %clock.first32 = trunc i64 %clock.first to i32
+  %clock.first.all = splat32 %clock.first32
+  %clock.per32 = trunc i64 %clock.per to i32
+  %clock.per.all = splat32 %clock.per32
+  %clock.row.at = mul i64 %clock.me, %clock.count
+  %clock.row.bytes = shl i64 %clock.row.at, 2
+  %clock.row = getelementptr i8, ptr %clock.rows, i64 %clock.row.bytes
+  %clock.moment.at = mul i64 %clock.me, {MOMENT.size}
+  %clock.moment = getelementptr i8, ptr %clock.times, i64 %clock.moment.at
+  %clock.now = get moment.now of %clock.moment
+  %clock.unborn = icmp eq i32 %clock.now, 0
+  br i1 %clock.unborn, label %ask, label %clock.born
+clock.born:
+  %clock.until.cta = get moment.cta of %clock.moment
+  %clock.until.cta.all = splat32 %clock.until.cta
+  %clock.until.grid = get moment.grid of %clock.moment
+  %clock.until.grid.all = splat32 %clock.until.grid
+  %clock.high = shl i32 %clock.now, {CLOCK_SHIFT}
+  %clock.high.all = splat32 %clock.high
+  %clock.new = or <32 x i32> %clock.high.all, {_NUMBERS}
+  %clock.new.cta = or <32 x i32> %clock.new, splat (i32 {SEVERAL_CTA})
+  %clock.new.grid = or <32 x i32> %clock.new, splat (i32 {SEVERAL_GRID})
+  %clock.shared = icmp eq i32 %in, SPACE_SHARED
+  %clock.shift.global = get filter.global of %filter
+  %clock.shift.shared = get filter.shared of %filter
+  %clock.shift = select i1 %clock.shared, i32 %clock.shift.shared, i32 %clock.shift.global
+  %clock.shift64 = zext i32 %clock.shift to i64
+  %clock.shift.all = splat64 %clock.shift64
+  %clock.grain = shl i64 1, %clock.shift64
+  %clock.lanes = lanes %group
+  %clock.changes = icmp ne i32 %writes, 0
+  %clock.base.all = splat64 %flags.base
+  br label %piece
+piece:                                            ; one piece of each lane at a time
+  %piece.at = phi i64 [ 0, %clock.born ], [ %piece.next, %piece.done ]
+  %piece.all = splat64 %piece.at
+  %piece.bytes = add <32 x i64> %distance, %piece.all
+  %piece.number = lshr <32 x i64> %piece.bytes, %clock.shift.all
+  %piece.offset = shl <32 x i64> %piece.number, splat (i64 3)
+  %piece.places = add <32 x i64> %piece.offset, %clock.base.all
+  %piece.ptrs = inttoptr <32 x i64> %piece.places to <32 x ptr>
+  %piece.read.places = add <32 x i64> %piece.places, splat (i64 4)
+  %piece.read.ptrs = inttoptr <32 x i64> %piece.read.places to <32 x ptr>
+  %write = call <32 x i32> @{GATHER}(<32 x ptr> align 4 %piece.ptrs, <32 x i1> %clock.lanes, <32 x i32> zeroinitializer)
+  %read = call <32 x i32> @{GATHER}(<32 x ptr> align 4 %piece.read.ptrs, <32 x i1> %clock.lanes, <32 x i32> zeroinitializer)
+{_known("write")}{_known("read")}
+  %write.none = icmp eq <32 x i32> %write, zeroinitializer
+  %write.either = or <32 x i1> %write.known, %write.mine
+  %write.unguarded = icmp ne <32 x i32> %write, splat (i32 {GUARDED})
+  %write.some.good = and <32 x i1> %write.either, %write.unguarded
+  %write.good = or <32 x i1> %write.none, %write.some.good
+  %read.none = icmp eq <32 x i32> %read, zeroinitializer
+  %read.several.bits = and <32 x i32> %read, splat (i32 {SEVERAL_CTA | SEVERAL_GRID})
+  %read.single = icmp eq <32 x i32> %read.several.bits, zeroinitializer
+  %read.either = or <32 x i1> %read.known, %read.mine
+  %read.single.good = and <32 x i1> %read.single, %read.either
+  %read.cta.bits = and <32 x i32> %read, splat (i32 {SEVERAL_CTA})
+  %read.by.cta = icmp ne <32 x i32> %read.cta.bits, zeroinitializer
+  %read.from = sub <32 x i32> %read.warp, %clock.first.all
+  %read.near = icmp ult <32 x i32> %read.from, %clock.per.all
+  %read.cta.near = and <32 x i1> %read.by.cta, %read.near
+  %read.cta.known = icmp ule <32 x i32> %read.time, %clock.until.cta.all
+  %read.cta.good = and <32 x i1> %read.cta.near, %read.cta.known
+  %read.grid.known = icmp ule <32 x i32> %read.time, %clock.until.grid.all
+  %read.single.none = or <32 x i1> %read.none, %read.single.good
+  %read.several = xor <32 x i1> %read.single, splat (i1 true)
+  %read.grid.good = and <32 x i1> %read.several, %read.grid.known
+  %read.several.good = or <32 x i1> %read.cta.good, %read.grid.good
+  %read.good = or <32 x i1> %read.single.none, %read.several.good
+  %both.good = and <32 x i1> %write.good, %read.good
+  %piece.good = select i1 %clock.changes, <32 x i1> %both.good, <32 x i1> %write.good
+  %piece.bits = bits %piece.good
+  %piece.own = and i32 %piece.bits, %group
+  %piece.fine = icmp eq i32 %piece.own, %group
+  br i1 %piece.fine, label %piece.new, label %ask
+piece.new:
+  br i1 %clock.changes, label %piece.write, label %piece.read
+piece.write:
+  %piece.moved = icmp ne <32 x i32> %write, %clock.new
+  %read.some = icmp ne <32 x i32> %read, zeroinitializer
+  %piece.changed.any = or <32 x i1> %piece.moved, %read.some
+  %piece.changed.bits = bits %piece.changed.any
+  %piece.changed.own = and i32 %piece.changed.bits, %group
+  %piece.changed.none = icmp eq i32 %piece.changed.own, 0
+  br i1 %piece.changed.none, label %piece.done, label %piece.store
+piece.store:
+  call void @{SCATTER}(<32 x i32> %clock.new, <32 x ptr> align 4 %piece.ptrs, <32 x i1> %clock.lanes)
+  call void @{SCATTER}(<32 x i32> zeroinitializer, <32 x ptr> align 4 %piece.read.ptrs, <32 x i1> %clock.lanes)
+  %piece.again = call <32 x i32> @{GATHER}(<32 x ptr> align 4 %piece.ptrs, <32 x i1> %clock.lanes, <32 x i32> zeroinitializer)
+  %piece.again.other = icmp ne <32 x i32> %piece.again, %clock.new
+  %piece.again.bits = bits %piece.again.other
+  %piece.again.own = and i32 %piece.again.bits, %group
+  %piece.again.apart = icmp eq i32 %piece.again.own, 0
+  br i1 %piece.again.apart, label %piece.done, label %ask
+piece.read:
+  %read.cta.stays = and <32 x i1> %read.single, %read.near
+  %read.near.any = or <32 x i1> %read.cta.stays, %read.cta.near
+  %read.joined = select <32 x i1> %read.near.any, <32 x i32> %clock.new.cta, <32 x i32> %clock.new.grid
+  %read.now = select <32 x i1> %read.good, <32 x i32> %clock.new, <32 x i32> %read.joined
+  %read.moved = icmp ne <32 x i32> %read, %read.now
+  %read.moved.bits = bits %read.moved
+  %read.moved.own = and i32 %read.moved.bits, %group
+  %read.steady = icmp eq i32 %read.moved.own, 0
+  br i1 %read.steady, label %piece.done, label %piece.note
+piece.note:
+  call void @{SCATTER}(<32 x i32> %read.now, <32 x ptr> align 4 %piece.read.ptrs, <32 x i1> %clock.lanes)
+  %piece.noted.now = call <32 x i32> @{GATHER}(<32 x ptr> align 4 %piece.read.ptrs, <32 x i1> %clock.lanes, <32 x i32> zeroinitializer)
+  %piece.noted.other = icmp ne <32 x i32> %piece.noted.now, %read.now
+  %piece.noted.on = and <32 x i1> %piece.noted.other, %clock.lanes
+  %piece.noted.bits = bits %piece.noted.on
+  %piece.noted.apart = icmp eq i32 %piece.noted.bits, 0
+  br i1 %piece.noted.apart, label %piece.done, label %piece.several
+piece.several:                                    ; lanes of this access read the same piece
+  %piece.noted.grid.bits = and <32 x i32> %read.now, splat (i32 {SEVERAL_GRID})
+  %piece.noted.grid = icmp ne <32 x i32> %piece.noted.grid.bits, zeroinitializer
+  %piece.noted.word = select <32 x i1> %piece.noted.grid, <32 x i32> %clock.new.grid, <32 x i32> %clock.new.cta
+  call void @{SCATTER}(<32 x i32> %piece.noted.word, <32 x ptr> align 4 %piece.read.ptrs, <32 x i1> %piece.noted.on)
+  br label %piece.done
+piece.done:
+  %piece.next = add i64 %piece.at, %clock.grain
+  %piece.more = icmp ult i64 %piece.next, %size
+  br i1 %piece.more, label %piece, label %passed
+"""
