@@ -195,7 +195,8 @@ class Memory:
     def _stored(self, group: Group, op: Op) -> Value | None:
         """What a store of one value stores, in so far as numbers of threads and CTAs tell."""
         stored = self.walker.program.stored.get(id(op.line.item))
-        if stored is None:
+        flat = tuple(self.threads.registers["%tid.x"].numbers[:WARP]) == tuple(range(WARP))
+        if stored is None or not (flat or isinstance(stored.each, int)):
             return None
         found = Value((), stored.each)
         for name, count in stored.terms:
@@ -242,8 +243,7 @@ class Memory:
         apart = first // WARP != second // WARP
         if self.threads.apart and not apart and not before.flight:
             return  # the walk of a CTA finds it
-        numbers = self.threads.registers["%tid.x"].numbers
-        mine, other = f"thread {numbers[second]}", f"thread {numbers[first]}"
+        mine, other = self.threads.name(second), self.threads.name(first)
         if self.threads.apart and apart:
             mine += f" of CTA {second // WARP}"
             other += f" of CTA {first // WARP}"
@@ -278,7 +278,7 @@ class Memory:
                 if any(byte not in written for byte in range(numbers[thread], numbers[thread] + touch.size)):
                     if not self.walker.assumed:
                         name = touch.address.variable
-                        message = f"thread {thread} reads byte {numbers[thread]} of '{name}', which nothing has written"
+                        message = f"{self.threads.name(thread)} reads byte {numbers[thread]} of '{name}', which nothing has written"
                         self.walker.report("unwritten shared", touch.line, touch.operand, message)
                     self.all_seen = False
                     return
@@ -377,8 +377,8 @@ class Memory:
             return
         for op, mask in self._resized.values():
             if mask != self.threads.mask:
-                thread = self.threads.registers["%tid.x"].numbers[_first_of(self.threads.mask & ~mask)]
-                message = f"thread {thread} of the warpgroup does not come to this '{op.opcode}'"
+                thread = self.threads.name(_first_of(self.threads.mask & ~mask))
+                message = f"{thread} of the warpgroup does not come to this '{op.opcode}'"
                 self.walker.report("part of a warpgroup", op.line, None, message)
 
     def _barrier(self, group: Group, op: Op, mask: int) -> bool | None:
@@ -440,9 +440,9 @@ class Memory:
         for half in _HALVES:
             missing = self.threads.mask & half & ~mask
             if mask & half and missing:
-                thread = self.threads.registers["%tid.x"].numbers[_first_of(missing)]
+                thread = self.threads.name(_first_of(missing))
                 how = "goes another way" if missing & self.walker.alive else "has ended"
-                message = f"thread {thread} {how} before this '{op.opcode}', and others of its warp come to it"
+                message = f"{thread} {how} before this '{op.opcode}', and others of its warp come to it"
                 self.walker.report("divergent barrier", op.line, None, message)
                 return
 
@@ -457,27 +457,41 @@ class Memory:
         for group in waiting:
             assert group.waits is not None
             by_place.setdefault(group.waits[:2], []).append(group)
-        if not by_place:
-            return None
-        for place, groups in sorted(by_place.items(), key=str):
-            mask = 0
-            for group in groups:
-                mask |= group.mask
+        for place in sorted(by_place, key=lambda place: self._alone(place, by_place[place])):
+            groups = by_place[place]
             if place[0] == "cluster":
                 if not self._cluster_done():
                     continue
             else:
-                self.shadow.order(mask)
-                self.grids.meet(mask)
-                self.flights.crossed()
-                for half, moment in self._arrived.pop(place[1], ()):
-                    if mask & _HALVES[1 - half] and not self.threads.apart:
-                        known = self.shadow.known[half]
-                        known[1 - half] = max(known[1 - half], moment)
+                self._meet(place[1], groups)
             for group in groups:
                 group.waits = None
             return groups[0]
         return None
+
+    def _alone(self, place: tuple[object, ...], groups: list[Group]) -> tuple[bool, int]:
+        """Whether only one half of the threads has come to a barrier, and where: others are released before."""
+        halves = {half for half in (0, 1) for group in groups if group.mask & _HALVES[half]}
+        halves |= {half for half, _ in self._arrived.get(place[1], ()) if place[0] == "bar"}
+        return len(halves) == 1, min(group.pc for group in groups)
+
+    def _meet(self, number: object, groups: list[Group]) -> None:
+        """A barrier of the CTA completes."""
+        mask = 0
+        for group in groups:
+            mask |= group.mask
+        self.shadow.order(mask)
+        self.grids.meet(mask)
+        self.flights.crossed()
+        arrived = self._arrived.get(number, [])
+        for half in (0, 1):
+            first = next((one for one in arrived if one[0] == half), None)
+            if first is None:
+                continue
+            arrived.remove(first)
+            if mask & _HALVES[1 - half] and not self.threads.apart:
+                known = self.shadow.known[half]
+                known[1 - half] = max(known[1 - half], first[1])
 
     # --- clusters -----------------------------------------------------------------------------------------------------
 

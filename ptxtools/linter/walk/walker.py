@@ -252,7 +252,7 @@ class Walker:
         self.program, self.threads, self.seen, self.parting = program, threads, seen, parting
         self.numbers: dict[Terms, int] = {}
         self.left = steps
-        self.assumed: dict[str, bool] = {}
+        self.assumed: dict[str, bool] = {"shape": True} if threads.guessed else {}
         self.found: list[Found] = []
         self.alive = threads.mask
         self.moment = 0
@@ -402,7 +402,7 @@ class Walker:
 
     def _look_at_reads(self, group: Group, op: Op) -> None:
         """Registers that have a value in some of the threads that read them only."""
-        if self.assumed or (op.family in ("mov", "prmt", "selp", "slct") and op.single):
+        if self.assumed or not self.threads.there or (op.family in ("mov", "prmt", "selp", "slct") and op.single):
             return
         guarded = (op.guard,) if op.guard is not None else ()
         for key in guarded + op.reads:
@@ -414,8 +414,7 @@ class Walker:
                 missing &= (~holds if op.negated else holds) if isinstance(holds, int) else 0
             if missing:
                 thread = (missing & -missing).bit_length() - 1
-                number = self.threads.registers["%tid.x"].numbers[thread]
-                message = f"'{key[1]}' is read by thread {number}, in which nothing has written it"
+                message = f"'{key[1]}' is read by {self.threads.name(thread)}, in which nothing has written it"
                 self.report("unwritten register", op.line, None, message, name=key[1])
                 group.missing.pop(key, None)
                 group.registers.setdefault(key, _ANY)
