@@ -43,7 +43,8 @@ def tell(context: LintContext, facts: FunctionFacts, code: str, kind: str, secti
         if one.name:
             span = name_span(one.line.item, one.name)
         start, end = one.line.item.span
-        if any(known.code == code and start <= known.span[0] < end for known in context.diagnostics):
+        here = facts.function.span[0] <= start < facts.function.span[1]  # else in a function that it calls
+        if here and any(known.code == code and start <= known.span[0] < end for known in context.diagnostics):
             continue
         line = context.source.line_of(one.other.item.span[0]) if one.other is not None else 0
         told.add(id((one.other or one.line).item))
@@ -59,7 +60,9 @@ def walk_of(facts: FunctionFacts) -> list[Found]:
     program = None
     left = min(_STEPS + _EACH * len(facts.lines), _MOST)
     for threads in places_of(facts):
-        program = program or Program(facts)
+        if program is None:
+            program = Program(facts)
+            left = min(_STEPS + _EACH * len(program.lines), _MOST)
         seen: set[tuple[int, bool]] = set()
         for _ in range(_WALKS):
             walker = Walker(program, threads, seen, left)

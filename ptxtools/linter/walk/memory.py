@@ -12,6 +12,7 @@ from ..facts import Line
 from ..inflight import accessed
 from ..memory import access_bytes
 from ..values import THREADS, WARP, ZERO, Value, plus, shortest
+from .calls import plain_call
 from .collectives import Collectives
 from .computing import Op, differs, unknown
 from .flights import Flights
@@ -155,6 +156,9 @@ class Memory:
         address = walker.value(group, base)
         steady = not differs(address) and isinstance(address.each, int)
         if (opcode.space or "").startswith("param"):
+            given = walker.calls.load(group, op) if walker.program.callees else None
+            if given is not None:
+                return given
             name = address.terms[0][0][1:] if len(address.terms) == 1 else ""
             if steady and name in walker.program.parameters and isinstance(address.each, int):
                 return Value(((f"{name}+{offset + address.each}", 1),), 0)
@@ -175,6 +179,8 @@ class Memory:
         if manner is None:
             manner = _manners[op.opcode] = _manner(op)
         if manner.space not in self._looked_at:
+            if manner.space.startswith("param") and op.family == "st" and self.walker.program.callees:
+                self.walker.calls.store(group, op, mask)
             return
         size = manner.size
         if manner.kind == "":
@@ -264,7 +270,8 @@ class Memory:
         if before.line is after.line:
             return "same"
         program = self.walker.program
-        return "round" if program.number(before.line) > program.number(after.line) else "behind"
+        first, second = program.number(before.line), program.number(after.line)
+        return "round" if first > second and program.home(first) == program.home(second) else "behind"
 
     def _note_bytes(self, touch: Touch) -> None:
         """Remember which bytes of shared memory have been written, and look whether those that are read have been."""
@@ -337,6 +344,8 @@ class Memory:
 
     def _call(self, group: Group, op: Op, mask: int) -> None:
         self.all_seen = False
+        if op.family == "call" and plain_call(op.line):
+            return
         self.blind = True
         self.shadow.order_all()
 

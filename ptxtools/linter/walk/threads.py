@@ -10,6 +10,7 @@ from ptxtools.ir.nodes import Name
 from ..facts import FunctionFacts
 from ..masks import MASKED, mask_operand
 from ..values import THREADS, WARP, ZERO, Value, plus, shortest
+from .calls import followed
 from .shapes import Shape, declared_shape, guessed_shape, most_threads, threads_expected, warps_told_apart
 
 #: Threads of each CTA that are compared with those of another one if no directive says how many there are: kernels for
@@ -64,7 +65,7 @@ def places_of(facts: FunctionFacts) -> Iterator[Threads]:
     later: list[Threads] = []
     if shape is None and not flat:
         pass  # how many threads a row has is not known: a warp may be several rows
-    elif _of_warps(facts):
+    elif _of_warps(facts) or any(_of_warps(one) for one in followed(facts)):
         first, *later = [threads._replace(spaces=spaces) for threads in _of_ctas(facts, shape)]
         yield first
     elif globally or (shape is not None and "bra" in facts.families):

@@ -7,17 +7,19 @@ before; what was assumed of a value holds for the rest of the walk.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from ptxtools.ir.nodes import Address, Immediate, Label, Name
+from ptxtools.ir.nodes import Address, Function, Immediate, Label, Name
 from ptxtools.ir.symbols import RegisterKey
 
+from ..calls import callee_of
 from ..facts import ENDING, FunctionFacts, Line, operand_names
 from ..masks import mask_operand
 from ..values import WARP, Terms, Value
+from .calls import Callee, Calls, Frame, ends_threads, followed
 from .computing import Op, compared, differs, mixed, result, taken_apart, truth, unknown
 from .memory import COLLECTIVES, HANDLED, Memory
 from .threads import Threads
@@ -53,12 +55,13 @@ class Found(NamedTuple):
 
 class Group:
     """Threads at one place. registers: what they hold; missing: the threads in which nothing has written a register;
-    waits: at which barrier they wait, None if they run; doubtful: whether data decided that these threads came here."""
+    waits: at which barrier they wait, None if they run; doubtful: whether data decided that these threads came here;
+    end: of the function that they are in; stack: the calls that they are in, outer ones first."""
 
-    __slots__ = ("doubtful", "mask", "missing", "pc", "registers", "waits")
+    __slots__ = ("doubtful", "end", "mask", "missing", "pc", "registers", "stack", "waits")
 
-    def __init__(self, pc: int, mask: int) -> None:
-        self.pc, self.mask = pc, mask
+    def __init__(self, pc: int, mask: int, end: int, stack: tuple[Frame, ...] = ()) -> None:
+        self.pc, self.mask, self.end, self.stack = pc, mask, end, stack
         self.registers: dict[RegisterKey, Value] = {}
         self.missing: dict[RegisterKey, int] = {}
         self.waits: tuple[object, ...] | None = None
@@ -66,11 +69,23 @@ class Group:
 
     def split(self, pc: int, mask: int) -> Group:
         """Some of the threads, at another place."""
-        found = Group(pc, mask)
+        found = Group(pc, mask, self.end, self.stack)
         found.registers, found.missing = dict(self.registers), dict(self.missing)
         found.doubtful = self.doubtful
         self.mask &= ~mask
         return found
+
+    @property
+    def place(self) -> tuple[int, ...]:
+        """What groups are ordered by: inside of a call, they are behind what comes before it."""
+        return (*[frame.site for frame in self.stack], self.pc) if self.stack else (self.pc,)
+
+    def meets(self, other: Group) -> int:
+        """Where this group comes to the place of another one, or to the call that the other one is in; -1: nowhere."""
+        if self.stack == other.stack:
+            return other.pc
+        depth = len(self.stack)
+        return other.stack[depth].site if len(other.stack) > depth and other.stack[:depth] == self.stack else -1
 
     def join(self, other: Group) -> None:
         """Take over the threads of another group."""
@@ -91,34 +106,56 @@ class Group:
 
 
 class Program:
-    """The instructions of a function by their numbers, taken apart as they are reached.
+    """The instructions of a function by their numbers, taken apart as they are reached; behind them those of functions
+    that it calls.
 
     Only what addresses, barriers and branches depend on is computed: `plain` has, for each other instruction, the
     register that it writes. stored: what stores store, where that is known.
     """
 
     def __init__(self, facts: FunctionFacts) -> None:
+        self.end = len(facts.lines)
         self.lines = facts.lines
         self.parameters = {parameter.name for parameter in facts.function.params}
-        self.labels: dict[str, int] = {}
-        self.plain: list[RegisterKey | None] = [None] * len(facts.lines)
+        self._starts: list[int] = []
+        self._labels: list[dict[str, int]] = []
+        self.callees: dict[int, Callee] = {}
+        self._add(facts, 0)
+        inner = followed(facts)
+        if inner:
+            self.lines = list(facts.lines)
+        for one in inner:
+            start = len(self.lines)
+            self._add(one, start)
+            self.lines += one.lines
+            self.callees[id(one.function)] = Callee(one.function, start, len(self.lines), tuple(one.writes))
+        self.plain: list[RegisterKey | None] = [None] * len(self.lines)
         self._numbers: dict[int, int] = {}
-        self._ops: list[Op | None] = [None] * len(facts.lines)
-        at = 0
+        self._ops: list[Op | None] = [None] * len(self.lines)
+        self.visited = bytearray(len(self.lines))
+        waits = [at for at, line in enumerate(self.lines) if _orders(line)]
+        self.barriers = waits[:_BARRIERS]
+        self.frees = [at for at, line in enumerate(self.lines) if line.item.opcode.startswith("tcgen05.dealloc")]
+        del self.frees[_BARRIERS:]
+        self.collectives = [at for at, line in enumerate(self.lines) if mask_operand(line) is not None]
+        self.writes: dict[RegisterKey, list[int]] = {}
+        self._find_plain()
+        self.stored = {id(step.line.item): step.stored for step in facts.accesses if step.stored is not None}
+
+    def _add(self, facts: FunctionFacts, at: int) -> None:
+        """Note where a function begins, and where its labels are."""
+        self._starts.append(at)
+        labels: dict[str, int] = {}
         for item in facts.items:
             if type(item) is Line:
                 at += 1
             elif type(item) is Label:
-                self.labels[item.name] = at
-        self.visited = bytearray(len(facts.lines))
-        waits = [at for at, line in enumerate(facts.lines) if _orders(line)]
-        self.barriers = waits[:_BARRIERS]
-        self.frees = [at for at, line in enumerate(facts.lines) if line.item.opcode.startswith("tcgen05.dealloc")]
-        del self.frees[_BARRIERS:]
-        self.collectives = [at for at, line in enumerate(facts.lines) if mask_operand(line) is not None]
-        self.writes: dict[RegisterKey, list[int]] = {}
-        self._find_plain()
-        self.stored = {id(step.line.item): step.stored for step in facts.accesses if step.stored is not None}
+                labels[item.name] = at
+        self._labels.append(labels)
+
+    def home(self, at: int) -> int:
+        """The number of the function that an instruction is in."""
+        return bisect_right(self._starts, at) - 1 if self.callees else 0
 
     def _find_plain(self) -> None:
         """Find what only computes values that no address, barrier or branch depends on."""
@@ -164,6 +201,8 @@ class Program:
         if line.plan.family not in HANDLED:
             return
         accesses = line.plan.family in ("ld", "ldu", "st", "atom", "red")
+        if self.callees and line.item.opcode.startswith("st.param"):
+            accesses = False  # a function may compute an address from it
         operands = item.operands
         if line.plan.family in COLLECTIVES:  # a vote's predicate decides its result
             operands = operands[1:] if line.plan.family == "vote" else operands[-1:]
@@ -185,7 +224,7 @@ class Program:
         for at, runs in seen:
             if (at, not runs) not in seen:
                 op = self.at(at)
-                to = at + 1 if runs else self.target(op) or at
+                to = at + 1 if runs else self.target(at) or at
                 if runs and at in self.barriers:
                     return True  # it may be left out
                 if not runs and (op.family != "bra" or to >= len(self.lines)):
@@ -210,7 +249,7 @@ class Program:
     def ends(self) -> frozenset[int]:
         """Guarded branches at which lanes may part from a loop that has instructions with a member mask."""
         branches = [at for at, line in enumerate(self.lines) if line.plan.family == "bra"] if self.collectives else []
-        targets = {at: self.target(self.at(at)) for at in branches}
+        targets = {at: self.target(at) for at in branches}
         loops = [(to, at) for at, to in targets.items() if to is not None and to <= at and self.meets(to, at)][:_LOOPS]
         found = set()
         for at, to in targets.items():
@@ -229,12 +268,13 @@ class Program:
         """The registers that instructions between two, themselves included, write."""
         return {key for at in range(first, last + 1) for key in self.at(at).into}
 
-    def target(self, op: Op) -> int | None:
+    def target(self, at: int) -> int | None:
         """Where a branch goes."""
-        operands = op.line.item.operands
-        if op.family != "bra" or not operands or not isinstance(operands[0], Name):
+        line = self.lines[at]
+        operands = line.item.operands
+        if line.plan.family != "bra" or not operands or not isinstance(operands[0], Name):
             return None
-        return self.labels.get(operands[0].name)
+        return self._labels[self.home(at)].get(operands[0].name)
 
 
 def _orders(line: Line) -> bool:
@@ -258,7 +298,8 @@ class Walker:
         self.moment = 0
         self._rounds: dict[int, int] = {}
         self.memory = Memory(self)
-        self.running = [Group(0, threads.mask)]
+        self.calls = Calls(self)
+        self.running = [Group(0, threads.mask, program.end)]
         self._ended = False
 
     # --- for those that look on ---------------------------------------------------------------------------------------
@@ -298,9 +339,9 @@ class Walker:
             return self.memory.release()
         first = ready[0]
         if len(ready) > 1:
-            first = min(ready, key=lambda group: group.pc)
+            first = min(ready, key=lambda group: group.place)
             for other in ready:
-                if other is not first and other.pc == first.pc:
+                if other is not first and other.pc == first.pc and other.stack == first.stack:
                     first.join(other)
                     self.running.remove(other)
                     self.left -= len(first.registers) >> 2
@@ -308,8 +349,8 @@ class Walker:
 
     def _advance(self, group: Group) -> None:
         """Run a group up to where it may meet another one."""
-        others = [other.pc for other in self.running if other is not group and other.waits is None]
-        end = min((pc for pc in others if pc > group.pc), default=len(self.program.lines))
+        others = [group.meets(other) for other in self.running if other is not group and other.waits is None]
+        end = min((pc for pc in others if pc > group.pc), default=group.end)
         plain, registers, visited = self.program.plain, group.registers, self.program.visited
         while group.pc < end and self.left > 0 and not self._ended:
             self.left -= 1
@@ -320,8 +361,11 @@ class Walker:
                 group.pc += 1
             elif self._step(group):
                 return
-        if group.pc >= len(self.program.lines):
-            self._leave(group)
+        if group.pc >= group.end:
+            if group.stack:
+                self.calls.leave(group, group.mask)
+            else:
+                self._leave(group)
 
     def _step(self, group: Group) -> bool:
         """Run one instruction; whether the groups have changed."""
@@ -334,6 +378,18 @@ class Walker:
         family = op.family
         if family == "bra":
             return self._branch(group, op, mask)
+        if family == "ret" and group.stack:
+            if mask:
+                self.calls.leave(group, mask)
+            else:
+                group.pc += 1
+            return bool(mask)
+        if family == "call" and mask:
+            if self.calls.enter(group, op, mask):
+                self._begin_anew(callee_of(op.line))
+                return True
+            if ends_threads(op.line):
+                family = "exit"
         if family in ("exit", "ret"):
             group.pc += 1
             if mask == group.mask:
@@ -356,6 +412,17 @@ class Walker:
         if op.into and not (waits and group.waits is not None and group.waits[0] == "mask"):
             self.write(group, op, mask & group.mask)
         return waits
+
+    def _begin_anew(self, function: Function | None) -> None:
+        """Rounds of loops count for each call of a function."""
+        callee = self.program.callees[id(function)]
+        for at in [at for at in self._rounds if callee.start <= at < callee.end]:
+            del self._rounds[at]
+
+    def put(self, group: Group, key: RegisterKey, value: Value, mask: int) -> None:
+        """Note what a parameter is in some threads of a group: in others it is not known."""
+        old = group.registers.get(key)
+        group.registers[key] = value if mask == group.mask or old is None else mixed(old, value, mask)
 
     def write(self, group: Group, op: Op, mask: int) -> None:
         """Note what an instruction writes in some threads of a group."""
@@ -449,7 +516,7 @@ class Walker:
         # What is guarded is better executed, and a branch better not taken: it leaves what is interesting.
         at = group.pc
         runs = op.family not in ("bra", "exit", "ret")
-        if op.family == "bra" and (self.program.target(op) or at + 1) <= at:
+        if op.family == "bra" and (self.program.target(at) or at + 1) <= at:
             runs = (at, True) not in self.seen  # a second round, and no more
         elif (at, runs) in self.seen and (at, not runs) not in self.seen:
             runs = not runs
@@ -474,7 +541,7 @@ class Walker:
         return sum(1 << thread for thread, each in enumerate(difference.numbers) if holds(each + number, 0))
 
     def _branch(self, group: Group, op: Op, mask: int) -> bool:
-        target = self.program.target(op)
+        target = self.program.target(group.pc)
         if target is None:
             self.stop()
             return True
