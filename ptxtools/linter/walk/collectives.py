@@ -14,8 +14,8 @@ from .computing import Op, truth
 if TYPE_CHECKING:
     from .walker import Group, Walker
 
-#: What is found here.
-MEETING = ("outside of the mask", "lanes do not come")
+#: What is found where lanes part.
+MEETING = ("outside of the mask", "lanes do not come", "divergent barrier")
 
 
 class Collectives:

@@ -192,6 +192,8 @@ def result(op: Op, sources: list[Value], moment: int) -> Value:
             found = _selected(sources)
             if found is not None:
                 return found
+        elif op.family == "and" and (found := _floored(op, sources)) is not None:
+            return found
         elif op.family in ("and", "or", "xor", "cvta") and (symbolic := result_of(op.line)) is not None:
             found = symbolic(op.line, sources)
             if found is not None:
@@ -384,6 +386,18 @@ def _joined(op: Op, sources: list[Value]) -> Value:
             return _ONE if b.each & 1 else a
         return _negated(a) if b.each & 1 else a
     return unknown(True, op.opcode, *sources)
+
+
+def _floored(op: Op, sources: list[Value]) -> Value | None:
+    """The unknown multiple of a power of two that is left of a value without its low bits."""
+    a, mask = sources if sources[0].terms else sources[::-1]
+    step = -(mask.constant or 0)
+    bits = op.line.plan.op.type[1:] if op.line.plan.op is not None and op.line.plan.op.type else ""
+    if step < 0 and bits.isdigit():
+        step = (1 << int(bits)) + step
+    if mask.terms or step <= 1 or step & (step - 1) or step >= 1 << 31:
+        return None
+    return plus(_ZERO, unknown(differs(a) or not isinstance(a.each, int), "floor", a, step), step)
 
 
 def _selected(sources: list[Value]) -> Value | None:

@@ -169,7 +169,7 @@ class Memory:
             slot = plus(address, Value((), offset)) if offset else address
             if slot in self.slots:
                 return unknown(False, "slot", slot)
-        alike = steady and not self.threads.apart and (opcode.space or "").startswith("shared")
+        alike = steady and not self.threads.apart
         return unknown(not alike, id(op.line.item), walker.moment)
 
     # --- accesses -----------------------------------------------------------------------------------------------------
@@ -409,7 +409,7 @@ class Memory:
         count = self.walker.value(group, sources[1]).constant if len(sources) > 1 and "red" not in words else None
         if "red" in words and sources:
             which = self.walker.value(group, sources[0])
-        if which.terms:
+        if differs(which):
             self._call(group, op, mask)
             return False
         if count is not None and count % WARP and not self.walker.assumed and not isinstance(
@@ -420,7 +420,7 @@ class Memory:
         if mask != group.mask:
             group = self._apart(group, mask)
         numbers = which.numbers
-        ids = {numbers[thread] for thread in range(THREADS) if mask >> thread & 1}
+        ids = {(which.terms, numbers[thread]) for thread in range(THREADS) if mask >> thread & 1}
         if "arrive" in words:
             now = self.shadow.tick()
             for half in (0, 1):
@@ -444,7 +444,7 @@ class Memory:
 
     def _look_at_divergence(self, op: Op, mask: int) -> None:
         """Whether lanes of a warp miss an aligned barrier, as they have ended."""
-        if self.walker.assumed:
+        if self.walker.assumed and not self.walker.numbers:
             return
         for half in _HALVES:
             missing = self.threads.mask & half & ~mask

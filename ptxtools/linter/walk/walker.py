@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from math import gcd
 from typing import NamedTuple
 
 from ptxtools.ir.nodes import Address, Function, Immediate, Label, Name
@@ -137,7 +138,7 @@ class Program:
         self.barriers = waits[:_BARRIERS]
         self.frees = [at for at, line in enumerate(self.lines) if line.item.opcode.startswith("tcgen05.dealloc")]
         del self.frees[_BARRIERS:]
-        self.collectives = [at for at, line in enumerate(self.lines) if mask_operand(line) is not None]
+        self.collectives = [at for at, line in enumerate(self.lines) if _gathers(line)]
         self.writes: dict[RegisterKey, list[int]] = {}
         self._find_plain()
         self.stored = {id(step.line.item): step.stored for step in facts.accesses if step.stored is not None}
@@ -275,6 +276,15 @@ class Program:
         if line.plan.family != "bra" or not operands or not isinstance(operands[0], Name):
             return None
         return self._labels[self.home(at)].get(operands[0].name)
+
+
+def _gathers(line: Line) -> bool:
+    """Whether an instruction has a member mask, or is a barrier that whole warps execute."""
+    if mask_operand(line) is not None:
+        return True
+    opcode = line.item.opcode
+    aligned = line.plan.family == "bar" or (line.plan.family == "barrier" and ".aligned" in opcode)
+    return aligned and ".warp" not in opcode and ".cluster" not in opcode
 
 
 def _orders(line: Line) -> bool:
@@ -439,7 +449,10 @@ class Walker:
             elif op.family == "ld" or op.family == "mapa":
                 new = self.memory.loaded(group, op)
             else:
-                new = result(op, [self.value(group, source) for source in op.sources or ()], self.moment)
+                sources = [self.value(group, source) for source in op.sources or ()]
+                if op.family == "selp" and len(sources) == 3 and sources[2].terms:
+                    sources[2] = self._chosen(group, sources)
+                new = result(op, sources, self.moment)
             self._set(group, key, new, mask)
             return
         for key in op.into:
@@ -526,6 +539,20 @@ class Walker:
         group.doubtful |= name[0] == "#"
         return group.mask if runs else 0
 
+    def _chosen(self, group: Group, sources: list[Value]) -> Value:
+        """The predicate of a selp between two known numbers: if it is an unknown one that all threads have, it is
+        assumed as for a branch."""
+        holds = truth(sources[2])
+        if not isinstance(holds, tuple) or holds[0][0] != "=" or sources[0].terms != sources[1].terms:
+            return sources[2]
+        name, inverted = holds
+        if name not in self.assumed:
+            at = group.pc - 1
+            first = (at, False) in self.seen and (at, True) not in self.seen
+            self.seen.add((at, first))
+            self.assumed[name] = first ^ inverted
+        return Value((), int(self.assumed[name] ^ inverted))
+
     def _parted(self, at: int, name: str) -> int | None:
         """The threads for which a comparison with an unknown number holds, of which it is assumed that lanes part."""
         found = compared(name)
@@ -536,7 +563,11 @@ class Walker:
         if number is None:
             if isinstance(difference.each, int) or at not in self.program.ends:
                 return None
-            number = self.numbers[difference.terms] = -difference.numbers[WARP // 2]
+            step = gcd(*[count for _, count in difference.terms])
+            number = -difference.numbers[WARP // 2] // step * step
+            if len({holds(each + number, 0) for each in difference.numbers[:WARP]}) < 2:
+                return None  # what is unknown is a multiple of a number for which they stay together
+            self.numbers[difference.terms] = number
             self.assumed[f"number {difference.terms}"] = True
         return sum(1 << thread for thread, each in enumerate(difference.numbers) if holds(each + number, 0))
 
