@@ -222,14 +222,15 @@ class Memory:
 
     def touch(
         self, group: Group, op: Op, operand: int, place: Place, size: int, mask: int, kind: str, strong: bool,
-        data: Value | None = None, flight: bool = False,
+        data: Value | None = None, flight: bool = False, token: int = 0,
     ) -> None:  # fmt: skip
         shadow = self.shadow
         self.walker.left -= 2
         moment = FLIGHT if flight else shadow.now
         touch = Touch(
-            op.line, operand, place.space, place.address, size, mask, moment, kind, strong, data, group.doubtful, flight
-        )
+            op.line, operand, place.space, place.address, size, mask, moment, kind, strong, data, group.doubtful, flight,
+            token,
+        )  # fmt: skip
         if place.space == "shared" and self.all_seen:
             self._note_bytes(touch)
         if place.space == "shared" and self.threads.kind == "cluster":
@@ -471,6 +472,8 @@ class Memory:
             if place[0] == "cluster":
                 if not self._cluster_done():
                     continue
+            elif place[0] == "mbarrier":
+                self.flights.go_on(place[1])
             else:
                 self._meet(place[1], groups)
             for group in groups:
@@ -478,8 +481,11 @@ class Memory:
             return groups[0]
         return None
 
-    def _alone(self, place: tuple[object, ...], groups: list[Group]) -> tuple[bool, int]:
-        """Whether only one half of the threads has come to a barrier, and where: others are released before."""
+    def _alone(self, place: tuple[object, ...], groups: list[Group]) -> tuple[int, int]:
+        """Whether only one half of the threads has come to a barrier, or a phase of an mbarrier is not over, and where:
+        others are released before."""
+        if place[0] == "mbarrier":
+            return 0 if self.flights.is_over(place[1]) else 2, min(group.pc for group in groups)
         halves = {half for half in (0, 1) for group in groups if group.mask & _HALVES[half]}
         halves |= {half for half, _ in self._arrived.get(place[1], ()) if place[0] == "bar"}
         return len(halves) == 1, min(group.pc for group in groups)

@@ -32,7 +32,7 @@ class Touch(NamedTuple):
     """An access. space: "shared" or "global"; mask: the threads that do it; moment: when, FLIGHT for asynchronous work
     that nobody has waited for; kind: "reads", "stores", "updates" (atomically); strong: whether it may meet others;
     data: the value stored, if one is known; doubtful: whether data decided that these threads do it; flight: whether
-    it is asynchronous, so that the thread that began it has to wait for it, too."""
+    it is asynchronous, so that the thread that began it has to wait for it, too; token: of asynchronous work."""
 
     line: Line
     operand: int
@@ -46,6 +46,7 @@ class Touch(NamedTuple):
     data: Value | None
     doubtful: bool
     flight: bool = False
+    token: int = 0
 
 
 class Meeting(NamedTuple):
@@ -96,12 +97,12 @@ class Shadow:
         self.known[0][1], self.known[1][0] = first, second
         self.lanes = [first, second]
 
-    def settle(self, items: set[int], mask: int) -> None:
-        """Asynchronous work of some threads is done: instructions by their identity."""
+    def settle(self, tokens: set[int], mask: int) -> None:
+        """Asynchronous work of some threads is done."""
         now = self.tick()
         for touches in self._lists():
             for place, touch in enumerate(touches):
-                if touch.moment == FLIGHT and touch.mask & mask and id(touch.line.item) in items:
+                if touch.moment == FLIGHT and touch.mask & mask and touch.token in tokens:
                     own = touch.line.item.opcode.startswith(_OWN)
                     touches[place] = touch._replace(moment=now, flight=touch.flight and not own)
 
@@ -109,10 +110,10 @@ class Shadow:
         for known in self._touches.values():
             yield from known
 
-    def fly(self, item: int) -> None:
+    def fly(self, token: int) -> None:
         """The last access of an instruction is under way: no barrier orders it before somebody has waited for it."""
         for touches in self._lists():
-            if touches and id(touches[-1].line.item) == item:
+            if touches and touches[-1].token == token:
                 touches[-1] = touches[-1]._replace(moment=FLIGHT, flight=True)
 
     def acquire(self, mask: int) -> None:

@@ -21,7 +21,7 @@ from ..facts import ENDING, FunctionFacts, Line, operand_names
 from ..masks import mask_operand
 from ..values import WARP, Terms, Value
 from .calls import Callee, Calls, Frame, ends_threads, followed
-from .computing import Op, compared, differs, mixed, result, taken_apart, truth, unknown
+from .computing import Op, compared, differs, joined, joined_predicates, mixed, result, taken_apart, truth, unknown
 from .memory import COLLECTIVES, HANDLED, Memory
 from .threads import Threads
 
@@ -32,6 +32,10 @@ _ROUNDS = 2
 #: Rounds of a loop that are walked if it is known how many there are, and lanes may part in it before a .sync
 #: instruction.
 _KNOWN_ROUNDS = 12
+#: Rounds of a loop with asynchronous copies: its buffers come round in them.
+_PIPELINE = 8
+#: Instructions of a loop that only waits at an mbarrier.
+_SPIN = 5
 _WAITS = ("griddepcontrol.wait", "cp.async.wait", "cp.async.bulk.wait", "wgmma.wait")
 #: Loops with .sync instructions that are looked at for lanes that leave them.
 _LOOPS = 32
@@ -139,6 +143,7 @@ class Program:
         self.frees = [at for at, line in enumerate(self.lines) if line.item.opcode.startswith("tcgen05.dealloc")]
         del self.frees[_BARRIERS:]
         self.collectives = [at for at, line in enumerate(self.lines) if _gathers(line)]
+        self._flying = [at for at, line in enumerate(self.lines) if line.plan.family in ("cp", "mbarrier")]
         self.writes: dict[RegisterKey, list[int]] = {}
         self._find_plain()
         self.stored = {id(step.line.item): step.stored for step in facts.accesses if step.stored is not None}
@@ -264,6 +269,15 @@ class Program:
         """Whether there is an instruction with a member mask between two."""
         at = bisect_left(self.collectives, first)
         return at < len(self.collectives) and self.collectives[at] <= last
+
+    def flies(self, first: int, last: int) -> bool:
+        """Whether there is asynchronous work between two instructions."""
+        at = bisect_left(self._flying, first)
+        return at < len(self._flying) and self._flying[at] <= last
+
+    def waits_in(self, first: int, last: int) -> bool:
+        """Whether there is asynchronous work between two instructions, besides a wait at an mbarrier alone."""
+        return self.flies(first, last) and last - first > _SPIN
 
     def written(self, first: int, last: int) -> set[RegisterKey]:
         """The registers that instructions between two, themselves included, write."""
@@ -419,7 +433,7 @@ class Walker:
         handler: Callable[[Group, Op, int], bool | None] | None = self.memory.handlers.get(family)
         if handler is not None:
             waits = bool(handler(group, op, mask))
-        if op.into and not (waits and group.waits is not None and group.waits[0] == "mask"):
+        if op.into and not (waits and group.waits is not None and group.waits[0] in ("mask", "mbarrier")):
             self.write(group, op, mask & group.mask)
         return waits
 
@@ -444,15 +458,17 @@ class Walker:
             elif op.family == "vote":
                 known = self.memory.collectives.ballot(group, op, mask)
                 new = known if known is not None else unknown(True, id(op.line.item), self.moment)
-            elif op.family == "mbarrier":
-                new = unknown(False, id(op.line.item), self.moment)  # a wait ends for all that wait
+            elif op.family == "mbarrier":  # a wait ends for all that wait
+                waits = "wait" in op.opcode
+                new = Value((), 1) if waits else unknown(False, id(op.line.item), self.moment)
             elif op.family == "ld" or op.family == "mapa":
                 new = self.memory.loaded(group, op)
             else:
                 sources = [self.value(group, source) for source in op.sources or ()]
                 if op.family == "selp" and len(sources) == 3 and sources[2].terms:
                     sources[2] = self._chosen(group, sources)
-                new = result(op, sources, self.moment)
+                joined = joined_predicates(op, sources)
+                new = self._joined(group, *joined) if joined is not None else result(op, sources, self.moment)
             self._set(group, key, new, mask)
             return
         for key in op.into:
@@ -531,6 +547,8 @@ class Walker:
         runs = op.family not in ("bra", "exit", "ret")
         if op.family == "bra" and (self.program.target(at) or at + 1) <= at:
             runs = (at, True) not in self.seen  # a second round, and no more
+            if not runs and self.program.waits_in(self.program.target(at) or 0, at):
+                runs = 0 < self._rounds.get(at, 0) < _PIPELINE
         elif (at, runs) in self.seen and (at, not runs) not in self.seen:
             runs = not runs
         self.seen.add((at, runs))
@@ -552,6 +570,18 @@ class Walker:
             self.seen.add((at, first))
             self.assumed[name] = first ^ inverted
         return Value((), int(self.assumed[name] ^ inverted))
+
+    def _joined(self, group: Group, how: str, sources: list[Value]) -> Value:
+        """and, or, xor of predicates. Of one that is known for each thread and an unknown one that all have, the
+        unknown one is assumed so that the other decides."""
+        for place, source in enumerate(sources):
+            holds, other = truth(source), sources[1 - place]
+            known = not other.terms and not isinstance(other.each, int)
+            if known and how != "xor" and isinstance(holds, tuple) and holds[0][0] == "=":
+                name, inverted = holds
+                holds_for_all = self.assumed.setdefault(name, (how == "and") ^ inverted) ^ inverted
+                sources[place] = Value((), int(holds_for_all))
+        return joined(how, sources)
 
     def _parted(self, at: int, name: str) -> int | None:
         """The threads for which a comparison with an unknown number holds, of which it is assumed that lanes part."""
@@ -579,7 +609,7 @@ class Walker:
         back = target <= group.pc
         if back and mask:
             rounds = self._rounds[group.pc] = self._rounds.get(group.pc, 0) + 1
-            if rounds > _ROUNDS and not (rounds <= _KNOWN_ROUNDS and self._counted(group, op, target)):
+            if rounds > _ROUNDS and not self._goes_on(group, op, target, rounds):
                 return self._leave_loop(group, op, target)
         if mask == group.mask:
             group.pc = target
@@ -593,6 +623,14 @@ class Walker:
         self.left -= len(group.registers) >> 2
         self.running.append(group.split(target, mask))
         return True
+
+    def _goes_on(self, group: Group, op: Op, target: int, rounds: int) -> bool:
+        """Whether another round of a loop is walked."""
+        value = group.registers.get(op.guard) if op.guard is not None else None
+        if self.program.flies(target, group.pc):
+            known = value is not None and isinstance(truth(value), int)
+            return rounds <= (_KNOWN_ROUNDS if known else _PIPELINE)
+        return rounds <= _KNOWN_ROUNDS and self._counted(group, op, target)
 
     def _counted(self, group: Group, op: Op, target: int) -> bool:
         """Whether lanes may part in a loop that has .sync instructions, since it is known how long each one stays."""
@@ -613,6 +651,9 @@ class Walker:
             self.stop()
             return True
         self.moment += 1
+        value = group.registers.get(op.guard)
+        if value is not None and isinstance(truth(value), int):
+            self.memory.flights.lose()  # it has not ended
         self.left -= (group.pc - target) >> 1
         self.assumed[f"rounds {group.pc}"] = True
         for key in self.program.written(target, group.pc):
