@@ -19,8 +19,6 @@ from .walker import Found, Program, Walker
 if TYPE_CHECKING:
     from ..context import LintContext
 
-#: Steps of all walks of a kernel: so many, and so many for each of its instructions, up to a bound.
-_STEPS, _EACH, _MOST = 1500, 4, 40_000
 #: Walks of one set of threads.
 _WALKS = 2
 #: Findings of one kind in a function that are shown.
@@ -58,11 +56,11 @@ def walk_of(facts: FunctionFacts) -> list[Found]:
         return []
     found: dict[tuple[str, int], Found] = {}
     program = None
-    left = min(_STEPS + _EACH * len(facts.lines), _MOST)
+    left = 0
     for threads in places_of(facts):
         if program is None:
             program = Program(facts)
-            left = min(_STEPS + _EACH * len(program.lines), _MOST)
+            left = program.budget
         seen: set[tuple[int, bool]] = set()
         for _ in range(_WALKS):
             walker = Walker(program, threads, seen, left)

@@ -25,6 +25,9 @@ from .computing import Op, compared, differs, joined, joined_predicates, mixed, 
 from .memory import COLLECTIVES, HANDLED, Memory
 from .threads import Threads
 
+#: Steps of all walks of a kernel: so many, and so many for each of its instructions, up to a bound; times more where
+#: loops with asynchronous work are walked for long.
+_STEPS, _EACH, _MOST, _PIPELINED = 1500, 4, 40_000, 4
 #: The value of a register that nothing depends on.
 _ANY = unknown(True, "any")
 #: Rounds of a loop that are walked: those that follow only repeat what the first ones do.
@@ -33,7 +36,7 @@ _ROUNDS = 2
 #: instruction.
 _KNOWN_ROUNDS = 12
 #: Rounds of a loop with asynchronous copies: its buffers come round in them.
-_PIPELINE = 8
+_PIPELINE, _PIPELINE_STEPS = 8, 800
 #: Instructions of a loop that only waits at an mbarrier.
 _SPIN = 5
 _WAITS = ("griddepcontrol.wait", "cp.async.wait", "cp.async.bulk.wait", "wgmma.wait")
@@ -143,7 +146,11 @@ class Program:
         self.frees = [at for at, line in enumerate(self.lines) if line.item.opcode.startswith("tcgen05.dealloc")]
         del self.frees[_BARRIERS:]
         self.collectives = [at for at, line in enumerate(self.lines) if _gathers(line)]
+        self.budget = _STEPS + len(self.lines) * _EACH
         self._flying = [at for at, line in enumerate(self.lines) if line.plan.family in ("cp", "mbarrier")]
+        if self._flying:
+            self.budget *= _PIPELINED
+        self.budget = min(self.budget, _MOST)
         self.writes: dict[RegisterKey, list[int]] = {}
         self._find_plain()
         self.stored = {id(step.line.item): step.stored for step in facts.accesses if step.stored is not None}
@@ -548,7 +555,7 @@ class Walker:
         if op.family == "bra" and (self.program.target(at) or at + 1) <= at:
             runs = (at, True) not in self.seen  # a second round, and no more
             if not runs and self.program.waits_in(self.program.target(at) or 0, at):
-                runs = 0 < self._rounds.get(at, 0) < _PIPELINE
+                runs = 0 < self._rounds.get(at, 0) < self._pipeline(self.program.target(at) or 0, at)
         elif (at, runs) in self.seen and (at, not runs) not in self.seen:
             runs = not runs
         self.seen.add((at, runs))
@@ -629,8 +636,13 @@ class Walker:
         value = group.registers.get(op.guard) if op.guard is not None else None
         if self.program.flies(target, group.pc):
             known = value is not None and isinstance(truth(value), int)
-            return rounds <= (_KNOWN_ROUNDS if known else _PIPELINE)
+            return rounds <= (_KNOWN_ROUNDS if known else self._pipeline(target, group.pc))
         return rounds <= _KNOWN_ROUNDS and self._counted(group, op, target)
+
+    @staticmethod
+    def _pipeline(first: int, last: int) -> int:
+        """Rounds of a loop with asynchronous work that are walked; fewer of a long one, which has been unrolled."""
+        return max(_ROUNDS + 1, min(_PIPELINE, _PIPELINE_STEPS // (last - first + 1)))
 
     def _counted(self, group: Group, op: Op, target: int) -> bool:
         """Whether lanes may part in a loop that has .sync instructions, since it is known how long each one stays."""
