@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ptxtools.ir.nodes import Immediate
 
 from ..values import THREADS, WARP, Terms, Value, plus
+from .bars import Bar
 from .computing import Op, differs, origin, unknown
 from .shadow import Place, Touch
 
@@ -31,38 +32,6 @@ _HALF = (1 << WARP) - 1
 def _halves(mask: int) -> list[int]:
     """The halves of the threads in which some are."""
     return [half for half in (0, 1) if mask >> half * WARP & _HALF]
-
-
-class Bar:
-    """An mbarrier. count: arrivals that complete a phase, None if unknown; arrivals: those of this phase; phase: how
-    many are over; copies: what completes this phase, done: what completed those before; vague: whether others arrive,
-    so that nothing follows from arrivals."""
-
-    __slots__ = ("arrivals", "copies", "count", "done", "phase", "product", "vague")
-
-    def __init__(self, count: int | None) -> None:
-        self.count, self.arrivals, self.phase = count, 0, 0
-        self.copies: set[int] = set()
-        self.done: set[int] = set()
-        self.product: Op | None = None
-        self.vague = count is None
-
-    def arrive(self, number: int) -> None:
-        if self.count is not None and self.arrivals >= self.count:
-            self.complete()
-        self.arrivals += number
-        self.vague |= self.count is not None and self.arrivals > self.count
-
-    def complete(self) -> None:
-        """A phase is over."""
-        self.phase += 1
-        self.arrivals = 0
-        self.done |= self.copies
-        self.copies = set()
-
-    def is_over(self, parity: int) -> bool:
-        """Whether a wait for the phase of a parity goes on."""
-        return self.phase & 1 != parity or (self.count is not None and self.arrivals >= self.count)
 
 
 class Flights:
@@ -151,6 +120,8 @@ class Flights:
             self._token += 1
             token = self._token
             bar.copies.add(token)
+            plain = not tensor and ".multicast" not in op.opcode and size > 0
+            bar.bring(size if plain else None, mask)
         else:
             token = self._add(kind, mask)
         if ".multicast" in op.opcode or ".reduce" in op.opcode:
@@ -202,16 +173,21 @@ class Flights:
         if op.opcode.startswith("mbarrier.init"):
             self._bars[value] = Bar(self.memory.size_at(group, op, 1) or None)
             place = self.memory.place_of(group, op, 0, "shared")
+            self._met(group, op, mask, 0, "stores")
             if place is not None and self.memory.all_seen:
                 written = self.memory.written.setdefault(place.address.terms, set())
                 written.update(range(min(place.address.numbers), max(place.address.numbers) + 8))
             return False
         known = value in self._bars
         bar = self._bar(value)
+        self._met(group, op, mask, op.addresses[0][0], "updates")
         if ".arrive" in op.opcode or ".complete_tx" in op.opcode:
             counted = ".expect_tx" not in op.opcode and len(op.line.item.operands) - op.addresses[0][0] > 1
             bar.vague |= counted or ".noComplete" in op.opcode or ".drop" in op.opcode or ".complete_tx" in op.opcode
             bar.arrive(mask.bit_count())
+            if ".expect_tx" in op.opcode:
+                size = self.memory.size_at(group, op, len(op.line.item.operands) - 1)
+                bar.expect(op, size or None, mask)
             if self.threads.kind == "cluster" and ".shared::cluster" in op.opcode:
                 where = self.memory.place_of(group, op, op.addresses[0][0], "shared::cluster")
                 if where is not None:
@@ -219,6 +195,8 @@ class Flights:
                                   "updates", True, None, group.doubtful)  # fmt: skip
                     self.memory.note_remote(touch)
             return False
+        if ".expect_tx" in op.opcode:
+            bar.expect(op, self.memory.size_at(group, op, len(op.line.item.operands) - 1) or None, mask)
         if "wait" not in op.opcode:
             return False
         if not known:
@@ -233,6 +211,7 @@ class Flights:
             group.pc -= 1
             return True
         elif bar.phase & 1 == parity:
+            self._look_at_bytes(bar)
             bar.complete()
         if bar.done:
             self.shadow.settle(bar.done, -1)
@@ -246,14 +225,40 @@ class Flights:
             self.shadow.acquire(mask)
         return False
 
-    def is_over(self, place: object) -> bool:
+    def _met(self, group: Group, op: Op, mask: int, operand: int, kind: str) -> None:
+        """An mbarrier is initialised, or used: whether a thread does that before it can know of the other."""
+        place = self.memory.place_of(group, op, operand, "shared")
+        if place is None or self.threads.apart or place.space != "shared" or self.memory.started:
+            return  # a barrier of the cluster lets all see it, with fence.mbarrier_init even a relaxed one
+        strong = kind == "updates"
+        touch = Touch(op.line, operand, "mbarrier", place.address, 8, mask, self.shadow.now, kind, strong, None, False)
+        meeting = self.shadow.touch(touch)
+        if meeting is None or meeting.before.line is op.line or self.memory.blind:
+            return
+        before, _, first, second = meeting
+        names = self.threads.name(second), self.threads.name(first)
+        if before.kind == "stores":
+            message = (
+                f"{names[0]} uses the mbarrier that {names[1]} initialises in line {{line}}: no barrier orders the two"
+            )
+            self.walker.report("mbarrier not visible", op.line, operand, message, before.line)
+
+    def _look_at_bytes(self, bar: Bar) -> None:
+        """Whether the copies of a phase bring what is expected, where the same threads do both."""
+        op, expected, brought = bar.expects, bar.expected, bar.brought
+        if op is None or expected is None or brought is None or expected == brought or len(bar.who) != 1:
+            return
+        message = f"{expected} bytes are expected, and the copies in this phase bring {brought}"
+        self.walker.report("bytes differ", op.line, len(op.line.item.operands) - 1, message)
+
+    def is_over(self, place: tuple[Value, int]) -> bool:
         """Whether threads that wait for a phase of an mbarrier can go on."""
-        value, parity = place  # type: ignore[misc]
+        value, parity = place
         return self._bar(value).is_over(parity)
 
-    def go_on(self, place: object) -> None:
+    def go_on(self, place: tuple[Value, int]) -> None:
         """Threads go on behind a wait, since nobody else can."""
-        value, parity = place  # type: ignore[misc]
+        value, parity = place
         bar = self._bar(value)
         bar.vague |= not bar.is_over(parity)
 

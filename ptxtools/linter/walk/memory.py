@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ptxtools.ir.nodes import Immediate, Variable
 
@@ -110,7 +110,7 @@ class Memory:
         self._came, self._met = [0, 0], [0, 0]
         self._remote: list[tuple[Touch, int, int]] = []
         self._gone = [False, False]
-        self._started = False
+        self.started = False
         self._resized: dict[int, tuple[Op, int]] = {}
 
     # --- addresses ----------------------------------------------------------------------------------------------------
@@ -190,6 +190,8 @@ class Memory:
             size = self.size_at(group, op, 1)
         place = self.place_of(group, op, manner.operand, manner.space)
         strong = manner.strong and not (self.threads.apart and manner.narrow)
+        if strong and ".volatile" in op.opcode and manner.space.startswith("shared"):
+            strong = self.walker.program.polls  # else what is volatile stands for a barrier that is missing
         if place is not None and size:
             data = self._stored(group, op) if op.family == "st" else None
             self.touch(group, op, manner.operand, place, size, mask, manner.kind, strong, data)
@@ -228,8 +230,8 @@ class Memory:
         self.walker.left -= 2
         moment = FLIGHT if flight else shadow.now
         touch = Touch(
-            op.line, operand, place.space, place.address, size, mask, moment, kind, strong, data, group.doubtful, flight,
-            token,
+            op.line, operand, place.space, place.address, size, mask, moment, kind, strong, data, group.doubtful,
+            flight, token,
         )  # fmt: skip
         if place.space == "shared" and self.all_seen:
             self._note_bytes(touch)
@@ -286,7 +288,8 @@ class Memory:
                 if any(byte not in written for byte in range(numbers[thread], numbers[thread] + touch.size)):
                     if not self.walker.assumed:
                         name = touch.address.variable
-                        message = f"{self.threads.name(thread)} reads byte {numbers[thread]} of '{name}', which nothing has written"
+                        byte = f"byte {numbers[thread]} of '{name}'"
+                        message = f"{self.threads.name(thread)} reads {byte}, which nothing has written"
                         self.walker.report("unwritten shared", touch.line, touch.operand, message)
                     self.all_seen = False
                     return
@@ -473,7 +476,7 @@ class Memory:
                 if not self._cluster_done():
                     continue
             elif place[0] == "mbarrier":
-                self.flights.go_on(place[1])
+                self.flights.go_on(cast("tuple[Value, int]", place[1]))
             else:
                 self._meet(place[1], groups)
             for group in groups:
@@ -485,7 +488,9 @@ class Memory:
         """Whether only one half of the threads has come to a barrier, or a phase of an mbarrier is not over, and where:
         others are released before."""
         if place[0] == "mbarrier":
-            return 0 if self.flights.is_over(place[1]) else 2, min(group.pc for group in groups)
+            return 0 if self.flights.is_over(cast("tuple[Value, int]", place[1])) else 2, min(
+                group.pc for group in groups
+            )
         halves = {half for half in (0, 1) for group in groups if group.mask & _HALVES[half]}
         halves |= {half for half, _ in self._arrived.get(place[1], ()) if place[0] == "bar"}
         return len(halves) == 1, min(group.pc for group in groups)
@@ -535,7 +540,7 @@ class Memory:
         self.shadow.order_halves(max(first, known[0][1]), max(second, known[1][0]))
         self._cluster = [None, None]
         self._met = list(self._came)
-        self._started = True
+        self.started = True
         return True
 
     def note_remote(self, touch: Touch) -> None:
@@ -544,7 +549,7 @@ class Memory:
         for thread in range(THREADS):
             owner = (numbers[thread] >> OWNER) - 1
             if touch.mask >> thread & 1 and owner in (0, 1) and owner != thread // WARP:
-                if not self._started and not self.blind:
+                if not self.started and not self.blind:
                     message = f"CTA {thread // WARP} accesses memory of CTA {owner}, which may not have started"
                     self.walker.report("peer starts", touch.line, touch.operand, message)
                 elif self._gone[owner] and not self.blind:

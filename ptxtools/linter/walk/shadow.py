@@ -162,6 +162,8 @@ class Shadow:
 
     def _meeting(self, before: Touch, after: Touch) -> Meeting | None:
         unordered = self._unordered(before, after.mask)
+        if ".volatile" in before.line.item.opcode and ".volatile" in after.line.item.opcode:
+            unordered = [found & ~half for found, half in zip(unordered, _HALVES, strict=True)]  # lanes in step
         if not any(unordered):
             return None
         mine, other = before.address.each, after.address.each

@@ -37,7 +37,8 @@ class Shape(NamedTuple):
 def declared_shape(function: Function) -> Shape | None:
     """What .reqntid says."""
     sizes = _sizes(function, ".reqntid")
-    return Shape(*(sizes + [1, 1])[:3]) if sizes else None
+    x, y, z = (*sizes, 1, 1, 1)[:3]
+    return Shape(x, y, z) if sizes else None
 
 
 def _sizes(function: Function, *names: str) -> list[int]:
@@ -154,11 +155,9 @@ def _edges(facts: FunctionFacts, line: Line) -> Iterator[int]:
     if made is None or made.plan.family != "shr" or len(made.item.operands) != 3:
         return
     source = made.item.operands[1]
-    if isinstance(source, Name) and constant(facts, made, made.item.operands[2]) == WARP.bit_length() - 1:
-        if is_thread_number(facts, made, source.name):
-            yield number + behind
-            if equal and number:
-                yield number
+    by_warps = constant(facts, made, made.item.operands[2]) == WARP.bit_length() - 1
+    if by_warps and isinstance(source, Name) and is_thread_number(facts, made, source.name):
+        yield number + behind
 
 
 __all__ = [

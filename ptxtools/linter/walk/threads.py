@@ -9,7 +9,7 @@ from ptxtools.ir.nodes import Name
 
 from ..facts import FunctionFacts
 from ..masks import MASKED, mask_operand
-from ..values import THREADS, WARP, ZERO, Value, plus, shortest
+from ..values import THREADS, WARP, Value, plus, shortest
 from .calls import followed
 from .shapes import Shape, declared_shape, guessed_shape, most_threads, threads_expected, warps_told_apart
 
@@ -48,7 +48,8 @@ class Threads(NamedTuple):
     def name(self, thread: int) -> str:
         """What a thread is called in messages: by its number, or by its place where a CTA has several dimensions."""
         places = [self.registers[name].numbers[thread] for name in _NUMBERS]
-        last = max((at for at in (1, 2) if self.registers[_NUMBERS[at]] != ZERO), default=0)
+        sizes = [self.registers[name].constant for name in ("%ntid.y", "%ntid.z")]
+        last = max((at for at, size in enumerate(sizes, 1) if size != 1), default=0)
         return f"thread ({', '.join(map(str, places[: last + 1]))})" if last else f"thread {places[0]}"
 
 
@@ -160,10 +161,11 @@ def _of_cta(facts: FunctionFacts, shape: Shape | None, other: int = 1) -> Thread
     special = _special(shape, [t if t < WARP else t + (other - 1) * WARP for t in range(THREADS)])
     special["%ctaid.x"] = Value((), 0) if shape is not None and shape.declared else Value((("%ctaid.x", 1),), 0)
     special["%warpid"] = Value((), shortest(iter([t // WARP * other for t in range(THREADS)])))
+    known, declared = shape is not None, shape is not None and shape.declared
     return Threads(
-        "cta", (1 << here) - 1, count, shape is not None and count <= THREADS, shape is not None, special,
-        group=shape is not None and count >= THREADS and other < 4, guessed=not (shape is None or shape.declared) or (shape is None and other > 1),
-        there=shape is not None or other == 1,
+        "cta", (1 << here) - 1, count, known and count <= THREADS, known, special,
+        group=known and count >= THREADS and other < 4, guessed=not declared and (known or other > 1),
+        there=known or other == 1,
     )  # fmt: skip
 
 
