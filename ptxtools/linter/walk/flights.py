@@ -150,7 +150,7 @@ class Flights:
         for bar in self._bars.values() if found is None else (found,):
             bar.copies |= self._all("cp", mask)
         if found is not None and ".noinc" in op.opcode:
-            found.arrive(mask.bit_count())
+            found.arrive(mask.bit_count(), _halves(mask), self.shadow.tick())
 
     def _completes(self, group: Group, op: Op) -> Bar | None:
         if not op.addresses:
@@ -184,7 +184,7 @@ class Flights:
         if ".arrive" in op.opcode or ".complete_tx" in op.opcode:
             counted = ".expect_tx" not in op.opcode and len(op.line.item.operands) - op.addresses[0][0] > 1
             bar.vague |= counted or ".noComplete" in op.opcode or ".drop" in op.opcode or ".complete_tx" in op.opcode
-            bar.arrive(mask.bit_count())
+            bar.arrive(mask.bit_count(), _halves(mask), self.shadow.tick())
             if ".expect_tx" in op.opcode:
                 size = self.memory.size_at(group, op, len(op.line.item.operands) - 1)
                 bar.expect(op, size or None, mask)
@@ -214,15 +214,17 @@ class Flights:
             self._look_at_bytes(bar)
             bar.complete()
         if bar.done:
-            self.shadow.settle(bar.done, -1)
+            self.shadow.settle(bar.done, -1, 0 if bar.vague else max(bar.past) - 1)
             bar.done = set()
         if bar.product is not None and not bar.arrivals:
             self._crossed = bar.product, "after"
             bar.product = None
         if self.threads.apart:
             self.memory.blind = True
-        if bar.phase:
+        if bar.vague:
             self.shadow.acquire(mask)
+        elif bar.phase:
+            self.shadow.learn(mask, bar.past)
         return False
 
     def _met(self, group: Group, op: Op, mask: int, operand: int, kind: str) -> None:
@@ -462,7 +464,7 @@ class Flights:
         elif op.opcode.startswith("tcgen05.commit"):
             bar = self._completes(group, op)
             if bar is not None:
-                bar.arrive(1)
+                bar.arrive(1, _halves(mask), self.shadow.tick())
                 bar.copies |= self._all("tcgen05", mask)
                 bar.product = op
             for half in _halves(mask):

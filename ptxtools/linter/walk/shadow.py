@@ -97,9 +97,9 @@ class Shadow:
         self.known[0][1], self.known[1][0] = first, second
         self.lanes = [first, second]
 
-    def settle(self, tokens: set[int], mask: int) -> None:
-        """Asynchronous work of some threads is done."""
-        now = self.tick()
+    def settle(self, tokens: set[int], mask: int, moment: int = 0) -> None:
+        """Asynchronous work of some threads is done. moment: as what they did by then, if that is known."""
+        now = moment or self.tick()
         for touches in self._lists():
             for place, touch in enumerate(touches):
                 if touch.moment == FLIGHT and touch.mask & mask and touch.token in tokens:
@@ -122,6 +122,14 @@ class Shadow:
         for half in (0, 1):
             if mask & _HALVES[half]:
                 self.known[1 - half][half] = self.lanes[half] = now
+
+    def learn(self, mask: int, moments: list[int]) -> None:
+        """Some threads know of what each half has done by a moment."""
+        now = self.tick()
+        for half in (0, 1):
+            if mask & _HALVES[half]:
+                self.known[1 - half][half] = max(self.known[1 - half][half], moments[1 - half])
+                self.lanes[half] = now
 
     def touch(self, touch: Touch) -> Meeting | None:
         """Remember an access; the one that it races with, if any."""
