@@ -51,6 +51,42 @@ def constant(facts: FunctionFacts, line: Line, operand: Operand, depth: int = _D
     return _fits(_COMPUTE[family](*numbers), type_.bits)
 
 
+#: What any register of 32 bits may hold, and the special registers of which less is known.
+_ANYTHING = (0, (1 << 32) - 1)
+_SPECIAL = {"%tid.x": (0, 1023), "%laneid": (0, 31), "%ntid.x": (1, 1024)}
+
+
+def bounds(facts: FunctionFacts, line: Line, operand: Operand, depth: int = 4) -> tuple[int, int]:
+    """The smallest and the largest number that an operand of 32 bits, read as unsigned, can be, as far as the
+    instructions that write it tell."""
+    number = constant(facts, line, operand)
+    if number is not None:
+        return (number & _ANYTHING[1],) * 2
+    name = operand.name if isinstance(operand, Name) else ""
+    if name in _SPECIAL:
+        return _SPECIAL[name]
+    made = only_write(facts, line, name) if name and depth and line.registers[name] is not None else None
+    if made is None or made.item.guard is not None or made.plan.op is None or made.item.operands[0] != operand:
+        return _ANYTHING
+    type_, sources = made.plan.op.type or "", made.item.operands[1:]
+    if type_ not in ("u32", "s32", "b32") or not sources:
+        return _ANYTHING
+    (low, high), *others = [bounds(facts, made, source, depth - 1) for source in sources]
+    family = made.plan.family
+    if family == "mov":
+        return low, high
+    if len(others) != 1:
+        return _ANYTHING
+    ((least, most),) = others
+    if family == "and":
+        return 0, min(high, most)
+    if family == "or":
+        return max(low, least), _ANYTHING[1] if max(high, most) >= 1 << 31 else (1 << max(high, most).bit_length()) - 1
+    if family == "add" and high + most <= _ANYTHING[1] and ".sat" not in made.item.opcode:
+        return low + least, high + most
+    return _ANYTHING
+
+
 def _fits(number: int | None, bits: int) -> int | None:
     """A number, if it is the same as signed and unsigned and in any larger type."""
     return number if number is not None and 0 <= number < 1 << bits - 1 else None

@@ -15,7 +15,7 @@ from ptxtools.isa.targets import check_target, check_version
 
 from .context import LintContext
 from .registry import BodyCheck, LineCheck, checks
-from .suppress import chosen, suppressed, without_echoes
+from .suppress import chosen, suppressed, without_echoes, without_repeats
 
 #: Statements from which several processes pay off.
 LARGE = 6000
@@ -100,7 +100,7 @@ def _finished(
     declared: bool = True,
 ) -> list[Diagnostic]:
     """Findings as they are shown. declared: they are for the version and target that the module declares."""
-    found = without_echoes(found, syntax)
+    found = without_repeats(without_echoes(found, syntax))
     if declared and any(d.code.startswith("PTX30") for d in found):
         from .headers import offer_raised_headers
 
@@ -188,9 +188,10 @@ def _warn_of_bodies(context: LintContext, bodies: Sequence[Function]) -> None:
             for check_line in line_checks:
                 for line in lines:
                     check_line(context, facts, line)
-        body_checks = by_families.get(facts.families)
+        body_checks = by_families.get(facts.reached)
         if body_checks is None:
-            body_checks = by_families[facts.families] = [*rules.bodies, *rules.bodies_with(facts.by_family)]
+            families = dict.fromkeys((*facts.by_family, *sorted(facts.reached)))
+            body_checks = by_families[facts.reached] = [*rules.bodies, *rules.bodies_with(families)]
         for check_body in body_checks:
             check_body(context, facts)
         if kind is not None and len(context.diagnostics) == before < MOST_FINDINGS:

@@ -72,11 +72,11 @@ class FunctionFacts:
     others: the statements that are no instructions; reads: where each register is first read; writes: where it is
     first written; early: registers that are read above the first write; rewritten: registers that several instructions
     write; targets: names of labels, functions and variables that are used, with the instructions; oversized: integer
-    constants beyond the bounds of their operand, as (line, operand).
+    constants beyond the bounds of their operand, as (line, operand); module: the facts of other functions, if any.
     """
 
-    def __init__(self, function: Function, names: Names) -> None:
-        self.function, self.names = function, names
+    def __init__(self, function: Function, names: Names, module: ModuleFacts | None = None) -> None:
+        self.function, self.names, self.module = function, names, module
         self.lines: list[Line] = []
         self.items: list[object] = []
         self.others: list[object] = []
@@ -107,6 +107,15 @@ class FunctionFacts:
     def families(self) -> frozenset[str]:
         """The first words of all opcodes."""
         return frozenset(self.by_family)
+
+    @cached_property
+    def reached(self) -> frozenset[str]:
+        """The first words of all opcodes, those of functions included into which walks through a kernel follow it."""
+        if self.function.kind != "entry" or "call" not in self.families:
+            return self.families
+        from .walk.calls import followed
+
+        return self.families.union(*[facts.families for facts in followed(self)])
 
     def of(self, *families: str) -> list[Line]:
         """The instructions of some families, in source order."""
@@ -338,7 +347,7 @@ class ModuleFacts:
         """The facts of one function of the module."""
         found = self._known.get(id(function))
         if found is None:
-            found = self._known[id(function)] = FunctionFacts(function, self.names)
+            found = self._known[id(function)] = FunctionFacts(function, self.names, self)
         return found
 
     def first_of_each(self, functions: Iterable[Function]) -> Iterator[Function]:

@@ -87,7 +87,7 @@ def lanes_of(facts: FunctionFacts, line: Line, guard: Guard) -> int | None:
         found = sum(1 << lane for lane, number in enumerate(numbers) if _COMPARE[name](number, value.value))
         found = ALL & ~found if guard.negated else found
         return None if found in (0, ALL) else found
-    return _SPLIT if _is_thread_number(facts, written, operands[1].name) and _cuts(name, value.value) else None
+    return _SPLIT if is_thread_number(facts, written, operands[1].name) and _cuts(name, value.value) else None
 
 
 def _cuts(comparison: str, value: int) -> bool:
@@ -111,7 +111,7 @@ def lane_numbers(facts: FunctionFacts, line: Line, name: str, depth: int = _DEPT
     value = operands[2]
     if not isinstance(value, Immediate) or not 0 <= value.value <= 1024:
         return None
-    if family == "and" and value.value == _WARP - 1 and _is_thread_number(facts, written, operands[1].name):
+    if family == "and" and value.value == _WARP - 1 and is_thread_number(facts, written, operands[1].name):
         return list(range(_WARP))
     numbers = lane_numbers(facts, written, operands[1].name, depth - 1)
     if numbers is None or (family in ("shl", "shr") and value.value >= _WARP):
@@ -120,7 +120,7 @@ def lane_numbers(facts: FunctionFacts, line: Line, name: str, depth: int = _DEPT
     return found if all(0 <= number <= ALL for number in found) else None
 
 
-def _is_thread_number(facts: FunctionFacts, line: Line, name: str) -> bool:
+def is_thread_number(facts: FunctionFacts, line: Line, name: str) -> bool:
     """Whether a register holds %tid.x, straight from a mov."""
     written = only_write(facts, line, name)
     if name == "%tid.x":

@@ -10,6 +10,30 @@ from ptxtools.diagnostics.comments import matches, silenced
 _UNDECLARED, _NO_END, _FOREIGN = "PTX201", "PTX102", "PTX101"
 
 
+def without_repeats(found: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """Findings without those that walks through several kernels make in a function that all of them call: of these one
+    stays, the same whatever the order."""
+    walked = {_place(each) for each in found if each.help and each.help[0].startswith(_LEVELS)}
+    if len(walked) < 2 and len(found) < 2:
+        return list(found)
+    best: dict[object, Diagnostic] = {}
+    for each in found:
+        place = _place(each)
+        if place in walked:
+            known = best.get(place)
+            if known is None or (each.help, each.message) < (known.help, known.message):
+                best[place] = each
+    return [each for each in found if _place(each) not in walked or best[_place(each)] is each]
+
+
+#: What the help of a finding begins with that walks of threads make.
+_LEVELS = ("certain: ", "possible: ")
+
+
+def _place(one: Diagnostic) -> object:
+    return one.code, one.span, one.target
+
+
 def chosen(diagnostics: Iterable[Diagnostic], select: Sequence[str], ignore: Sequence[str]) -> list[Diagnostic]:
     """The findings left by `--select` and `--ignore`; if both match a code, the longer prefix wins."""
     return [d for d in diagnostics if _chosen(d.code, select, ignore)]

@@ -1,6 +1,7 @@
 """PTX532 | thread counts of a barrier differ | 9.7.13.1
 
-What: instructions of one kernel name the same barrier with different constant thread counts. Possible: the barrier
+What: instructions of one kernel name the same barrier with different thread counts, where these are
+constants or registers that hold one. Possible: the barrier
 may be used for different groups, one after the other. Or a count that is computed is certainly no multiple of 32.
 Why: a barrier completes when the expected number of threads has arrived: those that expect others may wait for ever.
 Example:
@@ -13,9 +14,9 @@ Better:
 
 from __future__ import annotations
 
-from ptxtools.ir.nodes import Immediate
 from ptxtools.ir.positions import part_span
 
+from ..constants import constant
 from ..context import LintContext
 from ..facts import FunctionFacts
 from ..registry import bodies_with
@@ -33,11 +34,14 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
             continue
         start = 1 if op.has("red") else 0  # behind the result
         name, count = (*operands[start : start + 2], None, None)[:2]
-        if not isinstance(name, Immediate) or not isinstance(count, Immediate):
+        if name is None or count is None:
             continue
-        known = counts.setdefault(name.value, count.value)
-        if known != count.value:
-            message = f"barrier {name.value} is for {count.value} threads here, and for {known} elsewhere"
+        number, threads = constant(facts, line, name), constant(facts, line, count)
+        if number is None or threads is None:
+            continue
+        known = counts.setdefault(number, threads)
+        if known != threads:
+            message = f"barrier {number} is for {threads} threads here, and for {known} elsewhere"
             context.warn(CODE, message, part_span(line.item, start + 1), section="9.7.13.1")
-            counts[name.value] = count.value
+            counts[number] = threads
     tell(context, facts, CODE, "barrier count", "9.7.13.1")

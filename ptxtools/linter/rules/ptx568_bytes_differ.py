@@ -30,14 +30,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ptxtools.ir.nodes import Address, Immediate, Instruction, Name
+from ptxtools.ir.nodes import Address, Instruction, Name
 from ptxtools.ir.positions import part_span
 
+from ..constants import constant
 from ..context import LintContext
 from ..facts import FunctionFacts
 from ..memory import Step
 from ..registry import bodies_with
 from ..values import Value
+from ..walk import tell
 
 #: Where an mbarrier is: its register and offset, or, if the register is written more than once, what it holds.
 _Place = tuple[object, int]
@@ -57,6 +59,7 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
     alone = {key for key, numbers in homes.items() if len(numbers) == 1}
     for run in stretches:
         _check(context, run, alone)
+    tell(context, facts, CODE, "bytes differ", "9.7.13.15.5")
 
 
 def _check(context: LintContext, run: list[tuple[_Key, Step, int | None]], alone: set[_Place]) -> None:
@@ -101,16 +104,16 @@ def _transactions(facts: FunctionFacts, steps: list[Step]) -> Iterator[tuple[_Ke
         if place is not None:
             guard = step.line.item.guard
             who = "" if guard is None else f"{'!' * guard.negated}{guard.name}"
-            yield (place, who), step, size.value if isinstance(size, Immediate) else None
+            yield (place, who), step, constant(facts, step.line, size)
 
 
 def _place(facts: FunctionFacts, step: Step, where: int) -> _Place | None:
     address = step.line.item.operands[where]
     if not isinstance(address, Address) or not isinstance(address.base, Name):
         return None
+    value: Value | None = step.addresses[where]
+    if value is not None and value.variable and len(value.terms) == 1 and isinstance(value.each, int):
+        return value.terms, value.each
     if step.line.registers[address.base.name] not in facts.rewritten:
         return address.base.name, address.offset
-    value: Value | None = step.addresses[where]
-    if value is None or not value.variable or len(value.terms) > 1 or not isinstance(value.each, int):
-        return None
-    return value.terms, value.each
+    return None

@@ -1,6 +1,7 @@
 """PTX571 | initialisation of an mbarrier that nothing makes visible | 9.7.13.15.9
 
-What: the module initialises an mbarrier, and has neither a barrier nor a fence. Or a kernel copies to all CTAs of a
+What: the module initialises an mbarrier, and has neither a barrier nor a fence; or a thread uses it before a barrier
+has told it that another one has initialised it. Or a kernel copies to all CTAs of a
 cluster (.multicast::cluster), and no barrier of the cluster stands between the initialisation and the copy.
 Why: other threads, and the async proxy, may use the mbarrier's word before it is initialised.
 Example:
@@ -36,6 +37,7 @@ from ..context import LintContext
 from ..facts import FunctionFacts
 from ..presence import unmet
 from ..registry import bodies_with, modules_with
+from ..walk import tell
 
 CODE = "PTX571"
 
@@ -46,6 +48,12 @@ def check(context: LintContext) -> None:
     if line is not None:
         message = "nothing makes this initialisation visible to other threads"
         context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.13.15.9")
+
+
+@bodies_with("mbarrier")
+def check_threads(context: LintContext, facts: FunctionFacts) -> None:
+    """Threads that use an mbarrier which another one initialises, without a barrier in between."""
+    tell(context, facts, CODE, "mbarrier not visible", "9.7.13.15.9")
 
 
 @bodies_with("cp")

@@ -19,8 +19,6 @@ from .walker import Found, Program, Walker
 if TYPE_CHECKING:
     from ..context import LintContext
 
-#: Steps of all walks of a kernel: so many, and so many for each of its instructions, up to a bound.
-_STEPS, _EACH, _MOST = 1500, 4, 40_000
 #: Walks of one set of threads.
 _WALKS = 2
 #: Findings of one kind in a function that are shown.
@@ -43,7 +41,8 @@ def tell(context: LintContext, facts: FunctionFacts, code: str, kind: str, secti
         if one.name:
             span = name_span(one.line.item, one.name)
         start, end = one.line.item.span
-        if any(known.code == code and start <= known.span[0] < end for known in context.diagnostics):
+        here = facts.function.span[0] <= start < facts.function.span[1]  # else in a function that it calls
+        if here and any(known.code == code and start <= known.span[0] < end for known in context.diagnostics):
             continue
         line = context.source.line_of(one.other.item.span[0]) if one.other is not None else 0
         told.add(id((one.other or one.line).item))
@@ -57,9 +56,11 @@ def walk_of(facts: FunctionFacts) -> list[Found]:
         return []
     found: dict[tuple[str, int], Found] = {}
     program = None
-    left = min(_STEPS + _EACH * len(facts.lines), _MOST)
+    left = 0
     for threads in places_of(facts):
-        program = program or Program(facts)
+        if program is None:
+            program = Program(facts)
+            left = program.budget
         seen: set[tuple[int, bool]] = set()
         for _ in range(_WALKS):
             walker = Walker(program, threads, seen, left)

@@ -14,8 +14,8 @@ from .computing import Op, truth
 if TYPE_CHECKING:
     from .walker import Group, Walker
 
-#: What is found here.
-MEETING = ("outside of the mask", "lanes do not come")
+#: What is found where lanes part.
+MEETING = ("outside of the mask", "lanes do not come", "divergent barrier")
 
 
 class Collectives:
@@ -41,7 +41,7 @@ class Collectives:
             for members, lanes in by_mask.items():
                 if members and lanes & ~members:
                     number = self._number(half, lanes & ~members)
-                    message = f"thread {number} executes '{op.opcode}', and is not in its mask"
+                    message = f"{number} executes '{op.opcode}', and is not in its mask"
                     self.walker.report("outside of the mask", op.line, place, message)
                 elif members & self._existing(half) & ~lanes:
                     waiting.append((half, members, lanes << half * WARP))
@@ -79,10 +79,10 @@ class Collectives:
     def _existing(self, half: int) -> int:
         return self.walker.threads.mask >> half * WARP & ALL
 
-    def _number(self, half: int, lanes: int) -> int:
-        """The number of the first thread of some lanes."""
+    def _number(self, half: int, lanes: int) -> str:
+        """What the first thread of some lanes is called."""
         lane = (lanes & -lanes).bit_length() - 1
-        return self.walker.threads.registers["%tid.x"].numbers[half * WARP + lane]
+        return self.walker.threads.name(half * WARP + lane)
 
     def release(self, waiting: list[Group]) -> Group | None:
         """Threads that go on behind a .sync instruction, now that nobody else can run; None if none wait at one."""
@@ -105,7 +105,7 @@ class Collectives:
         assert first.waits is not None
         op = first.waits[4]
         assert isinstance(op, Op)
-        message = f"the mask names thread {self._number(half, missing)}, which never comes to this '{op.opcode}'"
+        message = f"the mask names {self._number(half, missing)}, which never comes to this '{op.opcode}'"
         self.walker.report("lanes do not come", op.line, mask_operand(op.line), message)
         return self._go(together)
 

@@ -192,6 +192,8 @@ def result(op: Op, sources: list[Value], moment: int) -> Value:
             found = _selected(sources)
             if found is not None:
                 return found
+        elif op.family == "and" and (found := _floored(op, sources)) is not None:
+            return found
         elif op.family in ("and", "or", "xor", "cvta") and (symbolic := result_of(op.line)) is not None:
             found = symbolic(op.line, sources)
             if found is not None:
@@ -356,6 +358,22 @@ def _comparison(opcode: Opcode, bits: int, signed: bool, count: int) -> Computat
 _OPPOSITE = {"ne": "eq", "ge": "lt", "hs": "lo", "gt": "le", "hi": "ls"}
 
 
+def joined_predicates(op: Op, sources: list[Value]) -> tuple[str, list[Value]] | None:
+    """How an instruction joins two predicates of which one is known, a comparison's own one included; None if it does
+    not."""
+    opcode = op.line.plan.op
+    if opcode is None or op.sources is None:
+        return None
+    if op.family in ("and", "or", "xor") and opcode.type == "pred" and len(sources) == 2:
+        return op.family, sources
+    if op.family != "setp" or len(sources) != 3 or not any(source.terms for source in sources):
+        return None
+    how = next((atom for atom in opcode.atoms if atom in ("and", "or", "xor")), None)
+    if how is None or not isinstance(op.line.item.operands[0], Name):
+        return None
+    return how, [_compared(opcode, op, sources[:2]), sources[2]]
+
+
 def _compared(opcode: Opcode, op: Op, sources: list[Value]) -> Value:
     """A comparison of which something is unknown: named by what is compared, so that it is decided once."""
     name = next((atom for atom in opcode.atoms if atom in COMPARE), "")
@@ -372,18 +390,36 @@ def _compared(opcode: Opcode, op: Op, sources: list[Value]) -> Value:
 
 def _joined(op: Op, sources: list[Value]) -> Value:
     """and, or, xor, not of predicates."""
-    if op.family == "not":
-        return _negated(sources[0])
+    return _negated(sources[0]) if op.family == "not" else joined(op.family, sources)
+
+
+def joined(how: str, sources: list[Value]) -> Value:
+    """and, or, xor of two predicates."""
     a, b = sources
     if b.terms:
         a, b = b, a
     if not b.terms and isinstance(b.each, int):
-        if op.family == "and":
+        if how == "and":
             return a if b.each & 1 else _ZERO
-        if op.family == "or":
+        if how == "or":
             return _ONE if b.each & 1 else a
         return _negated(a) if b.each & 1 else a
-    return unknown(True, op.opcode, *sources)
+    if not a.terms:
+        return Value((), shortest(map(lambda x, y: _MODULAR[how](x & 1, y & 1), a.numbers, b.numbers)))
+    spread = any(differs(source) or not isinstance(source.each, int) for source in sources)
+    return unknown(spread, how, *sources)
+
+
+def _floored(op: Op, sources: list[Value]) -> Value | None:
+    """The unknown multiple of a power of two that is left of a value without its low bits."""
+    a, mask = sources if sources[0].terms else sources[::-1]
+    step = -(mask.constant or 0)
+    bits = op.line.plan.op.type[1:] if op.line.plan.op is not None and op.line.plan.op.type else ""
+    if step < 0 and bits.isdigit():
+        step = (1 << int(bits)) + step
+    if mask.terms or step <= 1 or step & (step - 1) or step >= 1 << 31:
+        return None
+    return plus(_ZERO, unknown(differs(a) or not isinstance(a.each, int), "floor", a, step), step)
 
 
 def _selected(sources: list[Value]) -> Value | None:

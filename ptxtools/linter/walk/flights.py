@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ptxtools.ir.nodes import Immediate
 
 from ..values import THREADS, WARP, Terms, Value, plus
+from .bars import Bar
 from .computing import Op, differs, origin, unknown
 from .shadow import Place, Touch
 
@@ -25,15 +26,12 @@ _QUARTER = 21
 _TENSOR = 16
 
 
-class Bar:
-    """An mbarrier. count: arrivals that complete a phase, None if unknown; arrivals: those so far."""
+_HALF = (1 << WARP) - 1
 
-    __slots__ = ("arrivals", "copies", "count", "product")
 
-    def __init__(self, count: int | None) -> None:
-        self.count, self.arrivals = count, 0
-        self.copies: set[int] = set()
-        self.product: Op | None = None
+def _halves(mask: int) -> list[int]:
+    """The halves of the threads in which some are."""
+    return [half for half in (0, 1) if mask >> half * WARP & _HALF]
 
 
 class Flights:
@@ -42,7 +40,8 @@ class Flights:
     def __init__(self, memory: Memory) -> None:
         self.memory, self.walker = memory, memory.walker
         self.shadow, self.threads = memory.shadow, memory.threads
-        self._groups: dict[str, list[set[int]]] = {}
+        self._groups: dict[tuple[str, int], list[set[int]]] = {}
+        self._token = 0
         self._bars: dict[Value, Bar] = {}
         #: tcgen05 instructions that no fence::before_thread_sync follows; one that a barrier then came behind, or
         #: that a wait for an mbarrier completed, until fence::after_thread_sync.
@@ -54,27 +53,51 @@ class Flights:
         self._unseen = False
         self._crossed: tuple[Op, str] | None = None
 
-    def _open(self, kind: str) -> list[set[int]]:
-        return self._groups.setdefault(kind, [set()])
+    def _open(self, kind: str, half: int) -> list[set[int]]:
+        """Groups of one half of the threads that nobody has waited for, the last one not committed."""
+        return self._groups.setdefault((kind, half), [set()])
+
+    def _add(self, kind: str, mask: int) -> int:
+        """Asynchronous work of some threads: its token."""
+        self._token += 1
+        for half in _halves(mask):
+            self._open(kind, half)[-1].add(self._token)
+        return self._token
+
+    def _commit(self, kind: str, mask: int) -> None:
+        for half in _halves(mask):
+            self._open(kind, half).append(set())
+
+    def _all(self, kind: str, mask: int) -> set[int]:
+        """What is under way of some threads."""
+        return {token for half in _halves(mask) for group in self._open(kind, half) for token in group}
 
     def _wait(self, kind: str, left: int, mask: int) -> None:
         """Wait until at most `left` groups are under way."""
-        groups = self._open(kind)
-        done = max(0, len(groups) - 1 - left)
-        items = set().union(*groups[:done])
-        del groups[:done]
-        if items:
-            self.shadow.settle(items, mask)
-            self.shadow.lanes = [max(lane, 0) for lane in self.shadow.lanes]
+        for half in _halves(mask):
+            groups = self._open(kind, half)
+            done = max(0, len(groups) - 1 - left)
+            tokens = set().union(*groups[:done])
+            del groups[:done]
+            if tokens:
+                self.shadow.settle(tokens, mask & _HALF << half * WARP)
+
+    def lose(self) -> None:
+        """Nothing is known any more of what is under way."""
+        tokens = {token for groups in self._groups.values() for group in groups for token in group}
+        for bar in self._bars.values():
+            tokens |= bar.copies | bar.done
+            bar.vague = True
+        self.shadow.settle(tokens, -1)
 
     def copy(self, group: Group, op: Op, mask: int) -> None:
         opcode = op.opcode
         bulk = ".bulk" in opcode
         kind = "bulk" if bulk else "cp"
         if ".commit_group" in opcode:
-            self._open(kind).append(set())
+            self._commit(kind, mask)
         elif ".wait_all" in opcode:
-            self._open("cp").append(set())
+            self._commit("cp", mask)
             self._wait("cp", 0, mask)
         elif ".wait_group" in opcode:
             count = op.line.item.operands[0] if op.line.item.operands else None
@@ -82,8 +105,7 @@ class Flights:
             if bulk:
                 self.shadow.acquire(mask)
         elif "mbarrier.arrive" in opcode:
-            for bar in self._bars.values():
-                bar.copies |= set().union(*self._open("cp"))
+            self._arrives_behind(group, op, mask)
         elif "prefetch" not in opcode:
             self._copies(group, op, mask, kind)
 
@@ -94,11 +116,14 @@ class Flights:
         size = _TENSOR if tensor else self.memory.size_at(group, op, 2)
         bar = self._completes(group, op) if ".mbarrier::" in op.opcode else None
         flies = kind == "bulk" or ".async" in op.opcode
-        item = id(op.line.item)
         if bar is not None:
-            bar.copies.add(item)
+            self._token += 1
+            token = self._token
+            bar.copies.add(token)
+            plain = not tensor and ".multicast" not in op.opcode and size > 0
+            bar.bring(size if plain else None, mask)
         else:
-            self._open(kind)[-1].add(item)
+            token = self._add(kind, mask)
         if ".multicast" in op.opcode or ".reduce" in op.opcode:
             return
         for operand, space in enumerate(spaces[:2]):
@@ -114,13 +139,18 @@ class Flights:
                 self.memory.grids.note(op.line, operand, place.address, mask, "reads")
                 continue
             self.memory.touch(
-                group, op, operand, place, size, mask, "stores" if writes else "reads", False, None, flight
+                group, op, operand, place, size, mask, "stores" if writes else "reads", False, None, flight, token
             )
             if kind == "cp":
-                self._fly(op)
+                self.shadow.fly(token)
 
-    def _fly(self, op: Op) -> None:
-        self.shadow.fly(id(op.line.item))
+    def _arrives_behind(self, group: Group, op: Op, mask: int) -> None:
+        """cp.async.mbarrier.arrive: it arrives once the copies of its threads are done."""
+        found = self._completes(group, op)
+        for bar in self._bars.values() if found is None else (found,):
+            bar.copies |= self._all("cp", mask)
+        if found is not None and ".noinc" in op.opcode:
+            found.arrive(mask.bit_count(), _halves(mask), self.shadow.tick())
 
     def _completes(self, group: Group, op: Op) -> Bar | None:
         if not op.addresses:
@@ -135,63 +165,125 @@ class Flights:
             found = self._bars[value] = Bar(None)
         return found
 
-    def mbarrier(self, group: Group, op: Op, mask: int) -> None:
+    def mbarrier(self, group: Group, op: Op, mask: int) -> bool:
         if not op.addresses:
-            return
+            return False
         _, base, offset = op.addresses[0]
         value = plus(self.walker.value(group, base), Value((), offset))
         if op.opcode.startswith("mbarrier.init"):
             self._bars[value] = Bar(self.memory.size_at(group, op, 1) or None)
             place = self.memory.place_of(group, op, 0, "shared")
+            self._met(group, op, mask, 0, "stores")
             if place is not None and self.memory.all_seen:
                 written = self.memory.written.setdefault(place.address.terms, set())
                 written.update(range(min(place.address.numbers), max(place.address.numbers) + 8))
-            return
+            return False
+        known = value in self._bars
         bar = self._bar(value)
+        self._met(group, op, mask, op.addresses[0][0], "updates")
         if ".arrive" in op.opcode or ".complete_tx" in op.opcode:
-            bar.arrivals += mask.bit_count()
+            counted = ".expect_tx" not in op.opcode and len(op.line.item.operands) - op.addresses[0][0] > 1
+            bar.vague |= counted or ".noComplete" in op.opcode or ".drop" in op.opcode or ".complete_tx" in op.opcode
+            bar.arrive(mask.bit_count(), _halves(mask), self.shadow.tick())
+            if ".expect_tx" in op.opcode:
+                size = self.memory.size_at(group, op, len(op.line.item.operands) - 1)
+                bar.expect(op, size or None, mask)
             if self.threads.kind == "cluster" and ".shared::cluster" in op.opcode:
                 where = self.memory.place_of(group, op, op.addresses[0][0], "shared::cluster")
                 if where is not None:
                     touch = Touch(op.line, op.addresses[0][0], "shared", where.address, 8, mask, self.shadow.now,
                                   "updates", True, None, group.doubtful)  # fmt: skip
                     self.memory.note_remote(touch)
-            return
+            return False
+        if ".expect_tx" in op.opcode:
+            bar.expect(op, self.memory.size_at(group, op, len(op.line.item.operands) - 1) or None, mask)
         if "wait" not in op.opcode:
-            return
-        if self._passes(group, op, bar):
-            return
-        if bar.copies:
-            self.shadow.settle(bar.copies, -1)
-            if bar.product is not None:
-                self._crossed = bar.product, "after"
-                bar.product = None
-            bar.copies = set()
+            return False
+        if not known:
+            self.lose()  # it may be any of them
+        parity = self._parity(group, op)
+        if self.threads.apart or parity is None or mask != group.mask or not known:
+            bar.vague = True
+        if bar.vague:
+            bar.complete()
+        elif not bar.is_over(parity or 0):
+            group.waits = ("mbarrier", (value, parity))
+            group.pc -= 1
+            return True
+        elif bar.phase & 1 == parity:
+            self._look_at_bytes(bar)
+            bar.complete()
+        if bar.done:
+            self.shadow.settle(bar.done, -1, 0 if bar.vague else max(bar.past) - 1)
+            bar.done = set()
+        if bar.product is not None and not bar.arrivals:
+            self._crossed = bar.product, "after"
+            bar.product = None
         if self.threads.apart:
             self.memory.blind = True
-        self.shadow.acquire(mask)
+        if bar.vague:
+            self.shadow.acquire(mask)
+        elif bar.phase:
+            self.shadow.learn(mask, bar.past)
+        return False
 
-    def _passes(self, group: Group, op: Op, bar: Bar) -> bool:
-        """Whether a wait is certainly for a phase that was over before the copies under way."""
-        if self.threads.apart or ".parity" not in op.opcode or bar.count != 1 or not bar.arrivals or not bar.copies:
-            return False
+    def _met(self, group: Group, op: Op, mask: int, operand: int, kind: str) -> None:
+        """An mbarrier is initialised, or used: whether a thread does that before it can know of the other."""
+        place = self.memory.place_of(group, op, operand, "shared")
+        if place is None or self.threads.apart or place.space != "shared" or self.memory.started:
+            return  # a barrier of the cluster lets all see it, with fence.mbarrier_init even a relaxed one
+        strong = kind == "updates"
+        touch = Touch(op.line, operand, "mbarrier", place.address, 8, mask, self.shadow.now, kind, strong, None, False)
+        meeting = self.shadow.touch(touch)
+        if meeting is None or meeting.before.line is op.line or self.memory.blind:
+            return
+        before, _, first, second = meeting
+        names = self.threads.name(second), self.threads.name(first)
+        if before.kind == "stores":
+            message = (
+                f"{names[0]} uses the mbarrier that {names[1]} initialises in line {{line}}: no barrier orders the two"
+            )
+            self.walker.report("mbarrier not visible", op.line, operand, message, before.line)
+
+    def _look_at_bytes(self, bar: Bar) -> None:
+        """Whether the copies of a phase bring what is expected, where the same threads do both."""
+        op, expected, brought = bar.expects, bar.expected, bar.brought
+        if op is None or expected is None or brought is None or expected == brought or len(bar.who) != 1:
+            return
+        message = f"{expected} bytes are expected, and the copies in this phase bring {brought}"
+        self.walker.report("bytes differ", op.line, len(op.line.item.operands) - 1, message)
+
+    def is_over(self, place: tuple[Value, int]) -> bool:
+        """Whether threads that wait for a phase of an mbarrier can go on."""
+        value, parity = place
+        return self._bar(value).is_over(parity)
+
+    def go_on(self, place: tuple[Value, int]) -> None:
+        """Threads go on behind a wait, since nobody else can."""
+        value, parity = place
+        bar = self._bar(value)
+        bar.vague |= not bar.is_over(parity)
+
+    def _parity(self, group: Group, op: Op) -> int | None:
+        """The parity of the phase that a wait is for; None if that is not known."""
         operands = op.line.item.operands
-        parity = operands[2] if len(operands) > 2 else None
-        number = parity.value if isinstance(parity, Immediate) else None
-        if number is None:
-            key = next((key for key in op.reads if key[1] == getattr(parity, "name", None)), None)
-            number = self.walker.value(group, key).constant if key is not None else None
-        return number is not None and (bar.arrivals - 1) % 2 != number & 1
+        parity = operands[2] if ".parity" in op.opcode and len(operands) > 2 else None
+        if isinstance(parity, Immediate):
+            return parity.value & 1
+        key = next((key for key in op.reads if key[1] == getattr(parity, "name", None)), None)
+        value = self.walker.value(group, key) if key is not None else None
+        return value.constant & 1 if value is not None and value.constant is not None else None
 
     def async_store(self, group: Group, op: Op, mask: int, size: int) -> None:
         """st.async: it stores in the memory of a peer, and an mbarrier there completes it."""
         place = self.memory.place_of(group, op, 0, "shared::cluster")
         bar = self._completes(group, op)
+        self._token += 1
         if bar is not None:
-            bar.copies.add(id(op.line.item))
+            bar.copies.add(self._token)
         self.memory.all_seen = False
         if place is not None and size:
-            self.memory.touch(group, op, 0, place, size, mask, "stores", False, None, True)
+            self.memory.touch(group, op, 0, place, size, mask, "stores", False, None, True, self._token)
 
     # --- products -----------------------------------------------------------------------------------------------------
 
@@ -205,16 +297,15 @@ class Flights:
 
     def product(self, group: Group, op: Op, mask: int) -> None:
         if ".commit_group" in op.opcode:
-            self._open("wgmma").append(set())
+            self._commit("wgmma", mask)
         elif ".wait_group" in op.opcode:
             count = op.line.item.operands[0] if op.line.item.operands else None
             self._wait("wgmma", count.value if isinstance(count, Immediate) else 0, mask)
         elif ".mma_async" in op.opcode:
             self.memory.together(op, mask)
-            self._open("wgmma")[-1].add(id(op.line.item))
-            self._factors(group, op, mask)
+            self._factors(group, op, mask, self._add("wgmma", mask))
 
-    def _factors(self, group: Group, op: Op, mask: int) -> None:
+    def _factors(self, group: Group, op: Op, mask: int, token: int) -> None:
         """What a product reads of shared memory through descriptors."""
         for place, (spec, operand) in enumerate(zip(op.line.plan.specs, op.line.item.operands, strict=False)):
             name = getattr(operand, "name", None)
@@ -225,7 +316,7 @@ class Flights:
                 size = _ROW if start[1] >> _SWIZZLE else _ROWS
                 if size == _ROWS and spec.name.startswith("a") and start[1] >> 32 & 0x3FFF == _ROWS >> 4:
                     size *= _EIGHTS  # one group of eight rows is behind the other
-                self.memory.touch(group, op, place, where, size, mask, "reads", False, None, True)
+                self.memory.touch(group, op, place, where, size, mask, "reads", False, None, True, token)
 
     def crossed(self) -> None:
         """A barrier of the CTA comes behind what tensor cores and tensor memory have been told."""
@@ -262,7 +353,7 @@ class Flights:
                 return (operand, value) if known else None
         return None
 
-    def _tensor_touch(self, group: Group, op: Op, mask: int, size: int, flight: bool) -> None:
+    def _tensor_touch(self, group: Group, op: Op, mask: int, size: int, flight: bool, token: int = 0) -> None:
         """Lanes and columns of tensor memory: warps reach a quarter of the lanes each, a product writes all of them."""
         found = self._tensor_place(group, op, flight)
         if found is None:
@@ -275,7 +366,7 @@ class Flights:
         data = Value((), range(THREADS)) if kind == "stores" and not flight else None
         for quarter in range(4) if flight else (0,):
             where = Place("tensor", plus(value, Value((), quarter << _QUARTER)))
-            self.memory.touch(group, op, operand, where, size, mask, kind, False, data, flight)
+            self.memory.touch(group, op, operand, where, size, mask, kind, False, data, flight, token)
 
     def _free(self, group: Group, op: Op, mask: int) -> None:
         """tcgen05.dealloc: no product may still write what it frees. A warp executes it together."""
@@ -354,15 +445,14 @@ class Flights:
                     self.memory.slots.add(place.address)
         elif op.opcode.startswith("tcgen05.mma"):
             self._tensor_order(group, op, mask)
-            self._open("tcgen05")[-1].add(id(op.line.item))
-            self._factors(group, op, mask)
-            self._tensor_touch(group, op, mask, 1, True)
+            token = self._add("tcgen05", mask)
+            self._factors(group, op, mask, token)
+            self._tensor_touch(group, op, mask, 1, True, token)
         elif op.opcode.startswith(("tcgen05.ld", "tcgen05.st", "tcgen05.cp")):
             self._tensor_order(group, op, mask)
             if op.opcode.startswith("tcgen05.cp"):
                 self._unseen = True
-                self._open("tcgen05")[-1].add(id(op.line.item))
-                self._tensor_touch(group, op, mask, 1, True)
+                self._tensor_touch(group, op, mask, 1, True, self._add("tcgen05", mask))
             else:
                 self._tensor_touch(group, op, mask, self._columns(op), False)
         elif op.opcode.startswith("tcgen05.dealloc"):
@@ -374,7 +464,8 @@ class Flights:
         elif op.opcode.startswith("tcgen05.commit"):
             bar = self._completes(group, op)
             if bar is not None:
-                bar.copies |= set().union(*self._open("tcgen05"))
+                bar.arrive(1, _halves(mask), self.shadow.tick())
+                bar.copies |= self._all("tcgen05", mask)
                 bar.product = op
-                bar.arrivals += 1
-            self._groups["tcgen05"] = [set()]
+            for half in _halves(mask):
+                self._groups["tcgen05", half] = [set()]

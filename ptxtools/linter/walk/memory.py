@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ptxtools.ir.nodes import Immediate, Variable
 
@@ -12,6 +12,7 @@ from ..facts import Line
 from ..inflight import accessed
 from ..memory import access_bytes
 from ..values import THREADS, WARP, ZERO, Value, plus, shortest
+from .calls import plain_call
 from .collectives import Collectives
 from .computing import Op, differs, unknown
 from .flights import Flights
@@ -109,7 +110,7 @@ class Memory:
         self._came, self._met = [0, 0], [0, 0]
         self._remote: list[tuple[Touch, int, int]] = []
         self._gone = [False, False]
-        self._started = False
+        self.started = False
         self._resized: dict[int, tuple[Op, int]] = {}
 
     # --- addresses ----------------------------------------------------------------------------------------------------
@@ -155,6 +156,9 @@ class Memory:
         address = walker.value(group, base)
         steady = not differs(address) and isinstance(address.each, int)
         if (opcode.space or "").startswith("param"):
+            given = walker.calls.load(group, op) if walker.program.callees else None
+            if given is not None:
+                return given
             name = address.terms[0][0][1:] if len(address.terms) == 1 else ""
             if steady and name in walker.program.parameters and isinstance(address.each, int):
                 return Value(((f"{name}+{offset + address.each}", 1),), 0)
@@ -165,7 +169,7 @@ class Memory:
             slot = plus(address, Value((), offset)) if offset else address
             if slot in self.slots:
                 return unknown(False, "slot", slot)
-        alike = steady and not self.threads.apart and (opcode.space or "").startswith("shared")
+        alike = steady and not self.threads.apart
         return unknown(not alike, id(op.line.item), walker.moment)
 
     # --- accesses -----------------------------------------------------------------------------------------------------
@@ -175,6 +179,8 @@ class Memory:
         if manner is None:
             manner = _manners[op.opcode] = _manner(op)
         if manner.space not in self._looked_at:
+            if manner.space.startswith("param") and op.family == "st" and self.walker.program.callees:
+                self.walker.calls.store(group, op, mask)
             return
         size = manner.size
         if manner.kind == "":
@@ -184,6 +190,8 @@ class Memory:
             size = self.size_at(group, op, 1)
         place = self.place_of(group, op, manner.operand, manner.space)
         strong = manner.strong and not (self.threads.apart and manner.narrow)
+        if strong and ".volatile" in op.opcode and manner.space.startswith("shared"):
+            strong = self.walker.program.polls  # else what is volatile stands for a barrier that is missing
         if place is not None and size:
             data = self._stored(group, op) if op.family == "st" else None
             self.touch(group, op, manner.operand, place, size, mask, manner.kind, strong, data)
@@ -195,7 +203,8 @@ class Memory:
     def _stored(self, group: Group, op: Op) -> Value | None:
         """What a store of one value stores, in so far as numbers of threads and CTAs tell."""
         stored = self.walker.program.stored.get(id(op.line.item))
-        if stored is None:
+        flat = tuple(self.threads.registers["%tid.x"].numbers[:WARP]) == tuple(range(WARP))
+        if stored is None or not (flat or isinstance(stored.each, int)):
             return None
         found = Value((), stored.each)
         for name, count in stored.terms:
@@ -215,14 +224,15 @@ class Memory:
 
     def touch(
         self, group: Group, op: Op, operand: int, place: Place, size: int, mask: int, kind: str, strong: bool,
-        data: Value | None = None, flight: bool = False,
+        data: Value | None = None, flight: bool = False, token: int = 0,
     ) -> None:  # fmt: skip
         shadow = self.shadow
         self.walker.left -= 2
         moment = FLIGHT if flight else shadow.now
         touch = Touch(
-            op.line, operand, place.space, place.address, size, mask, moment, kind, strong, data, group.doubtful, flight
-        )
+            op.line, operand, place.space, place.address, size, mask, moment, kind, strong, data, group.doubtful,
+            flight, token,
+        )  # fmt: skip
         if place.space == "shared" and self.all_seen:
             self._note_bytes(touch)
         if place.space == "shared" and self.threads.kind == "cluster":
@@ -242,8 +252,7 @@ class Memory:
         apart = first // WARP != second // WARP
         if self.threads.apart and not apart and not before.flight:
             return  # the walk of a CTA finds it
-        numbers = self.threads.registers["%tid.x"].numbers
-        mine, other = f"thread {numbers[second]}", f"thread {numbers[first]}"
+        mine, other = self.threads.name(second), self.threads.name(first)
         if self.threads.apart and apart:
             mine += f" of CTA {second // WARP}"
             other += f" of CTA {first // WARP}"
@@ -264,7 +273,8 @@ class Memory:
         if before.line is after.line:
             return "same"
         program = self.walker.program
-        return "round" if program.number(before.line) > program.number(after.line) else "behind"
+        first, second = program.number(before.line), program.number(after.line)
+        return "round" if first > second and program.home(first) == program.home(second) else "behind"
 
     def _note_bytes(self, touch: Touch) -> None:
         """Remember which bytes of shared memory have been written, and look whether those that are read have been."""
@@ -278,7 +288,8 @@ class Memory:
                 if any(byte not in written for byte in range(numbers[thread], numbers[thread] + touch.size)):
                     if not self.walker.assumed:
                         name = touch.address.variable
-                        message = f"thread {thread} reads byte {numbers[thread]} of '{name}', which nothing has written"
+                        byte = f"byte {numbers[thread]} of '{name}'"
+                        message = f"{self.threads.name(thread)} reads {byte}, which nothing has written"
                         self.walker.report("unwritten shared", touch.line, touch.operand, message)
                     self.all_seen = False
                     return
@@ -337,6 +348,8 @@ class Memory:
 
     def _call(self, group: Group, op: Op, mask: int) -> None:
         self.all_seen = False
+        if op.family == "call" and plain_call(op.line):
+            return
         self.blind = True
         self.shadow.order_all()
 
@@ -377,8 +390,8 @@ class Memory:
             return
         for op, mask in self._resized.values():
             if mask != self.threads.mask:
-                thread = self.threads.registers["%tid.x"].numbers[_first_of(self.threads.mask & ~mask)]
-                message = f"thread {thread} of the warpgroup does not come to this '{op.opcode}'"
+                thread = self.threads.name(_first_of(self.threads.mask & ~mask))
+                message = f"{thread} of the warpgroup does not come to this '{op.opcode}'"
                 self.walker.report("part of a warpgroup", op.line, None, message)
 
     def _barrier(self, group: Group, op: Op, mask: int) -> bool | None:
@@ -400,7 +413,7 @@ class Memory:
         count = self.walker.value(group, sources[1]).constant if len(sources) > 1 and "red" not in words else None
         if "red" in words and sources:
             which = self.walker.value(group, sources[0])
-        if which.terms:
+        if differs(which):
             self._call(group, op, mask)
             return False
         if count is not None and count % WARP and not self.walker.assumed and not isinstance(
@@ -411,7 +424,7 @@ class Memory:
         if mask != group.mask:
             group = self._apart(group, mask)
         numbers = which.numbers
-        ids = {numbers[thread] for thread in range(THREADS) if mask >> thread & 1}
+        ids = {(which.terms, numbers[thread]) for thread in range(THREADS) if mask >> thread & 1}
         if "arrive" in words:
             now = self.shadow.tick()
             for half in (0, 1):
@@ -435,14 +448,14 @@ class Memory:
 
     def _look_at_divergence(self, op: Op, mask: int) -> None:
         """Whether lanes of a warp miss an aligned barrier, as they have ended."""
-        if self.walker.assumed:
+        if self.walker.assumed and not self.walker.numbers:
             return
         for half in _HALVES:
             missing = self.threads.mask & half & ~mask
             if mask & half and missing:
-                thread = self.threads.registers["%tid.x"].numbers[_first_of(missing)]
+                thread = self.threads.name(_first_of(missing))
                 how = "goes another way" if missing & self.walker.alive else "has ended"
-                message = f"thread {thread} {how} before this '{op.opcode}', and others of its warp come to it"
+                message = f"{thread} {how} before this '{op.opcode}', and others of its warp come to it"
                 self.walker.report("divergent barrier", op.line, None, message)
                 return
 
@@ -457,27 +470,48 @@ class Memory:
         for group in waiting:
             assert group.waits is not None
             by_place.setdefault(group.waits[:2], []).append(group)
-        if not by_place:
-            return None
-        for place, groups in sorted(by_place.items(), key=str):
-            mask = 0
-            for group in groups:
-                mask |= group.mask
+        for place in sorted(by_place, key=lambda place: self._alone(place, by_place[place])):
+            groups = by_place[place]
             if place[0] == "cluster":
                 if not self._cluster_done():
                     continue
+            elif place[0] == "mbarrier":
+                self.flights.go_on(cast("tuple[Value, int]", place[1]))
             else:
-                self.shadow.order(mask)
-                self.grids.meet(mask)
-                self.flights.crossed()
-                for half, moment in self._arrived.pop(place[1], ()):
-                    if mask & _HALVES[1 - half] and not self.threads.apart:
-                        known = self.shadow.known[half]
-                        known[1 - half] = max(known[1 - half], moment)
+                self._meet(place[1], groups)
             for group in groups:
                 group.waits = None
             return groups[0]
         return None
+
+    def _alone(self, place: tuple[object, ...], groups: list[Group]) -> tuple[int, int]:
+        """Whether only one half of the threads has come to a barrier, or a phase of an mbarrier is not over, and where:
+        others are released before."""
+        if place[0] == "mbarrier":
+            return 0 if self.flights.is_over(cast("tuple[Value, int]", place[1])) else 2, min(
+                group.pc for group in groups
+            )
+        halves = {half for half in (0, 1) for group in groups if group.mask & _HALVES[half]}
+        halves |= {half for half, _ in self._arrived.get(place[1], ()) if place[0] == "bar"}
+        return len(halves) == 1, min(group.pc for group in groups)
+
+    def _meet(self, number: object, groups: list[Group]) -> None:
+        """A barrier of the CTA completes."""
+        mask = 0
+        for group in groups:
+            mask |= group.mask
+        self.shadow.order(mask)
+        self.grids.meet(mask)
+        self.flights.crossed()
+        arrived = self._arrived.get(number, [])
+        for half in (0, 1):
+            first = next((one for one in arrived if one[0] == half), None)
+            if first is None:
+                continue
+            arrived.remove(first)
+            if mask & _HALVES[1 - half] and not self.threads.apart:
+                known = self.shadow.known[half]
+                known[1 - half] = max(known[1 - half], first[1])
 
     # --- clusters -----------------------------------------------------------------------------------------------------
 
@@ -506,7 +540,7 @@ class Memory:
         self.shadow.order_halves(max(first, known[0][1]), max(second, known[1][0]))
         self._cluster = [None, None]
         self._met = list(self._came)
-        self._started = True
+        self.started = True
         return True
 
     def note_remote(self, touch: Touch) -> None:
@@ -515,7 +549,7 @@ class Memory:
         for thread in range(THREADS):
             owner = (numbers[thread] >> OWNER) - 1
             if touch.mask >> thread & 1 and owner in (0, 1) and owner != thread // WARP:
-                if not self._started and not self.blind:
+                if not self.started and not self.blind:
                     message = f"CTA {thread // WARP} accesses memory of CTA {owner}, which may not have started"
                     self.walker.report("peer starts", touch.line, touch.operand, message)
                 elif self._gone[owner] and not self.blind:

@@ -34,7 +34,7 @@ class Touch(NamedTuple):
     """An access. space: "shared" or "global"; mask: the threads that do it; moment: when, FLIGHT for asynchronous work
     that nobody has waited for; kind: "reads", "stores", "updates" (atomically); strong: whether it may meet others;
     data: the value stored, if one is known; doubtful: whether data decided that these threads do it; flight: whether
-    it is asynchronous, so that the thread that began it has to wait for it, too."""
+    it is asynchronous, so that the thread that began it has to wait for it, too; token: of asynchronous work."""
 
     line: Line
     operand: int
@@ -48,6 +48,7 @@ class Touch(NamedTuple):
     data: Value | None
     doubtful: bool
     flight: bool = False
+    token: int = 0
 
 
 class Meeting(NamedTuple):
@@ -98,12 +99,12 @@ class Shadow:
         self.known[0][1], self.known[1][0] = first, second
         self.lanes = [first, second]
 
-    def settle(self, items: set[int], mask: int) -> None:
-        """Asynchronous work of some threads is done: instructions by their identity."""
-        now = self.tick()
+    def settle(self, tokens: set[int], mask: int, moment: int = 0) -> None:
+        """Asynchronous work of some threads is done. moment: as what they did by then, if that is known."""
+        now = moment or self.tick()
         for touches in self._lists():
             for place, touch in enumerate(touches):
-                if touch.moment == FLIGHT and touch.mask & mask and id(touch.line.item) in items:
+                if touch.moment == FLIGHT and touch.mask & mask and touch.token in tokens:
                     own = touch.line.item.opcode.startswith(_OWN)
                     touches[place] = touch._replace(moment=now, flight=touch.flight and not own)
 
@@ -111,10 +112,10 @@ class Shadow:
         for known in self._touches.values():
             yield from known
 
-    def fly(self, item: int) -> None:
+    def fly(self, token: int) -> None:
         """The last access of an instruction is under way: no barrier orders it before somebody has waited for it."""
         for touches in self._lists():
-            if touches and id(touches[-1].line.item) == item:
+            if touches and touches[-1].token == token:
                 touches[-1] = touches[-1]._replace(moment=FLIGHT, flight=True)
 
     def acquire(self, mask: int) -> None:
@@ -123,6 +124,14 @@ class Shadow:
         for half in (0, 1):
             if mask & _HALVES[half]:
                 self.known[1 - half][half] = self.lanes[half] = now
+
+    def learn(self, mask: int, moments: list[int]) -> None:
+        """Some threads know of what each half has done by a moment."""
+        now = self.tick()
+        for half in (0, 1):
+            if mask & _HALVES[half]:
+                self.known[1 - half][half] = max(self.known[1 - half][half], moments[1 - half])
+                self.lanes[half] = now
 
     def touch(self, touch: Touch) -> Meeting | None:
         """Remember an access; the one that it races with, if any."""
@@ -163,6 +172,8 @@ class Shadow:
 
     def _meeting(self, before: Touch, after: Touch) -> Meeting | None:
         unordered = self._unordered(before, after.mask)
+        if ".volatile" in before.line.item.opcode and ".volatile" in after.line.item.opcode:
+            unordered = [found & ~half for found, half in zip(unordered, _HALVES, strict=True)]  # lanes in step
         if not any(unordered):
             return None
         mine, other = before.address.each, after.address.each

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
 from typing import NamedTuple
 
-from ptxtools.ir.nodes import Function, Name
+from ptxtools.ir.nodes import Name
 
 from ..facts import FunctionFacts
 from ..masks import MASKED, mask_operand
 from ..values import THREADS, WARP, Value, plus, shortest
+from .calls import followed
+from .shapes import Shape, declared_shape, guessed_shape, most_threads, threads_expected, warps_told_apart
 
 #: Threads of each CTA that are compared with those of another one if no directive says how many there are: kernels for
 #: fewer than a warp are written, too.
 _FEW = 8
 #: Threads of a CTA if no directive says how many there are.
 _SIZE = 128
+#: Other warps that the first one is walked with.
+_OTHERS = 4
+_NUMBERS = ("%tid.x", "%tid.y", "%tid.z")
 
 
 class Threads(NamedTuple):
     """kind: "cta", "grid" or "cluster"; mask: the threads there are, as bits; size: threads of a CTA; whole: whether
     all of its threads are among them; declared: whether directives say so; registers: the special registers; spaces:
-    the memory in which they may meet; group: whether they are of one warpgroup."""
+    the memory in which they may meet; group: whether they are of one warpgroup; guessed: whether it
+    follows from addresses alone that they are in one CTA; there: whether nearly every launch has all of them."""
 
     kind: str
     mask: int
@@ -32,30 +37,48 @@ class Threads(NamedTuple):
     registers: dict[str, Value]
     spaces: tuple[str, ...] = ("shared", "global")
     group: bool = False
+    guessed: bool = False
+    there: bool = True
 
     @property
     def apart(self) -> bool:
         """Whether the two halves are of two CTAs."""
         return self.kind != "cta"
 
+    def name(self, thread: int) -> str:
+        """What a thread is called in messages: by its number, or by its place where a CTA has several dimensions."""
+        places = [self.registers[name].numbers[thread] for name in _NUMBERS]
+        sizes = [self.registers[name].constant for name in ("%ntid.y", "%ntid.z")]
+        last = max((at for at, size in enumerate(sizes, 1) if size != 1), default=0)
+        return f"thread ({', '.join(map(str, places[: last + 1]))})" if last else f"thread {places[0]}"
+
 
 def places_of(facts: FunctionFacts) -> Iterator[Threads]:
     """The threads that are worth a walk of a kernel."""
-    size = declared_size(facts.function)
-    if size is None and "setmaxnreg" in facts.families:
-        size = 4 * WARP  # it is for warpgroups
+    shape = declared_shape(facts.function)
+    flat = _is_flat(facts)
+    if shape is None and "setmaxnreg" in facts.families:
+        shape = Shape(4 * WARP)  # it is for warpgroups
+    if shape is None and not flat:
+        shape = guessed_shape(facts)
     globally = _written_globally(facts) or "griddepcontrol" in facts.families
     spaces = ("shared", "global") if globally else ("shared",)
-    if size is None and not _is_flat(facts):
+    later: list[Threads] = []
+    if shape is None and not flat:
         pass  # how many threads a row has is not known: a warp may be several rows
-    elif _of_warps(facts):
-        yield from _of_ctas(facts, size, spaces)
-    elif globally or (size is not None and "bra" in facts.families):
-        yield _of_cta(facts, size)._replace(spaces=("global",))
+    elif _of_warps(facts) or any(_of_warps(one) for one in followed(facts)):
+        first, *later = [threads._replace(spaces=spaces) for threads in _of_ctas(facts, shape)]
+        yield first
+    elif globally or (shape is not None and "bra" in facts.families):
+        yield _of_cta(facts, shape)._replace(spaces=("global",))
     if any(".cluster" in line.item.opcode for line in facts.of("mapa", "barrier", "cp", "st", "red", "atom")):
-        yield _apart("cluster", size)._replace(spaces=spaces)
+        yield _apart("cluster", shape)._replace(spaces=spaces)
+        last = _last_warp(facts, shape)
+        if last:
+            yield _apart("cluster", shape, last)._replace(spaces=spaces)
     if globally and _of_a_grid(facts):
-        yield _apart("grid", size)._replace(spaces=("global",))
+        yield _apart("grid", shape)._replace(spaces=("global",))
+    yield from later
 
 
 def _is_flat(facts: FunctionFacts) -> bool:
@@ -125,76 +148,82 @@ def _own(a: Value, b: Value) -> bool:
     return not difference.terms and isinstance(difference.each, int) and abs(difference.each) < widest
 
 
-def declared_size(function: Function) -> int | None:
-    """Threads of a CTA, if .reqntid says so and there is one dimension of them."""
-    for item in function.directives:
-        if getattr(item, "name", "") == ".reqntid":
-            sizes = [arg for arg in getattr(item, "args", ()) if isinstance(arg, int)]
-            return sizes[0] if sizes and prod(sizes) == sizes[0] else None
-    return None
-
-
-def _most(function: Function) -> int:
-    for item in function.directives:
-        if getattr(item, "name", "") in (".maxntid", ".reqntid"):
-            sizes = [arg for arg in getattr(item, "args", ()) if isinstance(arg, int)]
-            return sizes[0] if sizes else THREADS
-    return THREADS
-
-
-def _of_cta(facts: FunctionFacts, size: int | None) -> Threads:
-    count = size
+def _of_cta(facts: FunctionFacts, shape: Shape | None, other: int = 1) -> Threads:
+    """The first warp of a CTA and another one."""
+    count = shape.size if shape is not None else None
     if count is None:
         several = any(
             not line.item.opcode.startswith(("bar.warp", "barrier.warp")) for line in facts.of("bar", "barrier")
         )
-        count = min(_most(facts.function), THREADS if several else WARP)
-    here = min(count, THREADS)
-    special = _special(size)
-    special["%tid.x"] = Value((), range(THREADS))
-    special["%ctaid.x"] = Value((), 0) if size else Value((("%ctaid.x", 1),), 0)
-    special["%warpid"] = Value((), shortest(iter([t // WARP for t in range(THREADS)])))
+        most = most_threads(facts.function) or THREADS
+        count = (other + 1) * WARP if other > 1 else min(most, THREADS if several else WARP)
+    here = min(count, THREADS) if other == 1 else WARP + min(WARP, count - other * WARP)
+    special = _special(shape, [t if t < WARP else t + (other - 1) * WARP for t in range(THREADS)])
+    special["%ctaid.x"] = Value((), 0) if shape is not None and shape.declared else Value((("%ctaid.x", 1),), 0)
+    special["%warpid"] = Value((), shortest(iter([t // WARP * other for t in range(THREADS)])))
+    known, declared = shape is not None, shape is not None and shape.declared
     return Threads(
-        "cta", (1 << here) - 1, size or count, size is not None and size <= THREADS, size is not None, special
-    )
+        "cta", (1 << here) - 1, count, known and count <= THREADS, known, special,
+        group=known and count >= THREADS and other < 4, guessed=not declared and (known or other > 1),
+        there=known or other == 1,
+    )  # fmt: skip
 
 
-def _of_ctas(facts: FunctionFacts, size: int | None, spaces: tuple[str, ...]) -> Iterator[Threads]:
-    """The first two warps of a CTA; if its size is declared, also the first one with others."""
-    yield _of_cta(facts, size)._replace(spaces=spaces, group=(size or 0) >= THREADS)
-    last = (size or 0) // WARP - 1
-    for other in sorted({min(2, last), last}) if last > 1 else ():
-        threads = _of_cta(facts, size)
-        numbers = tuple([t if t < WARP else t + (other - 1) * WARP for t in range(THREADS)])
-        threads.registers["%tid.x"] = Value((), numbers)
-        threads.registers["%warpid"] = Value((), tuple([t // WARP * other for t in range(THREADS)]))
-        yield threads._replace(spaces=spaces, group=other < 4)
+def _last_warp(facts: FunctionFacts, shape: Shape | None) -> int:
+    """The last warp of a CTA, as far as it is known; else 0."""
+    count = shape.size if shape is not None else threads_expected(facts)
+    return count // WARP - 1 if count is not None and count >= WARP else 0
 
 
-def _apart(kind: str, size: int | None) -> Threads:
-    lanes = min(size or _FEW, WARP)
+def _of_ctas(facts: FunctionFacts, shape: Shape | None) -> Iterator[Threads]:
+    """The first two warps of a CTA; the first one with others that have their own work, and with the last one."""
+    yield _of_cta(facts, shape)
+    last = _last_warp(facts, shape)
+    flat = shape is None or shape.y == shape.z == 1
+    others = {each for each in warps_told_apart(facts) if not last or each <= last} if flat else set()
+    if last > 1:
+        others |= {min(2, last), (last + 1) // 2, last}
+    if shape is None and not last and others:
+        others.add(1)  # with barriers or without, there are several
+    for other in sorted(others - {0} - ({1} if shape is not None else set()))[:_OTHERS]:
+        yield _of_cta(facts, shape, other)
+
+
+def _apart(kind: str, shape: Shape | None, other: int = 0) -> Threads:
+    """The first warp of one CTA, and the first one, or another one, of its neighbour."""
+    size = shape.size if shape is not None else None
+    lanes = min(size or (WARP if other else _FEW), WARP)
     half = (1 << lanes) - 1
-    special = _special(size or _SIZE)
-    special["%tid.x"] = Value((), shortest(iter([t % WARP for t in range(THREADS)])))
+    special = _special(shape or Shape(_SIZE), [t % WARP + t // WARP * other * WARP for t in range(THREADS)])
     which = Value((), shortest(iter([t // WARP for t in range(THREADS)])))
     special["%ctaid.x"] = which
     special["%nctaid.x"] = Value((), 2)
-    special["%warpid"] = Value((), 0)
+    special["%warpid"] = Value((), shortest(iter([t // WARP * other for t in range(THREADS)])))
     if kind == "cluster":
         for name in ("%cluster_ctarank", "%cluster_ctaid.x"):
             special[name] = which
         for name in ("%cluster_nctarank", "%cluster_nctaid.x"):
             special[name] = Value((), 2)
     mask = half | half << WARP
-    return Threads(kind, mask, size or _SIZE, size is not None and size <= WARP, size is not None, special)
+    return Threads(
+        kind, mask, size or _SIZE, size is not None and size <= WARP, size is not None, special,
+        guessed=shape is not None and not shape.declared,
+    )  # fmt: skip
 
 
-def _special(size: int | None) -> dict[str, Value]:
-    zero, one = Value((), 0), Value((), 1)
-    found = dict.fromkeys(("%tid.y", "%tid.z", "%ctaid.y", "%ctaid.z"), zero)
-    found |= dict.fromkeys(("%ntid.y", "%ntid.z"), one)
+def _special(shape: Shape | None, threads: list[int]) -> dict[str, Value]:
+    """The special registers of 64 threads, which have these numbers in their CTA."""
+    zero = Value((), 0)
+    found = dict.fromkeys((*_NUMBERS[1:], "%ctaid.y", "%ctaid.z"), zero)
+    found |= dict.fromkeys(("%ntid.y", "%ntid.z"), Value((), 1))
     found |= dict.fromkeys(("%cluster_ctarank", "%cluster_ctaid.x", "%cluster_ctaid.y", "%cluster_ctaid.z"), zero)
     found["%laneid"] = Value((), shortest(iter([t % WARP for t in range(THREADS)])))
-    if size is not None:
-        found["%ntid.x"] = Value((), size)
+    found["%tid.x"] = Value((), shortest(iter(threads)))
+    if shape is not None:
+        x, y = shape.x, shape.y
+        rows = ([t % x for t in threads], [t // x % y for t in threads], [t // (x * y) for t in threads])
+        for name, numbers in zip(_NUMBERS, rows, strict=True):
+            found[name] = Value((), shortest(iter(numbers)))
+        for name, count in zip(("%ntid.x", "%ntid.y", "%ntid.z"), shape, strict=False):
+            found[name] = Value((), count)
     return found

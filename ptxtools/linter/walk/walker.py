@@ -7,19 +7,20 @@ before; what was assumed of a value holds for the rest of the walk.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterator
-from functools import cached_property
+from collections.abc import Callable
+from math import gcd
 from typing import NamedTuple
 
-from ptxtools.ir.nodes import Address, Immediate, Label, Name
+from ptxtools.ir.nodes import Function, Immediate
 from ptxtools.ir.symbols import RegisterKey
 
-from ..facts import ENDING, FunctionFacts, Line, operand_names
-from ..masks import mask_operand
+from ..calls import callee_of
+from ..facts import Line
 from ..values import WARP, Terms, Value
-from .computing import Op, compared, differs, mixed, result, taken_apart, truth, unknown
-from .memory import COLLECTIVES, HANDLED, Memory
+from .calls import Calls, Frame, ends_threads
+from .computing import Op, compared, differs, joined, joined_predicates, mixed, result, truth, unknown
+from .memory import Memory
+from .program import Program
 from .threads import Threads
 
 #: The value of a register that nothing depends on.
@@ -29,11 +30,8 @@ _ROUNDS = 2
 #: Rounds of a loop that are walked if it is known how many there are, and lanes may part in it before a .sync
 #: instruction.
 _KNOWN_ROUNDS = 12
-_WAITS = ("griddepcontrol.wait", "cp.async.wait", "cp.async.bulk.wait", "wgmma.wait")
-#: Loops with .sync instructions that are looked at for lanes that leave them.
-_LOOPS = 32
-#: Barriers and waits that a way is looked at for, whether it misses them.
-_BARRIERS = 16
+#: Rounds of a loop with asynchronous copies: its buffers come round in them.
+_PIPELINE, _PIPELINE_STEPS = 8, 800
 
 _HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
 
@@ -53,12 +51,13 @@ class Found(NamedTuple):
 
 class Group:
     """Threads at one place. registers: what they hold; missing: the threads in which nothing has written a register;
-    waits: at which barrier they wait, None if they run; doubtful: whether data decided that these threads came here."""
+    waits: at which barrier they wait, None if they run; doubtful: whether data decided that these threads came here;
+    end: of the function that they are in; stack: the calls that they are in, outer ones first."""
 
-    __slots__ = ("doubtful", "mask", "missing", "pc", "registers", "waits")
+    __slots__ = ("doubtful", "end", "mask", "missing", "pc", "registers", "stack", "waits")
 
-    def __init__(self, pc: int, mask: int) -> None:
-        self.pc, self.mask = pc, mask
+    def __init__(self, pc: int, mask: int, end: int, stack: tuple[Frame, ...] = ()) -> None:
+        self.pc, self.mask, self.end, self.stack = pc, mask, end, stack
         self.registers: dict[RegisterKey, Value] = {}
         self.missing: dict[RegisterKey, int] = {}
         self.waits: tuple[object, ...] | None = None
@@ -66,11 +65,23 @@ class Group:
 
     def split(self, pc: int, mask: int) -> Group:
         """Some of the threads, at another place."""
-        found = Group(pc, mask)
+        found = Group(pc, mask, self.end, self.stack)
         found.registers, found.missing = dict(self.registers), dict(self.missing)
         found.doubtful = self.doubtful
         self.mask &= ~mask
         return found
+
+    @property
+    def place(self) -> tuple[int, ...]:
+        """What groups are ordered by: inside of a call, they are behind what comes before it."""
+        return (*[frame.site for frame in self.stack], self.pc) if self.stack else (self.pc,)
+
+    def meets(self, other: Group) -> int:
+        """Where this group comes to the place of another one, or to the call that the other one is in; -1: nowhere."""
+        if self.stack == other.stack:
+            return other.pc
+        depth = len(self.stack)
+        return other.stack[depth].site if len(other.stack) > depth and other.stack[:depth] == self.stack else -1
 
     def join(self, other: Group) -> None:
         """Take over the threads of another group."""
@@ -90,158 +101,6 @@ class Group:
         self.doubtful |= other.doubtful
 
 
-class Program:
-    """The instructions of a function by their numbers, taken apart as they are reached.
-
-    Only what addresses, barriers and branches depend on is computed: `plain` has, for each other instruction, the
-    register that it writes. stored: what stores store, where that is known.
-    """
-
-    def __init__(self, facts: FunctionFacts) -> None:
-        self.lines = facts.lines
-        self.parameters = {parameter.name for parameter in facts.function.params}
-        self.labels: dict[str, int] = {}
-        self.plain: list[RegisterKey | None] = [None] * len(facts.lines)
-        self._numbers: dict[int, int] = {}
-        self._ops: list[Op | None] = [None] * len(facts.lines)
-        at = 0
-        for item in facts.items:
-            if type(item) is Line:
-                at += 1
-            elif type(item) is Label:
-                self.labels[item.name] = at
-        self.visited = bytearray(len(facts.lines))
-        waits = [at for at, line in enumerate(facts.lines) if _orders(line)]
-        self.barriers = waits[:_BARRIERS]
-        self.frees = [at for at, line in enumerate(facts.lines) if line.item.opcode.startswith("tcgen05.dealloc")]
-        del self.frees[_BARRIERS:]
-        self.collectives = [at for at, line in enumerate(facts.lines) if mask_operand(line) is not None]
-        self.writes: dict[RegisterKey, list[int]] = {}
-        self._find_plain()
-        self.stored = {id(step.line.item): step.stored for step in facts.accesses if step.stored is not None}
-
-    def _find_plain(self) -> None:
-        """Find what only computes values that no address, barrier or branch depends on."""
-        writes = self.writes
-        waiting: list[RegisterKey] = []
-        for at, line in enumerate(self.lines):
-            item, plan = line.item, line.plan
-            into = item.operands[0] if item.operands else None
-            if plan.family in HANDLED or item.guard is not None or plan.family in ENDING:
-                waiting += self._needed(line)
-            if plan.positional and plan.writes and plan.writes[0]:
-                if type(into) is Name:
-                    key = line.registers[into.name]
-                    if key is not None:
-                        writes.setdefault(key, []).append(at)
-                        if item.guard is None and plan.family not in HANDLED and "." not in into.name:
-                            self.plain[at] = key
-                    continue
-                for name, inside in operand_names(into) if into is not None else ():
-                    key = line.registers[name]
-                    if key is not None and not inside:
-                        writes.setdefault(key, []).append(at)
-        needed = self.needed = set(waiting)
-        waiting = list(needed)
-        while waiting:
-            for at in writes.get(waiting.pop(), ()):
-                line = self.lines[at]
-                self.plain[at] = None
-                for operand in line.item.operands[1:]:
-                    for name, _ in operand_names(operand):
-                        key = line.registers[name]
-                        if key is not None and key not in needed:
-                            needed.add(key)
-                            waiting.append(key)
-
-    def _needed(self, line: Line) -> Iterator[RegisterKey]:
-        """Registers that an instruction's effect depends on, values that are stored apart."""
-        item = line.item
-        if item.guard is not None:
-            key = line.registers[item.guard.name]
-            if key is not None:
-                yield key
-        if line.plan.family not in HANDLED:
-            return
-        accesses = line.plan.family in ("ld", "ldu", "st", "atom", "red")
-        operands = item.operands
-        if line.plan.family in COLLECTIVES:  # a vote's predicate decides its result
-            operands = operands[1:] if line.plan.family == "vote" else operands[-1:]
-        for operand in operands:
-            if not accesses or type(operand) is Address or line.item.opcode.startswith("st.bulk"):
-                for name, _ in operand_names(operand):
-                    key = line.registers[name]
-                    if key is not None:
-                        yield key
-
-    def at(self, pc: int) -> Op:
-        op = self._ops[pc]
-        if op is None:
-            op = self._ops[pc] = taken_apart(self.lines[pc])
-        return op
-
-    def new_way(self, seen: set[tuple[int, bool]]) -> bool:
-        """Whether a way that no walk has taken leads to instructions that none has come to, or past a barrier."""
-        for at, runs in seen:
-            if (at, not runs) not in seen:
-                op = self.at(at)
-                to = at + 1 if runs else self.target(op) or at
-                if runs and at in self.barriers:
-                    return True  # it may be left out
-                if not runs and (op.family != "bra" or to >= len(self.lines)):
-                    if any(at < free for free in self.frees):
-                        return True  # it ends
-                    continue
-                if op.family != "bra" or to >= len(self.lines):
-                    continue
-                if any(at < free < to for free in self.frees):
-                    return True
-                if not self.visited[to] or any(at < barrier < to for barrier in self.barriers):
-                    return True
-        return False
-
-    def number(self, line: Line) -> int:
-        """Where an instruction stands."""
-        if not self._numbers:
-            self._numbers.update({id(line.item): at for at, line in enumerate(self.lines)})
-        return self._numbers[id(line.item)]
-
-    @cached_property
-    def ends(self) -> frozenset[int]:
-        """Guarded branches at which lanes may part from a loop that has instructions with a member mask."""
-        branches = [at for at, line in enumerate(self.lines) if line.plan.family == "bra"] if self.collectives else []
-        targets = {at: self.target(self.at(at)) for at in branches}
-        loops = [(to, at) for at, to in targets.items() if to is not None and to <= at and self.meets(to, at)][:_LOOPS]
-        found = set()
-        for at, to in targets.items():
-            if to is not None and self.lines[at].item.guard is not None:
-                inside = [last for first, last in loops if first <= at <= last]
-                if any(at == last or to > last for last in inside):
-                    found.add(at)
-        return frozenset(found)
-
-    def meets(self, first: int, last: int) -> bool:
-        """Whether there is an instruction with a member mask between two."""
-        at = bisect_left(self.collectives, first)
-        return at < len(self.collectives) and self.collectives[at] <= last
-
-    def written(self, first: int, last: int) -> set[RegisterKey]:
-        """The registers that instructions between two, themselves included, write."""
-        return {key for at in range(first, last + 1) for key in self.at(at).into}
-
-    def target(self, op: Op) -> int | None:
-        """Where a branch goes."""
-        operands = op.line.item.operands
-        if op.family != "bra" or not operands or not isinstance(operands[0], Name):
-            return None
-        return self.labels.get(operands[0].name)
-
-
-def _orders(line: Line) -> bool:
-    """Whether something may go wrong if a thread misses an instruction."""
-    return line.plan.family in ("bar", "barrier") or line.item.opcode.startswith(_WAITS)
-
-
 class Walker:
     """One walk. seen: ways that this or an earlier walk has taken at an unknown branch, as (place, taken). parting: it
     is assumed that lanes leave loops at different times, where an unknown number decides that."""
@@ -252,13 +111,14 @@ class Walker:
         self.program, self.threads, self.seen, self.parting = program, threads, seen, parting
         self.numbers: dict[Terms, int] = {}
         self.left = steps
-        self.assumed: dict[str, bool] = {}
+        self.assumed: dict[str, bool] = {"shape": True} if threads.guessed else {}
         self.found: list[Found] = []
         self.alive = threads.mask
         self.moment = 0
         self._rounds: dict[int, int] = {}
         self.memory = Memory(self)
-        self.running = [Group(0, threads.mask)]
+        self.calls = Calls(self)
+        self.running = [Group(0, threads.mask, program.end)]
         self._ended = False
 
     # --- for those that look on ---------------------------------------------------------------------------------------
@@ -298,9 +158,9 @@ class Walker:
             return self.memory.release()
         first = ready[0]
         if len(ready) > 1:
-            first = min(ready, key=lambda group: group.pc)
+            first = min(ready, key=lambda group: group.place)
             for other in ready:
-                if other is not first and other.pc == first.pc:
+                if other is not first and other.pc == first.pc and other.stack == first.stack:
                     first.join(other)
                     self.running.remove(other)
                     self.left -= len(first.registers) >> 2
@@ -308,8 +168,8 @@ class Walker:
 
     def _advance(self, group: Group) -> None:
         """Run a group up to where it may meet another one."""
-        others = [other.pc for other in self.running if other is not group and other.waits is None]
-        end = min((pc for pc in others if pc > group.pc), default=len(self.program.lines))
+        others = [group.meets(other) for other in self.running if other is not group and other.waits is None]
+        end = min((pc for pc in others if pc > group.pc), default=group.end)
         plain, registers, visited = self.program.plain, group.registers, self.program.visited
         while group.pc < end and self.left > 0 and not self._ended:
             self.left -= 1
@@ -320,8 +180,11 @@ class Walker:
                 group.pc += 1
             elif self._step(group):
                 return
-        if group.pc >= len(self.program.lines):
-            self._leave(group)
+        if group.pc >= group.end:
+            if group.stack:
+                self.calls.leave(group, group.mask)
+            else:
+                self._leave(group)
 
     def _step(self, group: Group) -> bool:
         """Run one instruction; whether the groups have changed."""
@@ -334,6 +197,18 @@ class Walker:
         family = op.family
         if family == "bra":
             return self._branch(group, op, mask)
+        if family == "ret" and group.stack:
+            if mask:
+                self.calls.leave(group, mask)
+            else:
+                group.pc += 1
+            return bool(mask)
+        if family == "call" and mask:
+            if self.calls.enter(group, op, mask):
+                self._begin_anew(callee_of(op.line))
+                return True
+            if ends_threads(op.line):
+                family = "exit"
         if family in ("exit", "ret"):
             group.pc += 1
             if mask == group.mask:
@@ -353,9 +228,20 @@ class Walker:
         handler: Callable[[Group, Op, int], bool | None] | None = self.memory.handlers.get(family)
         if handler is not None:
             waits = bool(handler(group, op, mask))
-        if op.into and not (waits and group.waits is not None and group.waits[0] == "mask"):
+        if op.into and not (waits and group.waits is not None and group.waits[0] in ("mask", "mbarrier")):
             self.write(group, op, mask & group.mask)
         return waits
+
+    def _begin_anew(self, function: Function | None) -> None:
+        """Rounds of loops count for each call of a function."""
+        callee = self.program.callees[id(function)]
+        for at in [at for at in self._rounds if callee.start <= at < callee.end]:
+            del self._rounds[at]
+
+    def put(self, group: Group, key: RegisterKey, value: Value, mask: int) -> None:
+        """Note what a parameter is in some threads of a group: in others it is not known."""
+        old = group.registers.get(key)
+        group.registers[key] = value if mask == group.mask or old is None else mixed(old, value, mask)
 
     def write(self, group: Group, op: Op, mask: int) -> None:
         """Note what an instruction writes in some threads of a group."""
@@ -367,12 +253,17 @@ class Walker:
             elif op.family == "vote":
                 known = self.memory.collectives.ballot(group, op, mask)
                 new = known if known is not None else unknown(True, id(op.line.item), self.moment)
-            elif op.family == "mbarrier":
-                new = unknown(False, id(op.line.item), self.moment)  # a wait ends for all that wait
+            elif op.family == "mbarrier":  # a wait ends for all that wait
+                waits = "wait" in op.opcode
+                new = Value((), 1) if waits else unknown(False, id(op.line.item), self.moment)
             elif op.family == "ld" or op.family == "mapa":
                 new = self.memory.loaded(group, op)
             else:
-                new = result(op, [self.value(group, source) for source in op.sources or ()], self.moment)
+                sources = [self.value(group, source) for source in op.sources or ()]
+                if op.family == "selp" and len(sources) == 3 and sources[2].terms:
+                    sources[2] = self._chosen(group, sources)
+                joined = joined_predicates(op, sources)
+                new = self._joined(group, *joined) if joined is not None else result(op, sources, self.moment)
             self._set(group, key, new, mask)
             return
         for key in op.into:
@@ -402,7 +293,7 @@ class Walker:
 
     def _look_at_reads(self, group: Group, op: Op) -> None:
         """Registers that have a value in some of the threads that read them only."""
-        if self.assumed or (op.family in ("mov", "prmt", "selp", "slct") and op.single):
+        if self.assumed or not self.threads.there or (op.family in ("mov", "prmt", "selp", "slct") and op.single):
             return
         guarded = (op.guard,) if op.guard is not None else ()
         for key in guarded + op.reads:
@@ -414,8 +305,7 @@ class Walker:
                 missing &= (~holds if op.negated else holds) if isinstance(holds, int) else 0
             if missing:
                 thread = (missing & -missing).bit_length() - 1
-                number = self.threads.registers["%tid.x"].numbers[thread]
-                message = f"'{key[1]}' is read by thread {number}, in which nothing has written it"
+                message = f"'{key[1]}' is read by {self.threads.name(thread)}, in which nothing has written it"
                 self.report("unwritten register", op.line, None, message, name=key[1])
                 group.missing.pop(key, None)
                 group.registers.setdefault(key, _ANY)
@@ -450,8 +340,10 @@ class Walker:
         # What is guarded is better executed, and a branch better not taken: it leaves what is interesting.
         at = group.pc
         runs = op.family not in ("bra", "exit", "ret")
-        if op.family == "bra" and (self.program.target(op) or at + 1) <= at:
+        if op.family == "bra" and (self.program.target(at) or at + 1) <= at:
             runs = (at, True) not in self.seen  # a second round, and no more
+            if not runs and self.program.waits_in(self.program.target(at) or 0, at):
+                runs = 0 < self._rounds.get(at, 0) < self._pipeline(self.program.target(at) or 0, at)
         elif (at, runs) in self.seen and (at, not runs) not in self.seen:
             runs = not runs
         self.seen.add((at, runs))
@@ -459,6 +351,32 @@ class Walker:
         self.assumed[name] = runs ^ negated
         group.doubtful |= name[0] == "#"
         return group.mask if runs else 0
+
+    def _chosen(self, group: Group, sources: list[Value]) -> Value:
+        """The predicate of a selp between two known numbers: if it is an unknown one that all threads have, it is
+        assumed as for a branch."""
+        holds = truth(sources[2])
+        if not isinstance(holds, tuple) or holds[0][0] != "=" or sources[0].terms != sources[1].terms:
+            return sources[2]
+        name, inverted = holds
+        if name not in self.assumed:
+            at = group.pc - 1
+            first = (at, False) in self.seen and (at, True) not in self.seen
+            self.seen.add((at, first))
+            self.assumed[name] = first ^ inverted
+        return Value((), int(self.assumed[name] ^ inverted))
+
+    def _joined(self, group: Group, how: str, sources: list[Value]) -> Value:
+        """and, or, xor of predicates. Of one that is known for each thread and an unknown one that all have, the
+        unknown one is assumed so that the other decides."""
+        for place, source in enumerate(sources):
+            holds, other = truth(source), sources[1 - place]
+            known = not other.terms and not isinstance(other.each, int)
+            if known and how != "xor" and isinstance(holds, tuple) and holds[0][0] == "=":
+                name, inverted = holds
+                holds_for_all = self.assumed.setdefault(name, (how == "and") ^ inverted) ^ inverted
+                sources[place] = Value((), int(holds_for_all))
+        return joined(how, sources)
 
     def _parted(self, at: int, name: str) -> int | None:
         """The threads for which a comparison with an unknown number holds, of which it is assumed that lanes part."""
@@ -470,19 +388,23 @@ class Walker:
         if number is None:
             if isinstance(difference.each, int) or at not in self.program.ends:
                 return None
-            number = self.numbers[difference.terms] = -difference.numbers[WARP // 2]
+            step = gcd(*[count for _, count in difference.terms])
+            number = -difference.numbers[WARP // 2] // step * step
+            if len({holds(each + number, 0) for each in difference.numbers[:WARP]}) < 2:
+                return None  # what is unknown is a multiple of a number for which they stay together
+            self.numbers[difference.terms] = number
             self.assumed[f"number {difference.terms}"] = True
         return sum(1 << thread for thread, each in enumerate(difference.numbers) if holds(each + number, 0))
 
     def _branch(self, group: Group, op: Op, mask: int) -> bool:
-        target = self.program.target(op)
+        target = self.program.target(group.pc)
         if target is None:
             self.stop()
             return True
         back = target <= group.pc
         if back and mask:
             rounds = self._rounds[group.pc] = self._rounds.get(group.pc, 0) + 1
-            if rounds > _ROUNDS and not (rounds <= _KNOWN_ROUNDS and self._counted(group, op, target)):
+            if rounds > _ROUNDS and not self._goes_on(group, op, target, rounds):
                 return self._leave_loop(group, op, target)
         if mask == group.mask:
             group.pc = target
@@ -496,6 +418,19 @@ class Walker:
         self.left -= len(group.registers) >> 2
         self.running.append(group.split(target, mask))
         return True
+
+    def _goes_on(self, group: Group, op: Op, target: int, rounds: int) -> bool:
+        """Whether another round of a loop is walked."""
+        value = group.registers.get(op.guard) if op.guard is not None else None
+        if self.program.flies(target, group.pc):
+            known = value is not None and isinstance(truth(value), int)
+            return rounds <= (_KNOWN_ROUNDS if known else self._pipeline(target, group.pc))
+        return rounds <= _KNOWN_ROUNDS and self._counted(group, op, target)
+
+    @staticmethod
+    def _pipeline(first: int, last: int) -> int:
+        """Rounds of a loop with asynchronous work that are walked; fewer of a long one, which has been unrolled."""
+        return max(_ROUNDS + 1, min(_PIPELINE, _PIPELINE_STEPS // (last - first + 1)))
 
     def _counted(self, group: Group, op: Op, target: int) -> bool:
         """Whether lanes may part in a loop that has .sync instructions, since it is known how long each one stays."""
@@ -516,6 +451,9 @@ class Walker:
             self.stop()
             return True
         self.moment += 1
+        value = group.registers.get(op.guard)
+        if value is not None and isinstance(truth(value), int):
+            self.memory.flights.lose()  # it has not ended
         self.left -= (group.pc - target) >> 1
         self.assumed[f"rounds {group.pc}"] = True
         for key in self.program.written(target, group.pc):

@@ -1,0 +1,67 @@
+"""The mbarriers of a walk: arrivals, phases, and what completes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .computing import Op
+
+
+class Bar:
+    """An mbarrier. count: arrivals that complete a phase, None if unknown; arrivals: those of this phase; phase: how
+    many are over; copies: what completes this phase, done: what completed those before; vague: whether others arrive,
+    so that nothing follows from arrivals; expected, brought: bytes of this phase, None if unknown; expects: what says
+    how many are expected; released: by when each half of the threads has arrived in this phase, past: in those before; who: the threads that expect and copy."""
+
+    __slots__ = (
+        "arrivals", "brought", "copies", "count", "done", "expected", "expects", "past", "phase", "product", "released", "vague", "who",
+    )  # fmt: skip
+
+    def __init__(self, count: int | None) -> None:
+        self.count, self.arrivals, self.phase = count, 0, 0
+        self.released, self.past = [0, 0], [0, 0]
+        self.copies: set[int] = set()
+        self.done: set[int] = set()
+        self.product: Op | None = None
+        self.vague = count is None
+        self.expects: Op | None = None
+        self.expected: int | None = 0
+        self.brought: int | None = 0
+        self.who: set[int] = set()
+
+    def expect(self, op: Op, size: int | None, mask: int) -> None:
+        """Bytes that threads expect, each of them so many."""
+        self.expects = op
+        self.who.add(mask)
+        known = self.expected is not None and size is not None
+        self.expected = self.expected + size * mask.bit_count() if known else None  # type: ignore[operator]
+
+    def bring(self, size: int | None, mask: int) -> None:
+        """Bytes that a copy of each of these threads brings."""
+        self.who.add(mask)
+        known = self.brought is not None and size is not None
+        self.brought = self.brought + size * mask.bit_count() if known else None  # type: ignore[operator]
+
+    def arrive(self, number: int, halves: list[int], moment: int) -> None:
+        """So many threads, of these halves, arrive at a moment."""
+        if self.count is not None and self.arrivals >= self.count:
+            self.complete()
+        self.arrivals += number
+        for half in halves:
+            self.released[half] = moment
+        self.vague |= self.count is not None and self.arrivals > self.count
+
+    def complete(self) -> None:
+        """A phase is over."""
+        self.phase += 1
+        self.arrivals = 0
+        self.past = [max(pair) for pair in zip(self.past, self.released, strict=True)]
+        self.done |= self.copies
+        self.copies = set()
+        self.expected = self.brought = 0
+        self.who = set()
+
+    def is_over(self, parity: int) -> bool:
+        """Whether a wait for the phase of a parity goes on."""
+        return self.phase & 1 != parity or (self.count is not None and self.arrivals >= self.count)

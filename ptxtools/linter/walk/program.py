@@ -1,0 +1,241 @@
+"""The instructions that a walk goes through: those of a kernel, and of the functions that it calls."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from functools import cached_property
+
+from ptxtools.ir.nodes import Address, Label, Name
+from ptxtools.ir.symbols import RegisterKey
+
+from ..facts import ENDING, FunctionFacts, Line, operand_names
+from ..masks import mask_operand
+from .calls import Callee, followed
+from .computing import Op, taken_apart
+from .memory import COLLECTIVES, HANDLED
+
+#: Steps of all walks of a kernel: so many, and so many for each of its instructions, up to a bound; times more where
+#: loops with asynchronous work are walked for long.
+_STEPS, _EACH, _MOST, _PIPELINED = 1500, 4, 40_000, 4
+#: Instructions of a loop that only waits at an mbarrier.
+_SPIN = 5
+_WAITS = ("griddepcontrol.wait", "cp.async.wait", "cp.async.bulk.wait", "wgmma.wait")
+#: Loops with .sync instructions that are looked at for lanes that leave them.
+_LOOPS = 32
+#: Barriers and waits that a way is looked at for, whether it misses them.
+_BARRIERS = 16
+
+
+class Program:
+    """The instructions of a function by their numbers, taken apart as they are reached; behind them those of functions
+    that it calls.
+
+    Only what addresses, barriers and branches depend on is computed: `plain` has, for each other instruction, the
+    register that it writes. stored: what stores store, where that is known.
+    """
+
+    def __init__(self, facts: FunctionFacts) -> None:
+        self.end = len(facts.lines)
+        self.lines = facts.lines
+        self.parameters = {parameter.name for parameter in facts.function.params}
+        self._starts: list[int] = []
+        self._labels: list[dict[str, int]] = []
+        self.callees: dict[int, Callee] = {}
+        self._add(facts, 0)
+        inner = followed(facts)
+        if inner:
+            self.lines = list(facts.lines)
+        for one in inner:
+            start = len(self.lines)
+            self._add(one, start)
+            self.lines += one.lines
+            self.callees[id(one.function)] = Callee(one.function, start, len(self.lines), tuple(one.writes))
+        self.plain: list[RegisterKey | None] = [None] * len(self.lines)
+        self._numbers: dict[int, int] = {}
+        self._ops: list[Op | None] = [None] * len(self.lines)
+        self.visited = bytearray(len(self.lines))
+        waits = [at for at, line in enumerate(self.lines) if _orders(line)]
+        self.barriers = waits[:_BARRIERS]
+        self.frees = [at for at, line in enumerate(self.lines) if line.item.opcode.startswith("tcgen05.dealloc")]
+        del self.frees[_BARRIERS:]
+        self.collectives = [at for at, line in enumerate(self.lines) if _gathers(line)]
+        self.budget = _STEPS + len(self.lines) * _EACH
+        self._flying = [at for at, line in enumerate(self.lines) if line.plan.family in ("cp", "mbarrier")]
+        if self._flying:
+            self.budget *= _PIPELINED
+        self.budget = min(self.budget, _MOST)
+        self.writes: dict[RegisterKey, list[int]] = {}
+        self._find_plain()
+        self.stored = {id(step.line.item): step.stored for step in facts.accesses if step.stored is not None}
+
+    def _add(self, facts: FunctionFacts, at: int) -> None:
+        """Note where a function begins, and where its labels are."""
+        self._starts.append(at)
+        labels: dict[str, int] = {}
+        for item in facts.items:
+            if type(item) is Line:
+                at += 1
+            elif type(item) is Label:
+                labels[item.name] = at
+        self._labels.append(labels)
+
+    def home(self, at: int) -> int:
+        """The number of the function that an instruction is in."""
+        return bisect_right(self._starts, at) - 1 if self.callees else 0
+
+    def _find_plain(self) -> None:
+        """Find what only computes values that no address, barrier or branch depends on."""
+        writes = self.writes
+        waiting: list[RegisterKey] = []
+        for at, line in enumerate(self.lines):
+            item, plan = line.item, line.plan
+            into = item.operands[0] if item.operands else None
+            if plan.family in HANDLED or item.guard is not None or plan.family in ENDING:
+                waiting += self._needed(line)
+            if plan.positional and plan.writes and plan.writes[0]:
+                if type(into) is Name:
+                    key = line.registers[into.name]
+                    if key is not None:
+                        writes.setdefault(key, []).append(at)
+                        if item.guard is None and plan.family not in HANDLED and "." not in into.name:
+                            self.plain[at] = key
+                    continue
+                for name, inside in operand_names(into) if into is not None else ():
+                    key = line.registers[name]
+                    if key is not None and not inside:
+                        writes.setdefault(key, []).append(at)
+        needed = self.needed = set(waiting)
+        waiting = list(needed)
+        while waiting:
+            for at in writes.get(waiting.pop(), ()):
+                line = self.lines[at]
+                self.plain[at] = None
+                for operand in line.item.operands[1:]:
+                    for name, _ in operand_names(operand):
+                        key = line.registers[name]
+                        if key is not None and key not in needed:
+                            needed.add(key)
+                            waiting.append(key)
+
+    def _needed(self, line: Line) -> Iterator[RegisterKey]:
+        """Registers that an instruction's effect depends on, values that are stored apart."""
+        item = line.item
+        if item.guard is not None:
+            key = line.registers[item.guard.name]
+            if key is not None:
+                yield key
+        if line.plan.family not in HANDLED:
+            return
+        accesses = line.plan.family in ("ld", "ldu", "st", "atom", "red")
+        if self.callees and line.item.opcode.startswith("st.param"):
+            accesses = False  # a function may compute an address from it
+        operands = item.operands
+        if line.plan.family in COLLECTIVES:  # a vote's predicate decides its result
+            operands = operands[1:] if line.plan.family == "vote" else operands[-1:]
+        for operand in operands:
+            if not accesses or type(operand) is Address or line.item.opcode.startswith("st.bulk"):
+                for name, _ in operand_names(operand):
+                    key = line.registers[name]
+                    if key is not None:
+                        yield key
+
+    def at(self, pc: int) -> Op:
+        op = self._ops[pc]
+        if op is None:
+            op = self._ops[pc] = taken_apart(self.lines[pc])
+        return op
+
+    def new_way(self, seen: set[tuple[int, bool]]) -> bool:
+        """Whether a way that no walk has taken leads to instructions that none has come to, or past a barrier."""
+        for at, runs in seen:
+            if (at, not runs) not in seen:
+                op = self.at(at)
+                to = at + 1 if runs else self.target(at) or at
+                if runs and at in self.barriers:
+                    return True  # it may be left out
+                if not runs and (op.family != "bra" or to >= len(self.lines)):
+                    if any(at < free for free in self.frees):
+                        return True  # it ends
+                    continue
+                if op.family != "bra" or to >= len(self.lines):
+                    continue
+                if any(at < free < to for free in self.frees):
+                    return True
+                if not self.visited[to] or any(at < barrier < to for barrier in self.barriers):
+                    return True
+        return False
+
+    def number(self, line: Line) -> int:
+        """Where an instruction stands."""
+        if not self._numbers:
+            self._numbers.update({id(line.item): at for at, line in enumerate(self.lines)})
+        return self._numbers[id(line.item)]
+
+    @cached_property
+    def ends(self) -> frozenset[int]:
+        """Guarded branches at which lanes may part from a loop that has instructions with a member mask."""
+        branches = [at for at, line in enumerate(self.lines) if line.plan.family == "bra"] if self.collectives else []
+        targets = {at: self.target(at) for at in branches}
+        loops = [(to, at) for at, to in targets.items() if to is not None and to <= at and self.meets(to, at)][:_LOOPS]
+        found = set()
+        for at, to in targets.items():
+            if to is not None and self.lines[at].item.guard is not None:
+                inside = [last for first, last in loops if first <= at <= last]
+                if any(at == last or to > last for last in inside):
+                    found.add(at)
+        return frozenset(found)
+
+    @cached_property
+    def polls(self) -> bool:
+        """Whether something is decided by a volatile load of shared memory: others may wait for it."""
+        into = set()
+        for line in self.lines:
+            if line.item.opcode.startswith(("ld.volatile.shared", "ld.volatile.u", "ld.volatile.b", "ld.volatile.s")):
+                into |= {line.registers[name] for name, _ in operand_names(line.item.operands[0])}
+        return any(
+            line.plan.family == "setp" and any(
+                line.registers[name] in into for operand in line.item.operands[1:] for name, _ in operand_names(operand)
+            )
+            for line in (self.lines if into else ())
+        )  # fmt: skip
+
+    def meets(self, first: int, last: int) -> bool:
+        """Whether there is an instruction with a member mask between two."""
+        at = bisect_left(self.collectives, first)
+        return at < len(self.collectives) and self.collectives[at] <= last
+
+    def flies(self, first: int, last: int) -> bool:
+        """Whether there is asynchronous work between two instructions."""
+        at = bisect_left(self._flying, first)
+        return at < len(self._flying) and self._flying[at] <= last
+
+    def waits_in(self, first: int, last: int) -> bool:
+        """Whether there is asynchronous work between two instructions, besides a wait at an mbarrier alone."""
+        return self.flies(first, last) and last - first > _SPIN
+
+    def written(self, first: int, last: int) -> set[RegisterKey]:
+        """The registers that instructions between two, themselves included, write."""
+        return {key for at in range(first, last + 1) for key in self.at(at).into}
+
+    def target(self, at: int) -> int | None:
+        """Where a branch goes."""
+        line = self.lines[at]
+        operands = line.item.operands
+        if line.plan.family != "bra" or not operands or not isinstance(operands[0], Name):
+            return None
+        return self._labels[self.home(at)].get(operands[0].name)
+
+
+def _gathers(line: Line) -> bool:
+    """Whether an instruction has a member mask, or is a barrier that whole warps execute."""
+    if mask_operand(line) is not None:
+        return True
+    opcode = line.item.opcode
+    aligned = line.plan.family == "bar" or (line.plan.family == "barrier" and ".aligned" in opcode)
+    return aligned and ".warp" not in opcode and ".cluster" not in opcode
+
+
+def _orders(line: Line) -> bool:
+    """Whether something may go wrong if a thread misses an instruction."""
+    return line.plan.family in ("bar", "barrier") or line.item.opcode.startswith(_WAITS)
