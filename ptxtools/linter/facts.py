@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -88,6 +89,7 @@ class FunctionFacts:
         self.oversized: list[tuple[Line, int]] = []
         self.unknowns: dict[RegisterKey, Value] = {}  # of `values`
         self.unknown_terms: dict[str, RegisterKey] = {}
+        self.unknown_sources: dict[str, list[Value]] = {}
         if function.body is not None:
             self._walk(function.body, function_names(function, names))
 
@@ -134,6 +136,15 @@ class FunctionFacts:
         return self._before.get(id(line.item))
 
     @cached_property
+    def _behind(self) -> dict[int, Line]:
+        pairs = zip(self.items, self.items[1:], strict=False)
+        return {id(a.item): b for a, b in pairs if isinstance(a, Line) and isinstance(b, Line)}
+
+    def behind(self, line: Line) -> Line | None:
+        """The instruction that stands directly behind another one, no label in between."""
+        return self._behind.get(id(line.item))
+
+    @cached_property
     def runs(self) -> list[list[Line]]:
         """The stretches that control enters only at their first instruction; it may leave at guarded ones."""
         from .runs import runs_of
@@ -161,6 +172,20 @@ class FunctionFacts:
         for one in walk_of(self):
             found.setdefault(one.kind, []).append(one)
         return found
+
+    @cached_property
+    def read_counts(self) -> Counter[RegisterKey | None]:
+        """How often each register is read."""
+        from .inflight import accessed
+
+        return Counter(line.registers[name] for line in self.lines for name, write in accessed(line) if not write)
+
+    @cached_property
+    def differing(self) -> frozenset[RegisterKey]:
+        """The registers that may hold different values in the threads of a warp."""
+        from .uniform import differing_registers
+
+        return differing_registers(self)
 
     @cached_property
     def loops(self) -> list[Loop]:

@@ -13,7 +13,7 @@ from ptxtools.isa.types import TYPES
 
 from .accesses import in_register
 from .facts import FunctionFacts, Line
-from .values import THREADS, WARP, Reader, Value, known_values, plus, thread_count
+from .values import THREADS, WARP, Reader, Value, begun_with, known_values, plus, thread_count
 
 #: Families of the instructions that become steps.
 STEPPING = frozenset({
@@ -100,11 +100,21 @@ def steps_of(facts: FunctionFacts) -> list[list[Step]]:
     count = thread_count(facts.function)
     everybody = tuple(number < count for number in range(THREADS))
     found = []
+    begun = begun_with(facts, known) if facts.rewritten else {}
     for number, run in enumerate(facts.runs):
         first = number == 0 and facts.function.kind == "entry" and run[0] is facts.lines[0]
         last = next((at for at in range(len(run), 0, -1) if run[at - 1].plan.family in STEPPING), 0)
         # What registers hold behind the last step of a run matters to nobody.
-        steps = _steps(Reader(facts, known), run[:last], everybody if first else None, settled) if last else ()
+        steps = (
+            _steps(
+                Reader(facts, known, {} if run is facts.runs[0] else begun),
+                run[:last],
+                everybody if first else None,
+                settled,
+            )
+            if last
+            else ()
+        )
         found.append(list(steps))
     return found
 

@@ -10,11 +10,11 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
-from ptxtools.ir.nodes import Address, Element, Function, Immediate, Name, Operand, Pair, SymbolOffset, Variable
+from ptxtools.ir.nodes import Address, Element, Function, Immediate, Label, Name, Operand, Pair, SymbolOffset, Variable
 from ptxtools.ir.symbols import RegisterKey
 from ptxtools.isa.types import TYPES
 
-from .facts import FunctionFacts, Line
+from .facts import ENDING, FunctionFacts, Line
 
 #: How many threads are looked at, and how many of them make a warp.
 THREADS, WARP = 64, 32
@@ -29,7 +29,11 @@ COMPARE: dict[str, Callable[[int, int], bool]] = {
     "gt": operator.gt, "hi": operator.gt, "ge": operator.ge, "hs": operator.ge,
 }  # fmt: skip
 _BITWISE: dict[str, Callable[[int, int], int]] = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}
-_DIFFERS = ("%tid", "%laneid", "%lanemask", "%clock", "%globaltimer", "#")
+#: How the names begin of what may differ between the threads of a CTA.
+DIFFERS = ("%tid", "%laneid", "%lanemask", "%clock", "%globaltimer", "#")
+
+#: How the names of unknowns begin that several instructions make, but which all threads have in common at any time.
+COMMON = "#+"
 
 
 class Value(NamedTuple):
@@ -55,7 +59,7 @@ class Value(NamedTuple):
     @property
     def uniform(self) -> bool:
         """Whether all threads of a CTA certainly have the same."""
-        return isinstance(self.each, int) and not any(name.startswith(_DIFFERS) for name, _ in self.terms)
+        return isinstance(self.each, int) and not any(name.startswith(DIFFERS) for name, _ in self.terms)
 
 
 def plus(a: Value, b: Value, factor: int = 1) -> Value:
@@ -109,19 +113,23 @@ class Reader:
 
     A register that one instruction writes is its known value, or an unknown of its own; but if the run read it before
     that instruction, as a loop does, it is a new unknown behind it, and all that follows is computed anew.
+    now: the values that the run has written so far, and those that it begins with.
     """
 
-    def __init__(self, facts: FunctionFacts, known: Mapping[RegisterKey, Value]) -> None:
+    def __init__(
+        self, facts: FunctionFacts, known: Mapping[RegisterKey, Value], begun: Mapping[RegisterKey, Value] | None = None
+    ) -> None:
         self._facts, self._known = facts, known
-        self._now: dict[RegisterKey, Value] = {}
+        self.now: dict[RegisterKey, Value] = dict(begun or {})
         self._read: set[str] = set()
         self._renewed = False
+        self._sources: list[Value] | None = None  # of the last result
 
     def of_name(self, name: str, line: Line) -> Value:
         """The value of a register, special register or variable's address, before an instruction."""
         key = line.registers[name]
         if key is not None:
-            found = self._now.get(key)
+            found = self.now.get(key)
             if found is None:
                 found = self._known.get(key) or _of_register(self._facts, key)
                 for term, _ in found.terms:
@@ -192,11 +200,18 @@ class Reader:
             if unknown is None or unknown.terms[0][0] not in self._read:
                 found = self._result(line) if single and line.plan.family in _RESULTS else None
                 if found is not None:
-                    self._now[key] = found
+                    self.now[key] = found
                 return
             self._renewed = True
+        self._sources = None
         found = None if line.item.guard is not None or not single else self._result(line)
-        self._now[key] = found or Value(((f"#{id(line.item)}{key[1]}", 1),), 0)
+        if found is None:
+            term = f"#{id(line.item)}{key[1]}"
+            self._facts.unknown_terms[term] = key
+            if self._sources is not None and line.item.guard is None:
+                self._facts.unknown_sources[term] = self._sources
+            found = Value(((term, 1),), 0)
+        self.now[key] = found
 
     def _result(self, line: Line) -> Value | None:
         operands, opcode = line.item.operands, line.item.opcode
@@ -215,7 +230,8 @@ class Reader:
             sources.append(source)
         if len(sources) < _SOURCES.get(line.plan.family, 2):
             return None  # too few are an error, which is reported elsewhere
-        return result(line, sources)
+        self._sources = sources
+        return result(line, sources) or _of_uniform(line, sources)
 
     def _parameter(self, line: Line) -> Value | None:
         if self._facts.function.kind != "entry":
@@ -273,6 +289,18 @@ def _product(line: Line, sources: list[Value]) -> Value | None:
     return plus(product, sources[2]) if line.plan.family == "mad" else product
 
 
+def _of_uniform(line: Line, sources: list[Value]) -> Value | None:
+    """A product of what all threads of a CTA have in common, such as %ctaid.x and %ntid.x, as an unknown."""
+    if line.plan.family not in ("mul", "mad") or ".hi" in line.item.opcode:
+        return None
+    a, b, *more = sources
+    if not (a.uniform and b.uniform):
+        return None
+    names = sorted(f"{one.terms}+{one.each}" for one in (a, b))
+    product = Value(((f"%({names[0]}*{names[1]})", 1),), 0)
+    return plus(product, more[0]) if more else product
+
+
 def _shift(line: Line, sources: list[Value]) -> Value | None:
     amount = sources[1].constant
     if amount is None or not 0 <= amount < WARP:
@@ -301,6 +329,17 @@ def _bits(line: Line, sources: list[Value]) -> Value | None:
         return None
     apply = _BITWISE[line.plan.family]
     return Value(a.terms, shortest(apply(x, y) for x, y in zip(a.numbers, b.numbers, strict=True)))
+
+
+def _field(line: Line, sources: list[Value]) -> Value | None:
+    """bfe.u32 and bfe.u64 of numbers."""
+    value, place, length = sources
+    if value.terms or place.constant is None or length.constant is None or ".u" not in line.item.opcode:
+        return None
+    if not (0 <= place.constant < WARP and 0 <= length.constant <= WARP) or min(value.numbers) < 0:
+        return None
+    mask = (1 << length.constant) - 1
+    return Value((), shortest(number >> place.constant & mask for number in value.numbers))
 
 
 def _same(line: Line, sources: list[Value]) -> Value | None:
@@ -341,6 +380,7 @@ def _predicate(line: Line, sources: list[Value]) -> Value | None:
 _RESULTS: dict[str, Callable[[Line, list[Value]], Value | None]] = {
     "mov": _same, "add": _add, "sub": _add, "mul": _product, "mad": _product, "shl": _shift, "shr": _shift,
     "and": _bits, "or": _bits, "xor": _bits, "cvt": _converted, "cvta": _generic, "setp": _predicate, "ld": _same,
+    "bfe": _field,
 }  # fmt: skip
 
 
@@ -361,7 +401,7 @@ def result_of(line: Line) -> Callable[[Line, list[Value]], Value | None] | None:
 
 
 #: Source operands that these have; the others have two.
-_SOURCES = {"mov": 1, "cvt": 1, "cvta": 1, "mad": 3}
+_SOURCES = {"mov": 1, "cvt": 1, "cvta": 1, "mad": 3, "bfe": 3}
 
 
 def known_values(facts: FunctionFacts) -> dict[RegisterKey, Value]:
@@ -382,6 +422,52 @@ def known_values(facts: FunctionFacts) -> dict[RegisterKey, Value]:
                 continue
         above.add(key)
     return known
+
+
+def begun_with(facts: FunctionFacts, known: Mapping[RegisterKey, Value]) -> dict[RegisterKey, Value]:
+    """The values of registers that several instructions write, the last ones before the first label and the first jump
+    of the function: so they hold in all other runs. Those to which later instructions only add what all threads have in
+    common differ from them by an unknown that is common, too."""
+    first = facts.runs[0] if facts.runs else []
+    if not first or first[0] is not facts.lines[0] or isinstance(facts.items[0], Label):
+        return {}
+    reader = Reader(facts, known)
+    end = next((at for at, line in enumerate(first) if line.plan.family in ENDING), len(first))
+    written: set[RegisterKey] = set()
+    for line in first[:end]:
+        reader.step(line)
+        written.update(_written(line))
+    found = {key: reader.now[key] for key in written & facts.rewritten if key in reader.now}
+    stepped: set[RegisterKey] = set()
+    for line in facts.lines[end:] if found else ():
+        for key in _written(line):
+            if key in found and _steps(line, key, known):
+                stepped.add(key)
+            else:
+                found.pop(key, None)
+    for key in stepped & found.keys():
+        found[key] = plus(found[key], Value(((f"{COMMON}{key[0]}{key[1]}", 1),), 0))
+    return found
+
+
+def _written(line: Line) -> list[RegisterKey]:
+    from .inflight import accessed
+
+    return [key for name, write in accessed(line) if write and (key := line.registers[name]) is not None]
+
+
+def _steps(line: Line, key: RegisterKey, known: Mapping[RegisterKey, Value]) -> bool:
+    """Whether an instruction adds to a register what all threads have in common."""
+    item = line.item
+    if line.plan.family not in ("add", "sub") or len(item.operands) != 3 or ".cc" in item.opcode:
+        return False
+    own, by = item.operands[1:]
+    if line.plan.family == "add" and isinstance(by, Name) and line.registers[by.name] == key:
+        own, by = by, own
+    if not isinstance(own, Name) or line.registers[own.name] != key:
+        return False
+    other = line.registers[by.name] if isinstance(by, Name) else None
+    return isinstance(by, Immediate) or (other is not None and other in known and known[other].uniform)
 
 
 def thread_count(function: Function) -> int:

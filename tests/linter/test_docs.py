@@ -25,7 +25,7 @@ def test_every_code_in_the_sources_has_a_page():
 
 def test_findings_are_counted_once_a_text(tmp_path):
     head = ".version 8.0\n.target sm_80\n.address_size 64\n"
-    barrier = head + ".entry k() .reqntid 32 { bar.sync 0; bar.sync 0; ret; }\n"
+    barrier = head + ".entry k() .reqntid 32 { bar.sync 0; bar.sync 1; ret; }\n"
     for name, text in (("a.ptx", barrier), ("b.ptx", barrier), ("c.ptx", head + ".entry k() { ret; }\n")):
         (tmp_path / name).write_text(text)
     tool = ROOT / "tools" / "findings.py"

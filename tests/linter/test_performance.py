@@ -6,6 +6,7 @@ from tests.rows import rows
 
 REGISTERS = """.reg .pred %p<4>; .reg .b32 %r<20>; .reg .b64 %rd<9>; .reg .f32 %f<9>; .reg .f64 %d<4>;
 ld.param.b64 %rd1, [x]; ld.param.b32 %r1, [n]; ld.param.b32 %r2, [n]; ld.param.f64 %d1, [x]; mov.b32 %r3, 0;
+.reg .b16 %h<4>; mov.b16 %h1, 4;
 setp.eq.u32 %p1, %r1, 0;
 """
 LOOP = "L: {} add.u32 %r3, %r3, 1; setp.lt.u32 %p2, %r3, %r1; @%p2 bra L;"
@@ -26,7 +27,9 @@ def found(body, target="sm_80", directives="", extra="", version="9.0"):
     (LOOP.format("ld.global.b32 %r5, [%rd1]; div.u32 %r4, %r3, %r5;"), []),
     (LOOP.format("div.u32 %r4, %r2, %r3;"), []),  # by the number of the round
     (LOOP.format("add.u32 %r2, %r2, 1; div.u32 %r4, %r3, %r2;"), []),
-    (LOOP.format("div.u32 %r4, %r3, 10;"), []),  # ptxas multiplies
+    (LOOP.format("div.u32 %r4, %r3, 10;"), ["PTX716"]),  # ptxas does not multiply
+    (LOOP.format("div.u32 %r4, %r3, 16;"), ["PTX702"]),
+    (LOOP.format("div.u16 %h2, %h1, 10;"), []),  # by a factor
     ("div.u32 %r4, %r1, %r2;", []),
     (LOOP.format("div.full.f32 %f1, %f2, %f3;"), []),
     ("@%p1 bra M; L: add.u32 %r3, %r3, 1; M: div.u32 %r4, %r3, %r2; bra L;", []),  # with two ways in
@@ -38,7 +41,7 @@ def test_division_by_an_invariant(body, codes):
 
 @rows(("body", "codes"), [
     ("cvt.u64.u32 %rd2, %r1; cvt.u64.u32 %rd3, %r2; div.u64 %rd4, %rd2, %rd3;", ["PTX708"]),
-    ("cvt.u64.u32 %rd2, %r1; rem.u64 %rd4, %rd2, 10;", ["PTX708"]),
+    ("cvt.u64.u32 %rd2, %r1; rem.u64 %rd4, %rd2, 10;", ["PTX708", "PTX716"]),
     ("cvt.u64.u32 %rd2, %r1; rem.u64 %rd4, %rd2, 16;", ["PTX702"]),
     ("cvt.u64.u32 %rd2, %r1; div.u64 %rd4, %rd1, %rd2;", []),
     ("cvt.s64.s32 %rd2, %r1; cvt.s64.s32 %rd3, %r2; div.s64 %rd4, %rd2, %rd3;", []),  # -2^31 / -1
@@ -209,7 +212,7 @@ def test_what_a_round_writes_before_it_reads_is_not_carried():
     assert "PTX720" not in found(body, directives=".maxntid 1024")
 
 
-TYPES = ".reg .b16 %h<4>; mov.b16 %h1, 4; mov.f32 %f1, 0f3f800000;"
+TYPES = "mov.f32 %f1, 0f3f800000;"
 
 
 @rows(("body", "count"), [

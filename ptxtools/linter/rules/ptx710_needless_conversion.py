@@ -1,7 +1,8 @@
 """PTX710 | conversion that changes nothing | 9.7.9.25, 9.7.9.24
 
 What: a cvt between types of one size that keeps all bits; one back to the type that the value was widened from without
-loss, if nothing else needs the wider one, or it is a float; two conversions one behind the other of which the second
+loss, if nothing else needs the wider one, or it is a float
+(also an integer that a float holds exactly); two conversions one behind the other of which the second
 alone would do; cvta and cvta.to of one space in turn; or a cvta of an address that an earlier one has converted.
 Why: each is an instruction, and a register that lives on. ptxas removes many of them, but none at -O0.
 Example:
@@ -14,8 +15,6 @@ Better:
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Container
 from typing import NamedTuple
 
 from ptxtools.ir.nodes import Name, Variable
@@ -25,7 +24,6 @@ from ptxtools.isa.types import TYPES
 
 from ..context import LintContext
 from ..facts import ENDING, FunctionFacts, Line
-from ..inflight import accessed
 from ..lanes import only_write
 from ..registry import bodies_with
 
@@ -33,6 +31,8 @@ CODE = "PTX710"
 
 #: Bits that a floating-point type holds exactly of a smaller one.
 _EXACT = {("f64", "f32"), ("f64", "f16"), ("f32", "f16"), ("f32", "bf16")}
+#: Bits of the integers that it holds exactly.
+_WHOLE = {"f64": 32, "f32": 16, "f16": 8}
 
 
 class _Conversion(NamedTuple):
@@ -57,19 +57,18 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
             _warn(context, line, f"'{line.item.opcode}' changes no bit", "use mov, or the register itself")
         elif made is None or first is None or first.into[1:] != last.source[1:] or not _still(facts, made):
             continue
-        elif first.plain and last.source == first.into and last.into == first.source and _widens(first):
+        elif last.source == first.into and last.into == first.source and _gives_back(made, first, line, last):
             number = context.source.line_of(made.item.span[0])
             message = f"this gives back what line {number} has converted"
-            if last.into[0] == "f":
+            if "f" in (last.into[0], first.into[0]):
                 _warn(context, line, message, "use that register")
             else:  # the low half of a register that something else needs is there for nothing
                 chains[line.registers[source.name]] = line, message, "use that register"
         elif better := _at_once(first, last):
             message = "two conversions, and nothing else reads what is between them"
             chains[line.registers[source.name]] = line, message, f"use {better}"
-    uses = _uses(facts, chains) if chains else Counter()
     for key, (line, message, help) in chains.items():
-        if uses[key] == 1:
+        if facts.read_counts[key] == 1:
             _warn(context, line, message, help)
 
 
@@ -142,6 +141,14 @@ def _widens(one: _Conversion) -> bool:
     return one.into[0] in "us" and one.source[0] in "us" and TYPES[one.into].bits > TYPES[one.source].bits
 
 
+def _gives_back(made: Line, first: _Conversion, line: Line, last: _Conversion) -> bool:
+    """Whether a conversion into the type that a value came from gives it back: nothing was lost on the way."""
+    if first.source[0] in "us" and first.into in _WHOLE:
+        exact = TYPES[first.source].bits <= _WHOLE[first.into]
+        return exact and not any(".sat" in one.item.opcode or ".ftz" in one.item.opcode for one in (made, line))
+    return first.plain and _widens(first)
+
+
 def _at_once(first: _Conversion, last: _Conversion) -> str:
     """The conversion that does what two of integers do; "" if there is none."""
     names = (first.into, first.source, last.into, last.source)
@@ -152,14 +159,3 @@ def _at_once(first: _Conversion, last: _Conversion) -> str:
         return f"cvt.{last.into}.{first.source}"
     alike = first.source[0] == last.source[0] or first.source[0] == "u"
     return f"cvt.{last.into}.{first.source}" if bits[0] < bits[1] < bits[2] and alike else ""
-
-
-def _uses(facts: FunctionFacts, keys: Container[RegisterKey | None]) -> Counter[RegisterKey | None]:
-    """How often some registers are read."""
-    found: Counter[RegisterKey | None] = Counter()
-    for line in facts.lines:
-        for name, write in accessed(line):
-            key = None if write else line.registers[name]
-            if key in keys:
-                found[key] += 1
-    return found

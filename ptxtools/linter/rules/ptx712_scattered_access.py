@@ -1,7 +1,7 @@
 """PTX712 | each lane accesses a sector of its own | 5.1.4
 
-What: a load or store of global memory at which the addresses of neighbouring threads are 64 bytes or more apart; they
-follow from %tid.x. A thread that goes on to use most of the bytes up to its neighbour's is not reported.
+What: a load, store or cp.async of global memory at which the addresses of neighbouring threads are 64 bytes or more
+apart; they follow from %tid.x. A thread that goes on to use most of the bytes up to its neighbour's is not reported.
 Why: each lane moves a whole sector of 32 bytes: a warp takes up to 32 times the traffic.
 Example:
     mov.u32 %r4, %tid.x;
@@ -21,8 +21,10 @@ from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
 from ..facts import FunctionFacts
+from ..inflight import copied
 from ..memory import WARP, Reach, Step
 from ..registry import bodies_with
+from ..uniform import by_most, same_for_all
 
 CODE = "PTX712"
 
@@ -30,18 +32,18 @@ CODE = "PTX712"
 _APART = 64
 
 
-@bodies_with("ld", "st")
+@bodies_with("ld", "st", "cp")
 def check(context: LintContext, facts: FunctionFacts) -> None:
     found: list[tuple[Step, Reach, int]] = []
     used: dict[object, set[int]] = {}  # the bytes that one thread uses, those of all others being as far away
-    for step in facts.accesses:
-        access = step.access
-        if access is None or step.atomic or access.space != "global" or isinstance(access.address.each, int):
+    for step in (step for steps in facts.steps for step in steps):
+        access = _global(step)
+        if access is None or step.atomic or isinstance(access.address.each, int):
             continue
-        if step.line.item.guard is not None and (step.active is None or not all(step.active[:WARP])):
+        if not by_most(facts, step):
             continue
         apart = _apart(access)
-        if apart >= _APART and access.size * 2 <= apart:
+        if apart >= _APART and access.size * 2 <= apart and same_for_all(facts, access.address):
             found.append((step, access, apart))
             first = access.address.numbers[0]
             used.setdefault(_place(access), set()).update(byte % apart for byte in range(first, first + access.size))
@@ -50,6 +52,13 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
         if len(used[_place(access)]) * 2 <= apart:
             message = f"neighbouring threads are {apart} bytes apart, and each accesses {access.size}"
             context.warn(CODE, message, part_span(step.line.item, access.operand), section="5.1.4")
+
+
+def _global(step: Step) -> Reach | None:
+    """The access to global memory; of an asynchronous copy, its source."""
+    if step.family == "cp" and ".bulk" not in step.line.item.opcode:
+        return next((one for one in copied(step) if one.space == "global"), None)
+    return step.access if step.access is not None and step.access.space == "global" else None
 
 
 def _apart(access: Reach) -> int:

@@ -1,9 +1,10 @@
-"""PTX713 | loads that could be one vector load | 9.7.9.8, 5.4.2
+"""PTX713 | loads or stores that could be one vector access | 9.7.9.8, 5.4.2
 
-What: loads of neighbouring words of global memory, with no store or barrier between them, whose first address is
-certainly a multiple of 16: it follows from the alignment of a variable or of a parameter's .ptr.
-Why: each load takes an issue slot and a place in the queue of the load unit; a vector load moves 16 bytes a lane. ptxas
-13.0 combines loads of shared memory, but not of global memory.
+What: loads of neighbouring elements of global memory with no store or barrier between them, or such stores with no
+other access between them, that fill a vector of 16 bytes, or of four bytes or halves, whose address is certainly a
+multiple of its size: it follows from the alignment of a variable or of a parameter's .ptr.
+Why: each access takes an issue slot and a place in the queue of the load unit; a vector moves up to 16 bytes a lane.
+ptxas 13.0 combines accesses to shared memory, but not to global memory.
 Example:
     .global .align 16 .b32 table[64];
     ld.global.b32 %r4, [table];
@@ -30,35 +31,39 @@ from ..values import Value, plus
 
 CODE = "PTX713"
 
-#: Bytes of a vector, and of its elements.
-_VECTOR, _ELEMENTS = 16, (4, 8)
+#: Bytes of a vector at most, elements at most, and bytes of each.
+_VECTOR, _MOST, _ELEMENTS = 16, 4, (1, 2, 4, 8)
 
 
-@bodies_with("ld")
+@bodies_with("ld", "st")
 def check(context: LintContext, facts: FunctionFacts) -> None:
     for steps in facts.steps:
         group: list[tuple[Step, Reach]] = []
         for step in steps:
             access = step.access
-            if access is not None and step.family == "ld" and access.space != "global":
+            loading = not group or group[0][0].family == "ld"
+            if access is not None and step.family == "ld" and access.space != "global" and loading:
                 continue
-            if access is None or not _plain(step, access):
+            if access is not None and _plain(step, access):
+                if group and group[0][0].family != step.family:
+                    _report(context, facts, group)
+                    group = []
+                group.append((step, access))
+            else:
                 _report(context, facts, group)
                 group = []
-            else:
-                group.append((step, access))
         _report(context, facts, group)
 
 
 def _plain(step: Step, access: Reach) -> bool:
     return (
-        step.family == "ld" and access.size in _ELEMENTS and not step.strong and step.line.item.guard is None
-        and not step.has("v2") and not step.has("v4")
+        step.family in ("ld", "st") and access.space == "global" and access.size in _ELEMENTS and not step.strong
+        and step.line.item.guard is None and not step.has("v2", "v4", "v8")
     )  # fmt: skip
 
 
 def _report(context: LintContext, facts: FunctionFacts, group: list[tuple[Step, Reach]]) -> None:
-    """Look for whole vectors among loads that nothing orders."""
+    """Look for whole vectors among accesses that nothing orders."""
     alike: dict[object, dict[int, tuple[Step, Reach]]] = {}
     for step, access in group if len(group) > 1 else ():
         number = access.address.numbers[0]
@@ -66,12 +71,14 @@ def _report(context: LintContext, facts: FunctionFacts, group: list[tuple[Step, 
         alike.setdefault((step.line.item.opcode, shape), {}).setdefault(number, (step, access))
     for words in alike.values():
         for number, (step, access) in sorted(words.items()):
-            count = _VECTOR // access.size
-            if number % _VECTOR or not all(number + n * access.size in words for n in range(count)):
+            count = min(_MOST, _VECTOR // access.size)
+            whole = count * access.size
+            if number % whole or not all(number + n * access.size in words for n in range(count)):
                 continue
-            if alignment(facts, step, access.address) % _VECTOR == 0:
+            if alignment(facts, step, access.address) % whole == 0:
                 first = min((words[number + n * access.size][0].line.item for n in range(count)), key=lambda i: i.span)
-                message = f"{count} loads of neighbouring words, from an address that is a multiple of {_VECTOR}"
+                kind = "loads" if step.family == "ld" else "stores"
+                message = f"{count} {kind} of neighbouring elements, from an address that is a multiple of {whole}"
                 name = step.line.item.opcode.rpartition(".")
                 help = (f"use {name[0]}.v{count}.{name[2]}",)
                 context.warn(CODE, message, parts_of(first).opcode, help=help, section="9.7.9.8")

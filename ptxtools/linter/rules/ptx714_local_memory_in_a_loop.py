@@ -33,18 +33,23 @@ from ..context import LintContext
 from ..facts import FunctionFacts
 from ..lanes import only_write
 from ..loops import Loop
+from ..memory import Step
 from ..registry import bodies_with
 
 CODE = "PTX714"
 
 #: Rounds of a loop that are a few.
 _FEW = 8
+#: Unknowns in the generic address of a fixed place in local memory: the variable, and the window.
+_FIXED = 2
 
 
 @bodies_with("ld")
 def check(context: LintContext, facts: FunctionFacts) -> None:
-    local = {id(line.item) for line in facts.of("ld") if ".local" in line.item.opcode}
-    if not local or "debug" in context.module.target_options:
+    if "debug" in context.module.target_options or not _has_local(facts):
+        return
+    local = {id(step.line.item) for step in facts.accesses if _is_local_load(step)}
+    if not local:
         return
     for loop in facts.loops:
         lines = [line for line in loop.lines if id(line.item) in local] if loop.innermost else []
@@ -52,6 +57,22 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
             times = f"{len(lines)} times " if len(lines) > 1 else ""
             message = f"each round of the loop loads from local memory {times}from here on"
             context.warn(CODE, message, parts_of(lines[0].item).opcode, section="5.1.5")
+
+
+def _has_local(facts: FunctionFacts) -> bool:
+    loads = any(".local" in line.item.opcode for line in facts.of("ld"))
+    return loads or any(line.item.opcode.startswith("cvta.local") for line in facts.of("cvta"))
+
+
+def _is_local_load(step: Step) -> bool:
+    """Whether a load is one of local memory: with .local, or by a computed address that cvta.local has made. Without
+    optimisation, compilers load each variable from its place in this way."""
+    if step.family != "ld" or step.access is None:
+        return False
+    address = step.access.address
+    if step.access.space or ("cvta.local", 1) not in address.terms:
+        return step.access.space == "local"
+    return len(address.terms) > _FIXED or not isinstance(address.each, int)
 
 
 def _short(facts: FunctionFacts, loop: Loop) -> bool:

@@ -44,10 +44,10 @@ CODE = "PTX715"
 
 #: Chips with 2 to 4 units for f64 in an SM (CUDA C++ Programming Guide, throughput of arithmetic instructions).
 _SLOW = frozenset({50, 52, 53, 61, 62, 75, 86, 87, 89, 103, 120, 121})
-_ARITHMETIC = ("add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt")
+_ARITHMETIC = ("add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt", "min", "max", "setp")
 
 
-@bodies_with("add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt")
+@bodies_with("add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt", "min", "max", "setp")
 def check(context: LintContext, facts: FunctionFacts) -> None:
     target = context.declared.target
     if not target or chip_of(target).number not in _SLOW:

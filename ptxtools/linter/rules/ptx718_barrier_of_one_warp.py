@@ -1,6 +1,6 @@
 """PTX718 | barrier of a CTA with one warp | 9.7.14.1, 9.7.14.2
 
-What: bar.sync without a number of threads in a kernel whose CTAs have at most 32.
+What: bar.sync for all threads, or for 32, in a kernel whose CTAs have at most 32.
 Why: bar.warp.sync orders the same threads and their memory, and is faster: it needs no barrier of the SM.
 Example:
     .version 8.0
@@ -18,12 +18,12 @@ from __future__ import annotations
 
 from math import prod
 
-from ptxtools.ir.nodes import Directive, Function
+from ptxtools.ir.nodes import Directive, Function, Immediate
 from ptxtools.ir.positions import parts_of
 from ptxtools.isa.targets import chip_of
 
 from ..context import LintContext
-from ..facts import FunctionFacts
+from ..facts import FunctionFacts, Line
 from ..memory import WARP
 from ..registry import bodies_with
 
@@ -40,10 +40,17 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
         return
     for line in facts.of("bar", "barrier"):
         op = line.plan.op
-        if op is not None and op.has("sync") and not op.has("warp") and len(line.item.operands) == 1:
+        if op is not None and op.has("sync") and not op.has("warp") and _all_threads(line):
             message = f"'{op.text}' orders the threads of one warp, since a CTA has no more"
             help = ("use bar.warp.sync",)
             context.warn(CODE, message, parts_of(line.item).opcode, help=help, section=op.section)
+
+
+def _all_threads(line: Line) -> bool:
+    """Whether a barrier names no number of threads, or those of a warp."""
+    operands = line.item.operands
+    count = operands[1] if len(operands) == 2 else None
+    return len(operands) == 1 or (isinstance(count, Immediate) and count.value == WARP)
 
 
 def most_threads(function: Function) -> int:

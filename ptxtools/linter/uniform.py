@@ -1,0 +1,104 @@
+"""Which registers may hold different values in the threads of a warp."""
+
+from __future__ import annotations
+
+from ptxtools.ir.nodes import Label, Name
+from ptxtools.ir.symbols import RegisterKey
+
+from .facts import FunctionFacts, Line
+from .inflight import accessed
+from .lanes import only_write
+from .memory import WARP, Step
+from .values import COMMON, DIFFERS, Value
+
+#: Instructions whose results differ between lanes, or may, whatever their operands are.
+_DIFFERING = frozenset({
+    "atom", "shfl", "match", "elect", "call", "ldmatrix", "mma", "wmma", "wgmma", "tcgen05", "movmatrix", "redux",
+    "activemask", "tex", "tld4", "suld", "ldu", "mbarrier", "clusterlaunchcontrol", "multimem",
+})  # fmt: skip
+#: Votes give one result to all of the lanes that they name.
+_ALIKE = frozenset({"vote"})
+#: Longest chain of computations that is followed back.
+_DEPTH = 8
+#: Comparisons that bounds are checked with.
+_BOUNDS = frozenset({"lt", "le", "gt", "ge", "lo", "ls", "hi", "hs"})
+
+
+def by_most(facts: FunctionFacts, step: Step) -> bool:
+    """Whether most lanes of a warp make an access that they come to: all certainly do, or they check bounds for it."""
+    guard = step.line.item.guard
+    if guard is None or step.active is not None:
+        return guard is None or all(step.active[:WARP] if step.active is not None else ())
+    test = only_write(facts, step.line, guard.name)
+    return test is not None and test.plan.op is not None and not _BOUNDS.isdisjoint(test.plan.op.atoms)
+
+
+def same_for_all(facts: FunctionFacts, value: Value, depth: int = _DEPTH) -> bool:
+    """Whether the unknown part of a value is one for all threads of a warp that differ in %tid.x alone."""
+    for term, _ in value.terms:
+        if term.startswith(COMMON):
+            continue
+        sources = facts.unknown_sources.get(term)
+        if (
+            depth
+            and sources is not None
+            and all(type(one.each) is int and same_for_all(facts, one, depth - 1) for one in sources)
+        ):
+            continue
+        if term[0] == "#":
+            key = facts.unknown_terms.get(term)
+            if key is None or key in facts.differing:
+                return False
+        elif term.startswith(DIFFERS) and not term.startswith("%tid"):
+            return False
+    return True
+
+
+def differing_registers(facts: FunctionFacts) -> frozenset[RegisterKey]:
+    """Registers that follow from numbers of threads, from data at addresses that differ, or from the way that a lane
+    took. What is not known differs, and so does all that a function is called with."""
+    found: set[RegisterKey] = set()
+    if facts.function.kind != "entry":
+        found |= {key for key in facts.reads if key not in facts.writes}
+    before = -1
+    while len(found) != before:
+        before = len(found)
+        for line in facts.lines:
+            _follow(line, found)
+        _follow_ways(facts, found)
+    return frozenset(found)
+
+
+def _follow(line: Line, found: set[RegisterKey]) -> None:
+    names = list(accessed(line))
+    keys = [key for name, write in names if write and (key := line.registers[name]) is not None]
+    if not keys or found.issuperset(keys) or line.plan.family in _ALIKE:
+        return
+    if line.plan.family in _DIFFERING or any(_differs(line, name, found) for name, write in names if not write):
+        found.update(keys)
+
+
+def _differs(line: Line, name: str, found: set[RegisterKey]) -> bool:
+    key = line.registers[name]
+    return name.startswith(DIFFERS) if key is None else key in found
+
+
+def _follow_ways(facts: FunctionFacts, found: set[RegisterKey]) -> None:
+    """What several instructions write, some of them behind a jump that only some lanes take."""
+    places: dict[str, int] = {}
+    jumps: list[tuple[int, Line]] = []
+    for place, item in enumerate(facts.items):
+        if isinstance(item, Label):
+            places[item.name] = place
+        elif isinstance(item, Line) and item.plan.family == "bra" and item.item.guard is not None:
+            jumps.append((place, item))
+    for place, line in jumps:
+        target = line.item.operands[0] if line.item.operands else None
+        end = places.get(target.name, 0) if isinstance(target, Name) else 0
+        if line.item.guard is None or not _differs(line, line.item.guard.name, found):
+            continue
+        for item in facts.items[place:end]:
+            for name, write in accessed(item) if isinstance(item, Line) else ():
+                key = item.registers[name] if write and isinstance(item, Line) else None
+                if key in facts.rewritten and key is not None:
+                    found.add(key)
