@@ -136,6 +136,10 @@ class Screen:
         head = [param.name for param in body.function.params]
         return body.function.type, "@".join(parts[::2]), *symbols, *head, *names
 
+    def prepare(self) -> None:
+        """Make what all functions need."""
+        self.nodes  # noqa: B018 - it is kept
+
     @cached_property
     def nodes(self) -> frozenset[str]:
         """The nodes of metadata that are defined, as bodies have them."""
