@@ -6,6 +6,7 @@ import re
 
 from ptxtools.diagnostics import Diagnostic
 
+from .annotations import Line, annotation_lines
 from .instructions import TERMINATORS, BodyReader
 from .nodelines import NodeLines
 from .nodes import Block, Function, Instruction, Param, Word
@@ -27,10 +28,12 @@ _NOTHING = re.compile(r"\s*(?:;[^\n]*\s*)*")
 
 class FunctionReader(BodyReader):
     def __init__(self, text: str, alike: bool = False) -> None:
-        """alike: pass over heads and nodes of metadata, too, that are like others; `heads` and `nodes` have them."""
+        """alike: pass over heads and nodes of metadata, too, that are like others; `heads`, `nodes` and `annotations`
+        have them."""
         self.bodies: dict[int, Extent] = {}
         self.heads: dict[str, list[Head]] = {}
         self.nodes: NodeLines | None = None
+        self.annotations: list[list[Line]] = []
         passed: list[Extent] = []
         for outline in outlines(text):
             self.bodies[outline.brace] = extent = outline.body
@@ -44,8 +47,11 @@ class FunctionReader(BodyReader):
                 extent = passed.pop()[0], extent[1]
             passed.append(extent)
         if alike and passed:
-            self.nodes = NodeLines(text, passed[-1][1])
+            begin = passed[-1][1]
+            self.nodes, self.annotations = NodeLines(text, begin), annotation_lines(text, begin)
             passed += self.nodes.passed
+            passed += [line.span() for _, *others in self.annotations for line in others]
+            passed.sort()
         super().__init__(text, between(passed, len(text)))
         #: Functions whose bodies were passed over.
         self.unread: list[Function] = []

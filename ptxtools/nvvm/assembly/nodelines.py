@@ -19,6 +19,9 @@ _ALL_MARKS = (*_MARKS.values(), _EMPTY, _OTHER)
 _ANY_MARK = re.compile("[\0-\3]")
 #: A node of debug information, or a list of nodes, with marks.
 _SHAPE = re.compile(r"\0 = (?:distinct )?!(?:(DI\w+|GenericDINode)\([^;\4]*\)|\{(?:(?:\0|null)(?:, (?!\})|(?=\})))*\})")
+_MENTION = re.compile(r"!\d+")
+#: Which digits are there does not matter to what lines may differ in.
+_ZEROS = str.maketrans(dict.fromkeys("123456789", "0"))
 _PASSED = re.compile(b"\1+")
 
 
@@ -37,26 +40,22 @@ class NodeLines:
 
     def __init__(self, text: str, begin: int) -> None:
         region = text[begin:]
-        marked = any(one in region for one in _ALL_MARKS)
-        parts = _VARIED.split(_ANY_MARK.sub(_OTHER, region) if marked else region)
-        varied = parts[1::2]
-        self.refers = frozenset([one for one in varied if one[0] == "!"])
-        parts[1::2] = [_MARKS[one[0]] if one != '""' else _EMPTY for one in varied]
-        self._lines = "".join(parts).split("\n")
-        self._begin, self._sizes = begin, [len(line) for line in region.split("\n")]
-        distinct = dict.fromkeys(self._lines)
-        counts = {line: len(_ANY_MARK.findall(line)) for line in distinct}
-        #: Where the first of what was left out of each line is among all.
-        firsts = list(accumulate(map(counts.__getitem__, self._lines), initial=0))
-        self._known = {line: Alike(found[1] or "", line) for line in distinct if (found := _SHAPE.fullmatch(line))}
-        among = bytes(map(self._known.__contains__, self._lines))
-        add = {line: alike.names.append for line, alike in self._known.items()}
-        for line, first in zip(compress(self._lines, among), compress(firsts, among), strict=True):
-            add[line](varied[first])
-        first_lines = dict(zip(reversed(self._lines), range(len(self._lines) - 1, -1, -1), strict=True))
+        self.refers = frozenset(_MENTION.findall(region))
+        lines = region.split("\n")
+        self._begin, self._sizes = begin, list(map(len, lines))
+        shapes = _shapes(region)
+        self._known = {
+            shape: Alike(found[1] or "", shape) for shape in set(shapes) if (found := _SHAPE.fullmatch(shape))
+        }
+        self._lines = shapes
+        among = bytes(map(self._known.__contains__, shapes))
+        add = {shape: alike.names.append for shape, alike in self._known.items()}
+        for shape, line in zip(compress(shapes, among), compress(lines, among), strict=True):
+            add[shape](line[: line.index(" ")])
+        firsts = dict(zip(reversed(shapes), range(len(shapes) - 1, -1, -1), strict=True))
         passed = bytearray(among)
-        for line in self._known:
-            passed[first_lines[line]] = 0
+        for shape in self._known:
+            passed[firsts[shape]] = 0
         #: Where lines stand that are like an earlier one, neighbours as one.
         self.passed = [self._extent(found.start(), found.end()) for found in _PASSED.finditer(passed)]
 
@@ -76,3 +75,25 @@ class NodeLines:
     def _extent(self, first: int, end: int) -> Extent:
         """The place of lines, without the last one's end."""
         return self._places[first], self._places[end] - 1
+
+
+def _shapes(region: str) -> list[str]:
+    """What each line is without what lines may differ in."""
+    if any(one in region for one in _ALL_MARKS):
+        return _marked(_ANY_MARK.sub(_OTHER, region).split("\n"))
+    lines, alike = region.split("\n"), region.translate(_ZEROS).split("\n")
+    distinct = list(dict.fromkeys(alike))
+    shapes = dict(zip(distinct, _marked(distinct), strict=True))
+    if any("0" in shape for shape in shapes.values()):  # a digit that is no part of what lines may differ in
+        exact = {line: line for line, shape in shapes.items() if "0" in shape}
+        own = list({line for line, one in zip(lines, alike, strict=True) if one in exact})
+        shapes.update(zip(own, _marked(own), strict=True))
+        alike = [line if one in exact else one for line, one in zip(lines, alike, strict=True)]
+    return list(map(shapes.__getitem__, alike))
+
+
+def _marked(lines: list[str]) -> list[str]:
+    """Lines with marks for what they may differ in."""
+    parts = _VARIED.split("\n".join(lines))
+    parts[1::2] = [_MARKS[one[0]] if one != '""' else _EMPTY for one in parts[1::2]]
+    return "".join(parts).split("\n")

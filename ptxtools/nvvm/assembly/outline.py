@@ -16,6 +16,8 @@ Extent = tuple[int, int]
 
 _STRING = re.compile(r'"[^"]*(?:"|\Z)')
 _BEGIN, _END = "\ndefine ", "\n}"
+#: Where a definition may begin and end, and what does not stand inside one.
+_EDGES = re.compile(r"\n(?:define |}|declare )")
 #: The names in a head: of the function, of parameters (behind a type), of nodes of metadata.
 _NAME = re.compile(r"(@[-\w$.]+|%(?<=[\w*)\]>}\"] %)(?:[-a-zA-Z$._][-a-zA-Z$._0-9]*|\d+)(?=[,)])|!\d+)")
 _SLOTS = [one.name for one in fields(Function)]
@@ -41,19 +43,15 @@ def outlines(text: str) -> list[Outline]:
     found: list[Outline] = []
     if '"' in text and any("\n" in one for one in _STRING.findall(text)):
         return found
-    at = 0 if text.startswith(_BEGIN[1:]) else text.find(_BEGIN) + 1 or -1
-    while at >= 0:
-        line = text.find("\n", at)
-        end = text.find(_END, line)
-        if line < 0 or end < 0:
-            break
-        following = text.find(_BEGIN, line)
-        head = text[at:line].rstrip()
-        inside = 0 <= following < end or text.find("\ndeclare ", line, end) >= 0
-        brace = at + len(head) - 1 if head[-1:] == "{" else line + 1 if text.startswith("{\n", line + 1) else 0
-        if brace and ";" not in head and not inside:
-            found.append(Outline(at, brace, end + 1))
-        at = following + 1 or -1
+    at = 0 if text.startswith(_BEGIN[1:]) else -1
+    for edge in _EDGES.finditer(text):
+        if edge[0] == _END and at >= 0:
+            line = text.index("\n", at)
+            head = text[at:line].rstrip()
+            brace = at + len(head) - 1 if head[-1:] == "{" else line + 1 if text.startswith("{\n", line + 1) else 0
+            if brace and ";" not in head:
+                found.append(Outline(at, brace, edge.start() + 1))
+        at = edge.start() + 1 if edge[0] == _BEGIN else -1
     return found
 
 

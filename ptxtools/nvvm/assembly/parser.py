@@ -6,6 +6,7 @@ import re
 
 from ptxtools.diagnostics import Diagnostic, Source
 
+from .annotations import like
 from .functions import FunctionReader
 from .nodes import Function, Module, Named, Node, Variable, Word
 from .outline import Extent, Head
@@ -32,7 +33,20 @@ class Parser(FunctionReader):
         if '"' in self.texts:
             self._unterminated()
         self._statements()
+        self._annotations()
         return self.module
+
+    def _annotations(self) -> None:
+        """Add the annotations that were passed over."""
+        nodes = self.module.metadata
+        for first, *others in self.annotations:
+            known = nodes.get(first[1])
+            for line in others:
+                made = like(known, line) if known is not None and known.at == first.start() else None
+                if made is None or made.name in nodes:
+                    self.read_lines([line.span()])
+                else:
+                    nodes[made.name] = made
 
     def read_head(self, head: Head) -> None:
         """Read a head that was passed over, and pass over the body."""

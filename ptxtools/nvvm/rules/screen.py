@@ -18,7 +18,7 @@ from ..assembly.nodes import Function
 from ..assembly.tokens import unquoted
 from .context import Context
 from .dominance import comes_before, dominators_of
-from .shapes import (
+from .shape import (
     BLANK,
     BRANCH,
     CLOSES,
@@ -38,10 +38,8 @@ from .shapes import (
     SOURCE,
     TARGET,
     UNNAMED,
-    Shapes,
-    has_prefix,
-    may_be_used_for,
 )
+from .shapes import Shapes, has_prefix, may_be_used_for
 
 _COMMENT = re.compile(r";[^\n]*")
 _WITH_STRINGS = re.compile(r"^([^\"\n;]*);[^\n]*", re.M)
@@ -63,6 +61,7 @@ def _flags(*codes: int) -> bytes:
 _LABELS, _NAMES, _PHIS, _RETURNS = _flags(LABEL), _flags(PHI, NAMED, LABEL), _flags(PHI), _flags(RETURN)
 _RESULTS, _VALUES, _OPERANDS, _INCOMINGS = _flags(RESULT), _flags(OPERAND, INCOMING), _flags(OPERAND), _flags(INCOMING)
 _NODES, _TARGETS, _SOURCES, _MENTIONED = _flags(NODE), _flags(TARGET), _flags(SOURCE), _flags(MENTIONED)
+_NO_STEPS = bytes({*range(256)} - {OPERAND, RESULT})
 _NO_VALUES = bytes({*range(256)} - {OPERAND, INCOMING})
 _RESULT, _CLOSES = bytes((RESULT,)), bytes((CLOSES,))
 
@@ -89,6 +88,8 @@ class Screen:
         others = sum(not has_prefix(name) for name in context.module.types)
         usable = may_be_used_for(context.source.text) and others <= _MOST_TYPES
         self._shapes = Shapes(context) if usable else None
+        #: Whether there are names in quotes.
+        self.quotes = '%"' in context.source.text
         #: The names of unnamed values.
         self._numbers = [f"%{number}" for number in range(64)]
         #: What is alike in bodies that have been passed, and what symbols stand for.
@@ -114,7 +115,7 @@ class Screen:
             alike = self._alike(body)
             if alike is not None and alike in self._passed:
                 return self.nodes.issuperset(body.nodes())
-        if body.passes():
+        if body.passes() and not self._shapes.full:
             if len(found) == before and body.is_known():
                 if size not in self._first:
                     self._first[size] = function
@@ -134,6 +135,10 @@ class Screen:
         names = [name for name in body.found if name[1] != "!"] if body.has_nodes else body.found
         head = [param.name for param in body.function.params]
         return body.function.type, "@".join(parts[::2]), *symbols, *head, *names
+
+    def prepare(self) -> None:
+        """Make what all functions need."""
+        self.nodes  # noqa: B018 - it is kept
 
     @cached_property
     def nodes(self) -> frozenset[str]:
@@ -161,7 +166,7 @@ class _Body:
         if "switch" in code:
             code = _SWITCH.sub(lambda found: found[0].replace("\n", JOINED), code)
         self.found, self.code = shapes.split(code)
-        if '%"' in code:
+        if screen.quotes:
             self.found = [unquoted(name) if name[1] == '"' else name for name in self.found]
         self.screen, self.has_nodes = screen, "!" in code
         self.blocks: list[str] = []
@@ -254,10 +259,9 @@ class _Body:
             self.used = _picked(names)(self.values)
         except KeyError:
             return False
-        types = [param.type for param in self.function.params]
-        types += chain.from_iterable(self.column(columns.result))
-        wanted = tuple(chain.from_iterable(self.column(columns.types)))
-        if _picked(self.used)(types) != wanted:  # which are the same if they are equal
+        types = [self.shapes.character(param.type) for param in self.function.params]
+        types += "".join(self.column(columns.result))
+        if "".join(_picked(self.used)(types)) != "".join(self.column(columns.types)):
             return False
         if NODE in roles and not self.screen.nodes.issuperset(compress(self.found, roles.translate(_NODES))):
             return False
@@ -274,8 +278,9 @@ class _Body:
         used: Sequence[int] = self.used
         if INCOMING in roles:
             used = list(compress(self.used, roles.translate(None, _NO_VALUES).translate(_OPERANDS)))
-        definitions = [*repeat(-1, params), *compress(count(), events.translate(_RESULTS))]
-        in_order = list(map(lt, _picked(used)(definitions), compress(count(), events.translate(_OPERANDS))))
+        steps = events.translate(None, _NO_STEPS).split(_RESULT)
+        there = chain.from_iterable(map(repeat, count(params), map(len, steps)))  # before each use
+        in_order = list(map(lt, used, there))
         fine = all(in_order)
         if len(self.blocks) == 1 and TARGET not in roles and SOURCE not in roles:
             return fine
@@ -326,16 +331,17 @@ class _Body:
 
     def all_shapes(self) -> list[int] | None:
         """The numbers of the shapes of all lines; None if there is none for one of them."""
-        known = self.shapes.known
-        numbers = list(map(known.get, self.lines))
+        known, lines = self.shapes.known, self.lines
+        numbers = list(map(known.get, lines))
         if None in numbers:
-            for at in [at for at, number in enumerate(numbers) if number is None]:
-                line = self.lines[at]
-                number = known.get(line)
+            places = [at for at, number in enumerate(numbers) if number is None]
+            self.shapes.look_at([lines[at] for at in places])
+            for at in places:
+                number = known.get(lines[at])
                 if number is None:
-                    number = self.shapes.judge(line, partial(self.begin_of, at))
-                if number is None:
-                    return None
+                    number = self.shapes.judge(lines[at], partial(self.begin_of, at))
+                    if number is None:
+                        return None
                 numbers[at] = number
         return numbers  # type: ignore[return-value]
 

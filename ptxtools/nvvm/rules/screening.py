@@ -15,8 +15,9 @@ from .screen import Screen
 
 #: Bodies that are larger together than this many characters are worth a fork.
 LARGE = 250_000
-#: What the first process has to do besides, as a part of what the bodies take: the begin of the other one.
-FORKING = 0.05
+#: What the first process has to do besides, as a part of what the bodies take: it begins the others, and takes up
+#: what they have found.
+FORKING = 0.06
 
 
 class Passed(NamedTuple):
@@ -78,7 +79,8 @@ def _in_processes(context: Context, screen: Screen, functions: Sequence[Function
     """The results for all functions. What was learnt is in the module and the context then."""
     from ptxtools.linter.processes import shares, together
 
-    before = [FORKING] * (processes - 1) + [0.0]
+    screen.prepare()
+    before = [0.0] * (processes - 1) + [FORKING]
     works: list[Callable[[], Learnt]] = [
         partial(_learnt, context, screen, functions[share]) for share in shares(sizes, before)
     ]

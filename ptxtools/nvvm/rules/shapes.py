@@ -8,7 +8,7 @@ names: that they are defined, with these types, before their uses. Lines with fa
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..assembly.functions import has_result
@@ -17,46 +17,41 @@ from ..assembly.nodes import Instruction, Value
 from ..assembly.reader import Malformed
 from ..assembly.tokens import unquoted
 from ..assembly.types import VOID, Type
-from .constants import check_constant, fits, inexact
+from .constants import check_constant
 from .context import Context
 from .instructions import check_instruction
+from .shape import (
+    BEHIND,
+    BLANK,
+    HOLE,
+    INCOMING,
+    JOINED,
+    KINDS,
+    LABEL,
+    MENTIONED,
+    NAMED,
+    NODE,
+    OPERAND,
+    OTHER,
+    PHI,
+    PLAIN,
+    RESULT,
+    RETURN,
+    SOURCE,
+    SYMBOL,
+    TARGET,
+    UNNAMED,
+    VALUE,
+    Shape,
+)
+from .templates import Templates
 from .typing import TYPING
 
-#: Kinds of lines. A plain one has no result, that of a named one has a name, and that of an unnamed one a number that
-#: is not written.
-PLAIN, PHI, BRANCH, RETURN, END, LABEL, BLANK, UNNAMED, NAMED = range(9)
-_KINDS = {"phi": PHI, "br": BRANCH, "switch": BRANCH, "ret": RETURN, "unreachable": END}
-#: What a name in a line is: an operand, one of a phi, the result, a node of metadata, where a terminator goes, where a
-#: phi comes from, a value in metadata, or something else.
-OPERAND, INCOMING, RESULT, NODE, TARGET, SOURCE, MENTIONED, OTHER = range(8)
-#: Events of lines besides: the end of a block, and a phi.
-CLOSES, MERGES = 8, 9
-#: What happens at the end of a line of each kind.
-_BEHIND = {
-    PHI: bytes((MERGES, RESULT)),
-    **dict.fromkeys((NAMED, UNNAMED), bytes((RESULT,))),
-    **dict.fromkeys((BRANCH, RETURN, END), bytes((CLOSES,))),
-}
-#: What stands for a name in a shape.
-HOLE = "\0"
-#: What stands for the end of a line within a statement.
-JOINED = "\r"
-#: What stands for numbers and symbols in shapes of lines that differ in these.
-_NUMBER, _SYMBOL = "\1", "\2"
 #: Prefixes of types, by which front ends tell them from values.
 _TYPES = ("struct.", "class.", "union.")
+#: The last character.
+_LAST = 0x10FFFF
 _LABEL = re.compile(r'\s*([-a-zA-Z$._0-9]+|"[^"\n]*"):\s*')
-
-
-class Shape(NamedTuple):
-    """A line without names. kind: of the line; roles: what each of its names is; types: of its operands that are names;
-    result: the type of its result, None if it has none; given: what a `ret` returns."""
-
-    kind: int
-    roles: bytes = b""
-    types: tuple[Type, ...] = ()
-    result: Type | None = None
-    given: Type | None = None
 
 
 class _Anything(Mapping[str, None]):
@@ -77,7 +72,7 @@ class _Anything(Mapping[str, None]):
 
 def may_be_used_for(text: str) -> bool:
     """Whether a text has nothing that means something else in a shape."""
-    return not any(one in text for one in (HOLE, _NUMBER, _SYMBOL))
+    return not any(one in text for one in (HOLE, VALUE, SYMBOL))
 
 
 def has_prefix(name: str) -> bool:
@@ -95,14 +90,14 @@ def names_in(types: Mapping[str, object], node: str) -> re.Pattern[str]:
 
 
 class Columns(NamedTuple):
-    """What `Shape` has, of all shapes, by their numbers; results as none or one; and the events of each: its roles, the
+    """What `Shape` has, of all shapes, by their numbers; types as characters; and the events of each: its roles, the
     result behind the others, and a terminator's end of the block."""
 
     kind: list[int]
     roles: list[bytes]
     events: list[bytes]
-    types: list[tuple[Type, ...]]
-    result: list[tuple[Type, ...]]
+    types: list[str]
+    result: list[str]
     given: list[Type | None]
 
 
@@ -113,11 +108,12 @@ class Shapes:
         self.context = context
         self.columns = Columns([], [], [], [], [], [])
         self.known: dict[str, int] = {}
-        self._general: dict[str, tuple[int, list[Type]]] = {}
+        self._characters: dict[Type, str] = {}
         self._symbols: dict[str, str] = {}
         #: Shapes that hold for one line only: with a finding, or with names of which nobody knows what they are.
         self.particular: set[int] = set()
-        self._blank, self._label = (self._added(Shape(kind)) for kind in (BLANK, LABEL))
+        self._templates = Templates(self.stands_for, self.added, context.modern)
+        self._blank, self._label = (self.added(Shape(kind)) for kind in (BLANK, LABEL))
         #: The names that the lines of labels define.
         self.labels: dict[str, str] = {}
         self._reader = BodyReader(context.source.text, (), context.module)
@@ -140,44 +136,63 @@ class Shapes:
         module = self.context.module
         function, variable = module.functions.get(name), module.variables.get(name)
         if function is not None:
-            return name if name.startswith("@llvm.") else f"{_SYMBOL}function {function.type}:{function.space}"
+            return name if name.startswith("@llvm.") else f"{SYMBOL}function {function.type}:{function.space}"
         if variable is None or variable.kind in ("alias", "ifunc") or name in self.context.opaque:
             return name
-        return f"{_SYMBOL}variable {variable.type}:{variable.space}"
+        return f"{SYMBOL}variable {variable.type}:{variable.space}"
 
-    def _added(self, shape: Shape) -> int:
+    @property
+    def full(self) -> bool:
+        """Whether there are more types than characters, so that columns of types show nothing."""
+        return len(self._characters) > _LAST
+
+    def character(self, type: Type) -> str:
+        """What stands for a type in columns."""
+        if type not in self._characters:
+            self._characters[type] = chr(min(len(self._characters), _LAST))
+        return self._characters[type]
+
+    def added(self, shape: Shape) -> int:
         """The number of a shape."""
         columns = self.columns
         columns.kind.append(shape.kind)
         columns.roles.append(shape.roles)
-        columns.events.append(shape.roles.replace(bytes((RESULT,)), b"") + _BEHIND.get(shape.kind, b""))
-        columns.types.append(shape.types)
-        columns.result.append((shape.result,) if shape.result else ())
+        columns.events.append(shape.roles.replace(bytes((RESULT,)), b"") + BEHIND.get(shape.kind, b""))
+        columns.types.append("".join(map(self.character, shape.types)))
+        columns.result.append(self.character(shape.result) if shape.result else "")
         columns.given.append(shape.given)
         return len(columns.kind) - 1
 
-    def judge(self, line: str, place: Callable[[], int]) -> int | None:
-        """The shape of a line that is not known, with findings about the line. None if it is not read, or if what is
-        wrong matters to other lines. line: without names; place: says where it begins in the text."""
-        if ":" in line and (label := _LABEL.fullmatch(line)):
-            if not self.context.modern and label[1].isdecimal():
-                return None  # a name to LLVM 7
-            self.labels[line] = unquoted(f"%{label[1]}") if '"' in line else f"%{label[1]}"
-            self.known[line] = self._label
-            return self._label
-        if not line or line.isspace():
-            self.known[line] = self._blank
-            return self._blank
-        return self._instruction(line, place)
+    def look_at(self, lines: Sequence[str]) -> None:
+        """Find the numbers of lines that are not known, where no reading is needed: of labels, and of lines whose
+        templates are known."""
+        others: list[str] = []
+        for line in lines:
+            if ":" not in line or not self._is_label(line):
+                others.append(line)
+        if others:
+            plain = "\n".join(others).replace("%!", "!")
+            numbers = self._templates.shapes_of(plain)
+            self.known.update(
+                (line, number) for line, number in zip(others, numbers, strict=True) if number is not None
+            )
 
-    def _instruction(self, line: str, place: Callable[[], int]) -> int | None:
-        plain = line.replace("%!", "!") if "!" in line else line
-        general = _Generalised(plain, self.stands_for) if _may_vary(plain) else None
-        if general:
-            known = self._general.get(general.text)
-            if known and all(map(_takes, known[1], general.numbers)):
-                self.known[line] = known[0]
-                return known[0]
+    def _is_label(self, line: str) -> bool:
+        """Note the name in a line, if it is one. A number is none: to LLVM 7 it is a name."""
+        label = _LABEL.fullmatch(line)
+        if label is None or (not self.context.modern and label[1].isdecimal()):
+            return False
+        self.labels[line] = unquoted(f"%{label[1]}") if '"' in line else f"%{label[1]}"
+        self.known[line] = self._label
+        return True
+
+    def judge(self, text: str, place: Callable[[], int]) -> int | None:
+        """The shape of a line that is not known, with findings about the line. None if it is not read, or if what is
+        wrong matters to other lines. text: without names; place: says where it begins in the text."""
+        if not text or text.isspace():
+            self.known[text] = self._blank
+            return self._blank
+        plain = text.replace("%!", "!")
         begin = place()
         slots = self._slots(plain, begin) if begin >= 0 else None
         before = len(self.context.found)
@@ -185,15 +200,12 @@ class Shapes:
         if found is None:
             return None
         shape, one = found
-        number = self._added(shape)
+        number = self.added(shape)
         if len(self.context.found) > before:
             self.particular.add(number)
-            return number
-        if OTHER not in shape.roles and not any(name[0] == "!callalign" for name, _ in one.metadata):
-            self.known[line] = number
-            types = general.types(one) if general else None
-            if general and types is not None:
-                self._general[general.text] = number, types
+        elif OTHER not in shape.roles and not any(name[0] == "!callalign" for name, _ in one.metadata):
+            self.known[text] = number
+            self._templates.learn(plain, number, shape, one)
         else:
             self.particular.add(number)
         return number
@@ -236,7 +248,7 @@ class Shapes:
 
 def _shape(context: Context, one: Instruction, slots: dict[int, int]) -> Shape | None:
     """The shape of an instruction; None if a name is not where it is looked for. slots: the places of names."""
-    kind = _KINDS.get(one.op, PLAIN)
+    kind = KINDS.get(one.op, PLAIN)
     result = one.type if has_result(one) else None
     if kind == PHI and (result is None or not one.name or result.kind in ("void", "label", "function")):
         return None
@@ -280,47 +292,3 @@ def _parts(value: Value) -> Iterator[Value]:
     for part in value.parts:
         yield part
         yield from _parts(part)
-
-
-# --- lines that differ in numbers and symbols -------------------------------------------------------------------------
-
-#: Instructions to which a number is a value, and nothing more.
-_ANY_NUMBER = re.compile(
-    r"\s*(?:\0 = )?(?:f?add|f?sub|f?mul|[usf]div|[usf]rem|shl|[la]shr|and|x?or|[if]cmp|select|store|ret|phi|"
-    r"getelementptr|(?:tail )?call)\b"
-)
-#: What makes a number or a symbol mean more: structs, intrinsics, inline assembly.
-_PARTICULAR = "{", '"', "@llvm.", "asm"
-#: Integers that are no alignments, numbers that every type of up to 64 bits has; and symbols.
-_VARIED = re.compile(r" (?<!align )(-?\d{1,18}|0x[0-9A-Fa-f]{16}|-?\d+\.\d+e[-+]\d+)(?=[,\s\])>]|\Z)")
-_SYMBOLS = re.compile(r"@[-\w$.]+")
-
-
-def _may_vary(line: str) -> bool:
-    """Whether to a line numbers are values, and nothing more."""
-    if not _ANY_NUMBER.match(line) or any(one in line for one in _PARTICULAR):
-        return False
-    return "%" not in line or "getelementptr" not in line  # which has numbers of elements
-
-
-def _takes(type: Type, number: str) -> bool:
-    """Whether a number is one of this type."""
-    if "." in number or number[:2] == "0x":
-        return not inexact(number, type)
-    return type.kind == "int" and fits(number, type)
-
-
-class _Generalised:
-    """A line's shape without its numbers, and with the types of symbols for their names."""
-
-    def __init__(self, line: str, stands_for: Callable[[str], str]) -> None:
-        self.numbers: list[str] = _VARIED.findall(line)
-        self.text = _VARIED.sub(_NUMBER, line) if self.numbers else line
-        if "@" in line:
-            self.text = _SYMBOLS.sub(lambda found: stands_for(found[0]), self.text)
-
-    def types(self, one: Instruction) -> list[Type] | None:
-        """The types of the numbers; None if not all that were left out are values of this instruction."""
-        values = sorted((part for value in one.operands for part in (value, *_parts(value))), key=lambda each: each.at)
-        numbers = [each for each in values if each.kind in ("int", "float")]
-        return [each.type for each in numbers] if [each.text for each in numbers] == self.numbers else None

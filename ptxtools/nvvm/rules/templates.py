@@ -1,0 +1,184 @@
+"""Lines that differ in values and symbols: the rules say the same of them if these have the same types.
+
+A template is the text of such a line with a mark in the place of each name, number and `undef`, and with the types of
+symbols for their names. What was learnt from one line says which of these places are values, and of which types; so the
+shape of another line of the template follows, whatever stands there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from itertools import repeat
+from typing import NamedTuple
+
+from ..assembly.nodes import Instruction, Value
+from ..assembly.types import Type
+from .constants import fits, inexact
+from .shape import HOLE, INCOMING, OPERAND, PHI, VALUE, Shape
+
+#: Instructions to which a value is no more than that.
+_ANY_VALUE = re.compile(
+    r"\s*(?:[\0\1] = )?(?:f?add|f?sub|f?mul|[usf]div|[usf]rem|shl|[la]shr|and|x?or|[if]cmp|select|store|ret|phi|"
+    r"getelementptr|(?:tail )?call)\b"
+)
+#: Values: names, integers that are no alignments, numbers that every type of up to 64 bits has, undefined ones.
+_VALUES = re.compile(r" (?<!align )(\0|undef|poison|-?\d{1,18}|0x[0-9A-Fa-f]{16}|-?\d+\.\d+e[-+]\d+)(?=[,\s\])>]|\Z)")
+_SYMBOLS = re.compile(r"@[-\w$.]+")
+_MARKS = re.compile(f"[{HOLE}{VALUE}]")
+_UNDEFINED = ("undef", "poison")
+#: What stands for a number among values.
+_NUMBER = "0"
+_KINDS = {HOLE: HOLE, **{word: word for word in _UNDEFINED}}
+
+
+def _varies(template: str) -> bool:
+    """Whether to a line values are no more than that: structs, intrinsics and inline assembly look at them."""
+    if not _ANY_VALUE.match(template) or any(one in template for one in ("{", '"', "@llvm.", "asm")):
+        return False
+    return "getelementptr" not in template or "%" not in template  # which has numbers of elements
+
+
+class Place(NamedTuple):
+    """A mark. role: of a name there; type: of a value, None for another name; within: whether it is a part of a
+    constant, where only numbers may stand."""
+
+    role: int
+    type: Type | None
+    within: bool = False
+
+
+class Line(NamedTuple):
+    """A line as a template and the values in it. kinds: a character or word for each."""
+
+    template: str
+    values: list[str]
+    kinds: str
+
+    def of_numbers(self, types: Iterable[Type | None]) -> list[Type]:
+        """The types of numbers among those of values."""
+        return [
+            type for value, type in zip(self.values, types, strict=True) if value not in _KINDS and type is not None
+        ]
+
+
+class Templates:
+    """What is known of templates. stands_for: what is the same for all symbols that may stand for one; added: gives the
+    number of a shape; modern: the dialect."""
+
+    def __init__(self, stands_for: Callable[[str], str], added: Callable[[Shape], int], modern: bool) -> None:
+        self._stands_for, self._added, self._modern = stands_for, added, modern
+        #: By a line without values: the template; empty if its values are more than that.
+        self._templates: dict[str, str] = {}
+        #: By template and kinds of values: the number of the shape, and the types of numbers.
+        self._known: dict[tuple[str, str], tuple[int, list[Type]]] = {}
+        self._learnt: dict[str, tuple[Shape, list[Place]]] = {}
+
+    def shapes_of(self, lines: str) -> list[int | None]:
+        """The numbers of the shapes of some lines; None for one whose template is not known, or whose values do not
+        have the types of its."""
+        parts = _VALUES.split(lines)
+        values, at, known, templates = parts[1::2], 0, self._known, self._templates
+        kinds = list(map(_KINDS.get, values, repeat(_NUMBER)))
+        found: list[int | None] = []
+        for plain in VALUE.join(parts[::2]).split("\n"):
+            begin, at, number = at, at + plain.count(VALUE), None
+            template = templates[plain] if plain in templates else self._template(plain)
+            if template:
+                kind = "".join(kinds[begin:at])
+                shape = known.get((template, kind)) or self._made(Line(template, values[begin:at], kind))
+                if shape and (not shape[1] or all(map(_takes, shape[1], _numbers(values[begin:at])))):
+                    number = shape[0]
+            found.append(number)
+        return found
+
+    def _template(self, plain: str) -> str:
+        """The template of a line without its values; "" if they are more than that."""
+        found = plain if _varies(plain) else ""
+        if "@" in found:
+            found = _SYMBOLS.sub(lambda symbol: self._stands_for(symbol[0]), plain)
+        self._templates[plain] = found
+        return found
+
+    def learn(self, text: str, number: int, shape: Shape, one: Instruction) -> None:
+        """Note what is known of a line without fault, which is this instruction, and its shape with its number."""
+        parts = _VALUES.split(text)
+        values, template = parts[1::2], self._template(VALUE.join(parts[::2]))
+        line = Line(template, values, "".join([_KINDS.get(one, _NUMBER) for one in values]))
+        places = _places(line, shape, one) if template else None
+        if places is not None:
+            self._learnt[template] = shape, places
+            types = [place.type for place in _of_values(template, places)]
+            self._known[template, line.kinds] = number, line.of_numbers(types)
+
+    def _made(self, line: Line) -> tuple[int, list[Type]] | None:
+        """The shape of a line of a known template, and the types of its numbers; None if some value does not fit."""
+        if line.template not in self._learnt:
+            return None
+        shape, places = self._learnt[line.template]
+        values = iter(line.values)
+        named: list[Place] = []
+        for mark, place in zip(_MARKS.findall(line.template), places, strict=True):
+            value = HOLE if mark == HOLE else next(values)
+            if value == HOLE:
+                if place.within:
+                    return None
+                named.append(place)
+            elif place.type is None or (value in _UNDEFINED and (place.within or not self._has(value))):
+                return None
+        shape = shape._replace(
+            roles=bytes([one.role for one in named]), types=tuple([one.type for one in named if one.type is not None])
+        )
+        types = [place.type for place in _of_values(line.template, places)]
+        made = self._known[line.template, line.kinds] = self._added(shape), line.of_numbers(types)
+        return made
+
+    def _has(self, word: str) -> bool:
+        return self._modern or word != "poison"
+
+
+def _of_values(template: str, places: list[Place]) -> list[Place]:
+    """The places that values have."""
+    return [place for mark, place in zip(_MARKS.findall(template), places, strict=True) if mark == VALUE]
+
+
+def _numbers(values: Iterable[str]) -> list[str]:
+    return [one for one in values if one not in _KINDS]
+
+
+@lru_cache(4096)
+def _takes(type: Type, number: str) -> bool:
+    """Whether a number is one of this type."""
+    if type.kind == "int":
+        return "." not in number and number[:2] != "0x" and fits(number, type)
+    return ("." in number or number[:2] == "0x") and type.bits <= 64 and not inexact(number, type)
+
+
+def _places(line: Line, shape: Shape, one: Instruction) -> list[Place] | None:
+    """What is at the marks of a line; None if not all that was left out are values of this instruction."""
+    operands = {value.at: value for value in one.operands}
+    inside = sorted(_parts(one.operands), key=lambda each: each.at)
+    written = iter([each for each in inside if each.kind in ("int", "float") or each.text in _UNDEFINED])
+    roles, types, values = iter(shape.roles), iter(shape.types), iter(line.values)
+    places: list[Place] = []
+    for mark in _MARKS.findall(line.template):
+        value = HOLE if mark == HOLE else next(values)
+        if value == HOLE:
+            role = next(roles)
+            places.append(Place(role, next(types) if role in (OPERAND, INCOMING) else None))
+            continue
+        found = next(written, None)
+        if found is None or found.text != value:
+            return None
+        places.append(
+            Place(INCOMING if shape.kind == PHI else OPERAND, found.type, operands.get(found.at) is not found)
+        )
+    return places if next(written, None) is None else None
+
+
+def _parts(values: Iterable[Value]) -> Iterator[Value]:
+    """All values, with what they consist of."""
+    for value in values:
+        yield value
+        yield from _parts(value.parts)
