@@ -18,6 +18,7 @@ from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from . import mbarriers
+from .agents import COUNT, WORD_BYTES, mask, own_events, updated
 from .events import Event, Path, Pending, Value, constant
 from .functions import computed
 from .multimem import follow_multimem
@@ -31,9 +32,11 @@ from .programs import (
     Product,
     RemoteStore,
     TensorCopy,
+    TensorCore,
     TensorMap,
     Type,
 )
+from .tensor_cores import follow_tensor_core
 from .tensors import boxes, follow_tensor_map
 from .wgmma import follow_product
 from .words import refuse
@@ -44,31 +47,18 @@ if TYPE_CHECKING:
 #: Elements of a copy, each of which is a read and a write.
 MOST_ELEMENTS = 16
 _WORD = Type("b", 64)
-_WORD_BYTES = 8
-#: Counts are unsigned numbers of 32 bits.
-_COUNT = (1 << 32) - 1
 
 #: What follows an instruction: the paths on which it has been executed.
 Follow = Callable[["Paths", Path, Any], list[Path]]
-
-
-def _own_events(path: Path) -> int:
-    """What the thread itself has executed so far."""
-    return sum(1 << at for at, event in enumerate(path.events) if not event.agent)
-
-
-def _mask(first: int, last: int) -> int:
-    """The events from first up to, but without, last."""
-    return (1 << last) - (1 << first)
 
 
 # --- mbarriers --------------------------------------------------------------------------------------------------------
 
 
 def _mbarrier(paths: Paths, path: Path, instruction: Mbarrier) -> list[Path]:
-    name, offset = paths.place(path, instruction, instruction.places[0], _WORD_BYTES)
+    name, offset = paths.place(path, instruction, instruction.places[0], WORD_BYTES)
     event = Event("U", path.steps, instruction, instruction.order, instruction.scope, "generic", name, offset,
-                  _WORD_BYTES, needs=path.control, returns=bool(instruction.result), mbarrier=True)  # fmt: skip
+                  WORD_BYTES, needs=path.control, returns=bool(instruction.result), mbarrier=True)  # fmt: skip
     if instruction.kind == "wait":
         return _wait(paths, path, instruction, event)
     if instruction.kind == "arrive_copies":
@@ -76,34 +66,14 @@ def _mbarrier(paths: Paths, path: Path, instruction: Mbarrier) -> list[Path]:
     counts = [paths.operand(path, value) for value in instruction.values] or [constant(1)]
     if instruction.kind in ("init", "inval"):
         count = counts[0] if instruction.kind == "init" else constant(0)
-        value = Value(count.needs, lambda reads: mbarriers.initial(count.of(reads) & _COUNT))
+        value = Value(count.needs, lambda reads: mbarriers.initial(count.of(reads) & COUNT))
         path.events.append(replace(event, kind="W", value=value, needs=event.needs | count.needs))
         return [path]
     expected = constant(0) if instruction.transactions is None else paths.operand(path, instruction.transactions)
-    path.events.append(_updated(event, path, instruction.kind, [counts[0], expected]))
+    path.events.append(updated(event, path, instruction.kind, [counts[0], expected]))
     if instruction.result:
         path.registers[instruction.result] = paths.loaded(len(path.events) - 1, _WORD)
     return [path]
-
-
-def _updated(event: Event, path: Path, kind: str, counts: Sequence[Value]) -> Event:
-    """The atomic operation that becomes the next event of the path."""
-    at = len(path.events)
-    count, expected = (*counts, constant(0))[:2]
-    needs = 1 << at | count.needs | expected.needs
-
-    def new(reads: Sequence[int]) -> int:
-        word, number, transactions = reads[at], count.of(reads) & _COUNT, expected.of(reads) & _COUNT
-        if kind in ("arrive", "arrive_drop"):
-            return mbarriers.arrived(word, number, transactions, drops=kind == "arrive_drop")
-        return _CHANGES[kind](word, number)
-
-    return replace(event, value=Value(needs, new), needs=event.needs | needs)
-
-
-_CHANGES: dict[str, Callable[[int, int], int]] = {
-    "expect_tx": mbarriers.expecting, "complete_tx": mbarriers.completed, "pend": mbarriers.awaiting,
-}  # fmt: skip
 
 
 def _wait(paths: Paths, path: Path, instruction: Mbarrier, event: Event) -> list[Path]:
@@ -127,10 +97,10 @@ def _arrive_with_copies(path: Path, instruction: Mbarrier, event: Event) -> list
     before precedes the arrival itself, but not what acquires from it."""
     path.copies = replace(path.copies, agents=path.copies.agents + 1)
     if instruction.pends:
-        path.events.append(_updated(replace(event, order="relaxed"), path, "pend", [constant(1)]))
-    behind = _own_events(path)
+        path.events.append(updated(replace(event, order="relaxed"), path, "pend", [constant(1)]))
+    behind = own_events(path)
     arrival = replace(event, agent=path.copies.agents, behind=behind, completes=path.copies.small.every)
-    path.events.append(_updated(arrival, path, "arrive", [constant(1)]))
+    path.events.append(updated(arrival, path, "arrive", [constant(1)]))
     return [path]
 
 
@@ -147,7 +117,7 @@ def _tensor_copy(paths: Paths, path: Path, instruction: TensorCopy) -> list[Path
     """A read of the tensor map, and behind it the reads of a bulk copy (9.7.9.25)."""
     path.copies = replace(path.copies, agents=path.copies.agents + 1)
     read = Event("R", path.steps, instruction, "weak", needs=path.control, agent=path.copies.agents,
-                 behind=_own_events(path))  # fmt: skip
+                 behind=own_events(path))  # fmt: skip
     at, found = 1 << len(path.events), []
     for way, name, offset, size in boxes(paths, path, instruction, read):
         shared, tensor = paths.place(way, instruction, instruction.places[1], size), (name, offset)
@@ -171,19 +141,19 @@ def _copied(paths: Paths, path: Path, instruction: Copy, to: tuple[str, int], so
             paths.test.source, f"a copy of {count} elements", instruction.span, f"at most {MOST_ELEMENTS} are modelled"
         )
     proxy = "async" if instruction.bulk else "generic"
-    first, own = len(path.events), _own_events(path)
+    first, own = len(path.events), own_events(path)
     event = Event("R", path.steps, instruction, "weak", "", proxy, size=size, needs=path.control | map_read,
                   agent=copies.agents, behind=own | map_read)  # fmt: skip
     for at in range(count):
         path.events.append(replace(event, location=source[0], offset=source[1] + at * size))
     written = len(path.events)
-    behind = own | _mask(first, written)
+    behind = own | mask(first, written)
     for at in range(count):
         write = replace(event, location=to[0], offset=to[1] + at * size, behind=behind)
         path.events.append(_stored(write, instruction.function, type_, first + at, len(path.events)))
     last = len(path.events)
     if not instruction.bulk:
-        path.copies = replace(copies, small=copies.small.with_copy(_mask(first, last)))
+        path.copies = replace(copies, small=copies.small.with_copy(mask(first, last)))
         return [path]
     fence = Event("P", path.steps, instruction, proxy="async", agent=copies.agents)
     if map_read:  # completion is that of the read of the map as well
@@ -191,16 +161,16 @@ def _copied(paths: Paths, path: Path, instruction: Copy, to: tuple[str, int], so
         map_read = 1 << last
         last += 1
     if not told_of:
-        path.events += [replace(fence, completes=_mask(first, written)), replace(fence, completes=_mask(first, last))]
+        path.events += [replace(fence, completes=mask(first, written)), replace(fence, completes=mask(first, last))]
         reads, whole = 1 << last | map_read, 2 << last | map_read
         path.copies = replace(copies, reads=copies.reads.with_copy(reads), bulk=copies.bulk.with_copy(whole))
         return [path]
-    path.events.append(replace(fence, completes=_mask(first, last)))
-    name, offset = paths.place(path, instruction, told_of[0], _WORD_BYTES)
-    told = Event("U", path.steps, instruction, "release", "cluster", "generic", name, offset, _WORD_BYTES,
+    path.events.append(replace(fence, completes=mask(first, last)))
+    name, offset = paths.place(path, instruction, told_of[0], WORD_BYTES)
+    told = Event("U", path.steps, instruction, "release", "cluster", "generic", name, offset, WORD_BYTES,
                  needs=path.control, returns=False, mbarrier=True, agent=copies.agents,
                  after=1 << last | map_read, behind=own)  # fmt: skip
-    path.events.append(_updated(told, path, "complete_tx", [constant(bytes_)]))
+    path.events.append(updated(told, path, "complete_tx", [constant(bytes_)]))
     return [path]
 
 
@@ -213,7 +183,7 @@ def _remote(paths: Paths, path: Path, instruction: RemoteStore) -> list[Path]:
     name, offset = paths.place(path, instruction, instruction.places[0], size * count)
     values = [paths.operand(path, value) for value in instruction.values]
     first = len(path.events)
-    own, releases = _own_events(path), instruction.order == "release"
+    own, releases = own_events(path), instruction.order == "release"
     event = Event("W", path.steps, instruction, instruction.order, instruction.scope, size=size, location=name,
                   needs=path.control, agent=copies.agents, behind=0 if releases else own,
                   after=own if releases else 0)  # fmt: skip
@@ -222,11 +192,11 @@ def _remote(paths: Paths, path: Path, instruction: RemoteStore) -> list[Path]:
         path.events.append(_reduced(write, instruction, len(path.events)) if instruction.function else write)
     if releases:
         return [path]
-    name, offset = paths.place(path, instruction, instruction.places[1], _WORD_BYTES)
-    told = Event("U", path.steps, instruction, "release", "cluster", "generic", name, offset, _WORD_BYTES,
+    name, offset = paths.place(path, instruction, instruction.places[1], WORD_BYTES)
+    told = Event("U", path.steps, instruction, "release", "cluster", "generic", name, offset, WORD_BYTES,
                  needs=path.control, returns=False, mbarrier=True, agent=copies.agents,
-                 behind=own, completes=_mask(first, first + count))  # fmt: skip
-    path.events.append(_updated(told, path, "complete_tx", [constant(size * count)]))
+                 behind=own, completes=mask(first, first + count))  # fmt: skip
+    path.events.append(updated(told, path, "complete_tx", [constant(size * count)]))
     return [path]
 
 
@@ -275,4 +245,5 @@ ASYNCHRONOUS: dict[type[Instruction], Follow] = {
     TensorMap: follow_tensor_map,
     Multimem: follow_multimem,
     Product: follow_product,
+    TensorCore: follow_tensor_core,
 }

@@ -31,6 +31,7 @@ from .programs import (
     scalar_type,
 )
 from .refusals import not_modelled
+from .tensor_cores import read_tensor_core
 from .tensors import read_tensor_map
 from .wgmma import read_product
 from .words import Reader, Word
@@ -186,6 +187,8 @@ class Cells:
             return GridControl(waits=modifiers == ["wait"], **self.done())
         if opcode == "wgmma" and len(modifiers) > 1:
             return read_product(self, word, modifiers)
+        if opcode == "tcgen05":
+            return read_tensor_core(self, word, modifiers)
         if opcode == "multimem":
             return read_multimem(self, word, modifiers)
         if opcode == "tensormap":

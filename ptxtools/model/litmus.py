@@ -19,7 +19,7 @@ from .conditions import read_condition, read_location, thread_number
 from .instructions import Cells
 from .mbarriers import initial
 from .multimem import complete_aliases, read_multi_address
-from .programs import PROXIES, UNTYPED, Address, Branch, Label, Location, Test, Thread, Type, scalar_type
+from .programs import PROXIES, TENSOR_MEMORY, UNTYPED, Address, Branch, Label, Location, Test, Thread, Type, scalar_type
 from .proxy_tests import is_proxy_test, read_proxy_tests
 from .scope_trees import read_map, read_tree, starts_map, starts_tree
 from .tensors import MAP_BYTES
@@ -34,7 +34,8 @@ _C_TYPES = {
     "uint32_t": Type("u", 32), "int64_t": Type("s", 64), "uint64_t": Type("u", 64), "uint16_t": Type("u", 16),
     "uint8_t": Type("u", 8),
 }  # fmt: skip
-_MEMORY_SPACES = {".global": "global", ".shared": "shared", ".const": "const", "global": "global", "shared": "shared"}
+_MEMORY_SPACES = {".global": "global", ".shared": "shared", ".const": "const", "global": "global", "shared": "shared",
+                  ".tmem": TENSOR_MEMORY, "tmem": TENSOR_MEMORY}  # fmt: skip
 _SPACES = frozenset((*_MEMORY_SPACES, ".reg", ".pred", ".surfref", ".texref", ".conref", "volatile"))
 #: What else the place of a thread may name: other words for a level, and levels inside of a CTA.
 _OTHER_LEVELS = {"block": "cta", "device": "gpu", "thread": "lane"}

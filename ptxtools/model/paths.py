@@ -9,6 +9,7 @@ from .asynchronous import ASYNCHRONOUS
 from .events import Event, Path, Value, constant, equal, truth
 from .functions import computed
 from .programs import (
+    TENSOR_MEMORY,
     UNTYPED,
     Address,
     Barrier,
@@ -25,6 +26,7 @@ from .programs import (
     Place,
     ProxyFence,
     Register,
+    TensorCore,
     Test,
     Thread,
     Type,
@@ -41,6 +43,7 @@ MOST_ELEMENTS = 32
 #: Addresses of locations are this far apart.
 _SPACING = 1 << 16
 MULTI_ADDRESS = "only multimem operations may access a multi-address (8.2.3)"
+ONLY_TENSOR = "only tcgen05 instructions may access tensor memory (9.7.16.1)"
 #: The barriers of a CTA (9.7.13.1).
 _BARRIERS = range(16)
 
@@ -245,9 +248,22 @@ class Paths:
             base, offset = self._located(value.of(()) + offset, instruction)
         if self.test.locations[base].members and not isinstance(instruction, Multimem):
             refuse(self.test.source, MULTI_ADDRESS, instruction.span)
+        if self.test.locations[base].space == TENSOR_MEMORY and not isinstance(instruction, TensorCore):
+            refuse(self.test.source, ONLY_TENSOR, instruction.span)
         if offset < 0 or offset + size > self.extent(base):
             refuse(self.test.source, "the offset leads out of the location", instruction.span)
         return base, offset
+
+    def peers(self, path: Path, instruction: Instruction, name: str, mask: Operand) -> list[str]:
+        """The same variable in the CTAs of the cluster that a mask names, by their ranks."""
+        value = self.operand(path, mask)
+        if value.needs:
+            refuse(self.test.source, "a mask that depends on a read is not modelled", instruction.span)
+        peers, chosen = self.test.locations[name].peers, value.of(())
+        ranks = [rank for rank in range(16) if chosen >> rank & 1]
+        if not ranks or max(ranks) >= len(peers):
+            refuse(self.test.source, f"the cluster has no CTAs for the mask {chosen:#x}", instruction.span)
+        return [peers[rank] for rank in ranks]
 
     def _offsets(self, instruction: Memory, name: str) -> Sequence[int]:
         """Where in a location an access may be whose address depends on a read: at each element, if it has a size."""
@@ -264,6 +280,8 @@ class Paths:
     def _access(self, path: Path, instruction: Memory, name: str, offset: int, address: int) -> list[Path]:
         if self.test.locations[name].members:
             refuse(self.test.source, MULTI_ADDRESS, instruction.span)
+        if self.test.locations[name].space == TENSOR_MEMORY:
+            refuse(self.test.source, ONLY_TENSOR, instruction.span)
         type_ = instruction.type or self.types[name]
         size = type_.bits // 8
         whole = size * max(len(instruction.results if instruction.kind == "ld" else instruction.values), 1)

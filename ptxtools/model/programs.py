@@ -16,6 +16,9 @@ SCOPES = ("cta", "cluster", "gpu", "sys")
 #: The proxies of 8.6.
 PROXIES = ("generic", "surface", "texture", "constant", "async", "tensormap")
 
+#: The state space of tensor memory (9.7.16.1), as tests declare it; what is there has the proxy "tensor".
+TENSOR_MEMORY = "tmem"
+
 #: Threads of a test, and instructions of one of them.
 MOST_THREADS, MOST_INSTRUCTIONS = 16, 100
 
@@ -25,10 +28,16 @@ DEFAULT_BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A scalar type. kind: "u", "s", "b" or "f"."""
+    """A scalar type. kind: "u", "s", "b", "f" or "bf"; packed: of two floating-point numbers, each half the bits."""
 
     kind: str
     bits: int
+    packed: bool = False
+
+    @property
+    def float_name(self) -> str:
+        """The name of a floating-point type, such as "f16x2"."""
+        return f"{self.kind}{self.bits // 2}x2" if self.packed else f"{self.kind}{self.bits}"
 
     def wrap(self, value: int) -> int:
         """The value as the type holds it: two's complement if signed, else from 0."""
@@ -37,6 +46,14 @@ class Type:
 
 
 _SCALAR = re.compile(r"\.?([usbf])(8|16|32|64)")
+
+
+_FLOATS = {"bf16": Type("bf", 16), "f16x2": Type("f", 32, packed=True), "bf16x2": Type("bf", 32, packed=True)}
+
+
+def reduced_type(name: str) -> Type | None:
+    """The type that a reduction in memory names, as `scalar_type`; also bf16, and packed ones."""
+    return _FLOATS.get(name) or scalar_type(name)
 
 
 def scalar_type(name: str) -> Type | None:
@@ -216,20 +233,39 @@ class Multimem(Instruction):
     places: tuple[Place, ...]
     type: Type
     values: tuple[Operand, ...] = ()
-    result: str = ""
+    results: tuple[str, ...] = ()
     function: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Product(Instruction):
     """wgmma (9.7.15). kind: "mma_async", "fence", "commit_group" or "wait_group"; places: the tiles in shared memory;
-    values: whether the result is added to, and a factor in a register; pending: groups that are not waited for."""
+    values: whether the result is added to, and a factor in a register; pending: groups that are not waited for;
+    negated: whether the product is subtracted; popc: whether bits in common are counted."""
 
     kind: str
     result: str = ""
     values: tuple[Operand, ...] = ()
     places: tuple[Place, ...] = ()
     pending: int = 0
+    negated: bool = False
+    popc: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorCore(Instruction):
+    """tcgen05 (9.7.16). kind: "ld", "st", "cp", "shift", "mma", "commit", "wait", or a fence, "before" or "after"
+    thread sync; form: the other modifiers, of a wait what it waits for; group: `cta_group::1` or `::2`; places: in the
+    order of the operands; values: what is stored, of a product the instruction descriptor, whether D is added to, a
+    scale; ctas: a mask of CTAs whose mbarriers are told."""
+
+    kind: str
+    form: str = ""
+    group: str = ""
+    places: tuple[Place, ...] = ()
+    results: tuple[str, ...] = ()
+    values: tuple[Operand, ...] = ()
+    ctas: Operand | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

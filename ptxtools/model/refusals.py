@@ -15,11 +15,8 @@ REASONS = {
         "a test's tensor maps have one dimension: write '.1d', with '.tile' or no mode, in a test in herd's format",
     r"cp\.async\.bulk\.prefetch|prefetch|applypriority|createpolicy": "it changes no value: leave it out",
     r"discard": "it leaves memory without a value (9.7.9.17)",
-    r"multimem": "operations of integers on a multi-address are modelled, in a test in herd's format",
-    r"wgmma": "of products of warpgroups those of integers are modelled, with a location for a tile, in a test in "
-        "herd's format",
-    r"tcgen05": "tensor memory and its pipelines have an order of their own (9.7.16.6), outside of chapter 8; for its "
-        "accesses of shared memory through the async proxy, 'wgmma' of integers or 'cp.async.bulk' can stand",
+    r"multimem": "of multi-addresses '.ld_reduce', '.st' and '.red' are modelled, of numbers of 16 bits and more",
+    r"tcgen05\.(alloc|dealloc|relinquish)": "tensor memory is declared, in the initial values: 'tmem d = 0'",
     r"mma|wmma|ldmatrix|stmatrix|movmatrix": "it works on matrices that the registers of a warp hold together",
     r"(shfl|vote|match|redux|activemask|elect)\b": "it exchanges registers of a warp; a test has only its memory",
     r"(tex|tld4|suld\.b|sust\.[bp]|sured\.[bp])\b": "a texel's address is not modelled; 'tld', 'suld', 'sust' and "

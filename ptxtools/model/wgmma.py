@@ -23,13 +23,21 @@ if TYPE_CHECKING:
     from .paths import Paths
     from .words import Word
 
-_PRODUCT = re.compile(r"m64n\d+k32\.s32\.[us]8\.[us]8")
+_PRODUCT = re.compile(
+    r"m64n\d+k(8|16|32|64|256)\.(s32\.[us]8\.[us]8|s32\.b1\.b1\.and\.popc|f(16|32)\.f16\.f16|f32\.bf16\.bf16"
+    r"|f32\.tf32\.tf32|f(16|32)\.e[45]m[32]\.e[45]m[32])"
+)
 _RESULT = Type("s", 32)
+_RESULT_BITS = (1 << 32) - 1
 
 
 def read_product(cells: Cells, word: Word, modifiers: list[str]) -> Instruction:
-    """wgmma.fence, .commit_group, .wait_group, and .mma_async of integers: `d, a, b{, scale-d}`."""
+    """wgmma.fence, .commit_group, .wait_group, and .mma_async: `d, a, b{, metadata, selector}{, scale-d{, signs
+    of a and b{, layouts}}}`."""
     reader = cells.reader
+    sparse = modifiers[1:2] == ["sp"]
+    if sparse:
+        modifiers = [modifiers[0], *modifiers[2:]]
     if cells.fixed or modifiers[1:3] != ["sync", "aligned"]:
         not_modelled(reader, word)
     kind, rest = modifiers[0], ".".join(modifiers[3:])
@@ -48,11 +56,18 @@ def read_product(cells: Cells, word: Word, modifiers: list[str]) -> Instruction:
     places: tuple[Place, ...] = () if left is not None else (cells.place(),)
     cells.comma()
     places += (cells.place(),)
-    scale: Operand = 1
-    if reader.accept(","):
-        scale = cells.value()
+    rest_: list[Operand] = []
+    while reader.accept(","):
+        rest_.append(cells.value())
+    numbers = rest_[2:] if sparse else rest_
+    if len(numbers) > 5 or (sparse and len(rest_) < 2):
+        reader.fail(f"'{word.text}' has other operands", word)
+    signs = numbers[1:3]
+    if any(sign not in (1, -1) for sign in signs):
+        reader.fail("expected 1 or -1 for the sign of a factor", word)
+    scale = numbers[0] if numbers else 1
     return Product(kind=kind, result=result, values=(scale,) if left is None else (scale, left), places=places,
-                   **cells.done())  # fmt: skip
+                   negated=signs.count(-1) == 1, popc=rest.endswith("popc"), **cells.done())  # fmt: skip
 
 
 def follow_product(paths: Paths, path: Path, instruction: Product) -> list[Path]:
@@ -94,7 +109,10 @@ def _multiplied(paths: Paths, path: Path, instruction: Product) -> None:
 
     def result(reads: Sequence[int]) -> int:
         added = before.of(reads) if scale.of(reads) else 0
-        return computed("mad", _RESULT, [a.of(reads), b.of(reads), added])
+        left, right = a.of(reads), b.of(reads)
+        if instruction.popc:
+            left, right = (left & right & _RESULT_BITS).bit_count(), 1
+        return computed("mad", _RESULT, [-left if instruction.negated else left, right, added])
 
     path.registers[instruction.result] = Value(a.needs | b.needs | scale.needs | before.needs, result)
 
