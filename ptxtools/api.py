@@ -450,7 +450,13 @@ def litmus_tests(text: str, *, model: str = "8.x", unroll: int = 2, name: str = 
     from .model.executions import run
     from .model.litmus import read_tests
 
-    return [run(test, model, unroll) for test in read_tests(Source(text, name))]
+    return [run(test, model, unroll) for test in read_tests(Source(text, name), _tensor_maps)]
+
+
+def _tensor_maps() -> Any:
+    from .launch.litmus import TensorMaps
+
+    return TensorMaps()
 
 
 def litmus_kernel(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from .arguments import Argument, BufferArgument, Null, Scalar
 from .errors import SpecError
@@ -70,3 +72,23 @@ def _value(job: Job, number: int, argument: Argument, found: PlainLaunch) -> int
         array = content.array()
         found.arrays[argument.name] = (content.element_for(array).name, array.tobytes())
     return argument.name, argument.offset
+
+
+class TensorMaps:
+    """What the 128 bytes of a tensor map mean, for the memory model (`model.tensors.Engine`)."""
+
+    def __init__(self) -> None:
+        from ptxtools.sim.tensormap import plain
+
+        self.transfer, self.replaced, self.changed = plain.transfer, plain.replaced, plain.changed
+
+    def encode(self, address: int, fields: Mapping[str, Any]) -> bytes:
+        """A map by the fields of launch files. Raises ValueError."""
+        from ptxtools.diagnostics import LaunchError
+
+        from .tensormaps import tensor_map
+
+        try:
+            return tensor_map(address, **fields)
+        except (LaunchError, TypeError) as error:
+            raise ValueError(str(error)) from None

@@ -20,6 +20,7 @@ from .programs import (
     Instruction,
     Label,
     Local,
+    Location,
     Memory,
     Multimem,
     Operand,
@@ -31,6 +32,7 @@ from .programs import (
     Thread,
     Type,
 )
+from .tensors import Engine, encoded
 from .wgmma import uses_open_result
 from .words import refuse
 
@@ -44,6 +46,7 @@ MOST_ELEMENTS = 32
 _SPACING = 1 << 16
 MULTI_ADDRESS = "only multimem operations may access a multi-address (8.2.3)"
 ONLY_TENSOR = "only tcgen05 instructions may access tensor memory (9.7.16.1)"
+_COORDINATE = Type("s", 32)
 #: The barriers of a CTA (9.7.13.1).
 _BARRIERS = range(16)
 
@@ -55,6 +58,10 @@ class Paths:
         self.test, self.unroll, self.cut = test, unroll, False
         #: The instruction that is followed.
         self.using: Instruction = Label(text="", name="")
+        #: Tensor maps that the program can make; what it puts into fields, while that is collected.
+        self.maps: list[int] | None = None
+        self.replaced: dict[tuple[str, int, int], None] | None = None
+        self._engine: Engine | None = None
         self.types = {name: self._natural(name) for name in test.locations}
         names = dict.fromkeys(location.virtual for location in test.locations.values())
         self.addresses = {name: (index + 1) * _SPACING for index, name in enumerate(names)}
@@ -82,6 +89,28 @@ class Paths:
 
     def initial(self, number: int | Address) -> int:
         return self.address_of(number.name) if isinstance(number, Address) else number
+
+    def initial_of(self, location: Location) -> int:
+        """The initial value of a location; of a tensor map's, all bytes."""
+        if location.map is not None and isinstance(location.initial, Address):
+            return encoded(self, location)
+        return self.initial(location.initial)
+
+    def engine(self) -> Engine:
+        """What knows tensor maps."""
+        if self._engine is None:
+            if self.test.tensors is None:
+                refuse(self.test.source, "nothing here knows tensor maps", self.using.span)
+            self._engine = self.test.tensors()
+        assert self._engine is not None
+        return self._engine
+
+    def signed(self, path: Path, instruction: Instruction, operand: Operand) -> int:
+        """A coordinate: a signed number of 32 bits, which no read decides."""
+        value = self.operand(path, operand)
+        if value.needs:
+            refuse(self.test.source, "a coordinate that depends on a read is not modelled", instruction.span)
+        return _COORDINATE.wrap(value.of(()))
 
     def of(self, thread: Thread) -> list[Path]:
         """All paths of a thread. Raises PtxError if there are too many."""
@@ -237,6 +266,14 @@ class Paths:
             if location.virtual == name and 0 <= offset < self.extent(name):
                 return name, offset
         refuse(self.test.source, "this address is that of no location", instruction.span)
+
+    def found_at(self, address: int, size: int) -> tuple[str, int] | None:
+        """Location and offset of so many bytes at an address, None if no location has them."""
+        for name, location in self.test.locations.items():
+            offset = address - self.addresses[location.virtual]
+            if location.virtual == name and 0 <= offset <= self.extent(name) - size and not location.members:
+                return name, offset
+        return None
 
     def place(self, path: Path, instruction: Instruction, place: Place, size: int) -> tuple[str, int]:
         """Location and offset of so many bytes at an operand's address, which must not depend on a read."""

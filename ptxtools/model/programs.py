@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ptxtools.diagnostics import NO_SPAN, Source, Span
 
@@ -192,19 +192,25 @@ class Copy(Instruction):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorCopy(Copy):
     """A tensor copy (9.7.9.25.5). places: the tensor map, the shared memory, and the mbarrier that is told of the end,
-    if the copy loads; coordinate: of the box, in elements; size: 0, since the map has it."""
+    if the copy loads; coordinates: of the box, in elements; offsets: of im2col modes; mode: the load mode; ctas: a mask
+    of CTAs that get the box; size: 0, since the map has it."""
 
-    coordinate: Operand
+    coordinates: tuple[Operand, ...]
     loads: bool
+    mode: str = "tile"
+    offsets: tuple[Operand, ...] = ()
+    ctas: Operand | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorMap(Instruction):
-    """tensormap.replace of the tensor's address (9.7.9.26), or, with a second place, tensormap.cp_fenceproxy of so wide
-    a scope (9.7.13.16)."""
+    """tensormap.replace of a field, of a dimension's if it has an ordinal (9.7.9.26), or, with a second place,
+    tensormap.cp_fenceproxy of so wide a scope (9.7.13.16)."""
 
     places: tuple[Place, ...]
     values: tuple[Operand, ...] = ()
+    field: str = ""
+    ordinal: int = 0
     scope: str = ""
 
 
@@ -346,7 +352,7 @@ class Location:
     """A name of memory. memory: the name of the bytes it stands for; virtual: the name whose virtual address it has;
     size: bytes, 0 if the test does not say: then an address that depends on a read is that of its first byte; space:
     its state space, "" if the test does not say; owner: the CTA whose shared memory it is in, if the test says so;
-    peers: the names of the same variable in each CTA of the cluster; box: of a tensor map, bytes of its box, else 0;
+    peers: the names of the same variable in each CTA of the cluster; map: of a tensor map, its fields, else None;
     members: of a multi-address, the aliases by which it reaches its locations, else none (8.2.3)."""
 
     name: str
@@ -358,7 +364,7 @@ class Location:
     space: str = ""
     peers: tuple[str, ...] = ()
     owner: int | None = None
-    box: int = 0
+    map: dict[str, Any] | None = None
     members: tuple[str, ...] = ()
 
     @property
@@ -399,7 +405,8 @@ class Condition:
 
 @dataclass(slots=True)
 class Test:
-    """A litmus test. quantifier: "exists", "forall" or "~exists"; "" if the test has no condition."""
+    """A litmus test. quantifier: "exists", "forall" or "~exists"; "" if the test has no condition; tensors: finds what
+    knows tensor maps (`tensors.Engine`)."""
 
     __test__ = False
 
@@ -412,6 +419,7 @@ class Test:
     condition: Condition | None = None
     filter: Condition | None = None
     observed: tuple[str, ...] = ()
+    tensors: Callable[[], Any] | None = None
 
     def add(self, thread: Thread, reader: Reader) -> None:
         """A further thread. Raises PtxError, at the next word, if there are too many."""

@@ -11,8 +11,6 @@ from .words import Reader, Word
 
 #: Beginnings of names -> why there is no meaning, or what says the same; docs/memory-model.md has the list.
 REASONS = {
-    r"cp\.(reduce\.)?async\.bulk\.tensor|cp\.async\.bulk\.prefetch\.tensor":
-        "a test's tensor maps have one dimension: write '.1d', with '.tile' or no mode, in a test in herd's format",
     r"cp\.async\.bulk\.prefetch|prefetch|applypriority|createpolicy": "it changes no value: leave it out",
     r"discard": "it leaves memory without a value (9.7.9.17)",
     r"multimem": "of multi-addresses '.ld_reduce', '.st' and '.red' are modelled, of numbers of 16 bits and more",
@@ -21,8 +19,6 @@ REASONS = {
     r"(shfl|vote|match|redux|activemask|elect)\b": "it exchanges registers of a warp; a test has only its memory",
     r"(tex|tld4|suld\.b|sust\.[bp]|sured\.[bp])\b": "a texel's address is not modelled; 'tld', 'suld', 'sust' and "
         "'sured' of a location stand for such an access",
-    r"tensormap": "of a tensor map the model has the address: '.replace.tile.global_address' and '.cp_fenceproxy', in "
-        "a test in herd's format",
     r"(ldu)\b": "write 'ld.global.nc'",
     r"(call|brx)\b": "write its instructions in its place",
 }  # fmt: skip

@@ -83,7 +83,7 @@ def test_kernels(name, body, condition, allowed):
     ("cp.async.bulk.tensor.1d.shared::cluster.global [x], [y]", "is not modelled"),
     ("cp.async.bulk.global.shared::cta.bulk_group [x], [y], 8", "a multiple of 16"),
     ("cp.async.bulk.global.shared::cta.bulk_group [x], [y], 1600", "a copy of 200 elements"),
-    ("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [x], [y], 16", "is not modelled"),
+    ("cp.reduce.async.bulk.global.shared::cta.bulk_group.xor.f32 [x], [y], 16", "is not modelled"),
 ])  # fmt: skip
 def test_what_is_refused(line, message):
     with pytest.raises(PtxError) as caught:
