@@ -40,13 +40,13 @@ def spread(test: Test) -> None:
             test.locations[names[cta][location.name]].peers = tuple(names[other][location.name] for other in peers)
     for thread in test.threads:
         own = names[thread.cta]
-        thread.instructions = [_renamed(instruction, own) for instruction in thread.instructions]
+        thread.instructions = [renamed(instruction, own) for instruction in thread.instructions]
         for register, initial in test.registers.items():
             if register.startswith(f"{thread.name}:"):
                 test.registers[register] = _in_cta(initial, own)
 
 
-def _renamed(instruction: Instruction, own: dict[str, str]) -> Instruction:
+def renamed(instruction: Instruction, own: dict[str, str]) -> Instruction:
     """The instruction with the variables of its thread's CTA."""
     found: dict[str, Any] = {}
     for field in fields(instruction):

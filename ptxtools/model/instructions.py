@@ -205,7 +205,7 @@ class Cells:
             return Branch(label=label, **self.done())
         if opcode in ("exit", "ret"):
             return Branch(label="", **self.done())
-        if opcode in ("prefetch", "prefetchu") and "tensormap" not in modifiers:  # only caches know of it (9.7.9.15)
+        if opcode in ("prefetch", "prefetchu"):  # only caches know of it (9.7.9.15)
             self.place()
             return Label(name="", **self.done())
         if opcode == "nanosleep":
@@ -274,7 +274,7 @@ class Cells:
         if opcode == "cvt":
             return self.conversion(word, type_, modifiers)
         if opcode in ("mov", "cvta"):
-            self.rest(word, [m for m in modifiers if opcode == "mov" or m != "to"])
+            self.rest(word, [m for m in modifiers if opcode == "mov" or m not in ("to", "param")])
             return self.move(type_)
         function = OTHER_NAMES.get(opcode, opcode)
         if opcode == "setp":

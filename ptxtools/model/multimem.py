@@ -42,13 +42,18 @@ def read_multi_address(reader: Reader, locations: dict[str, Location]) -> None:
             reader.expect(",", "between locations")
         names.append(reader.name("a location").text)
         target = locations.setdefault(names[-1], Location(names[-1]))
-        alias = f"{word.text} -> {target.name}"
-        if alias in locations or target.members:
+        if target.name in names[:-1] or target.members:
             reader.fail(f"'{target.name}' is no further location of a multi-address")
-        locations[alias] = Location(alias, memory=target.name)
     if word.text in locations or not 0 < len(names) <= MOST_LOCATIONS:
         reader.fail(f"expected a new name, and 1 to {MOST_LOCATIONS} locations", word)
-    locations[word.text] = Location(word.text, members=tuple(f"{word.text} -> {name}" for name in names))
+    add_multi_address(locations, word.text, names)
+
+
+def add_multi_address(locations: dict[str, Location], name: str, targets: Sequence[str]) -> None:
+    """A multi-address of locations, as `multimem NAME = {…}` declares it."""
+    for target in targets:
+        locations[f"{name} -> {target}"] = Location(f"{name} -> {target}", memory=target)
+    locations[name] = Location(name, members=tuple(f"{name} -> {target}" for target in targets))
 
 
 def complete_aliases(locations: dict[str, Location]) -> None:
@@ -63,7 +68,7 @@ def read_multimem(cells: Cells, word: Word, modifiers: list[str]) -> Instruction
     """multimem.ld_reduce, .st and .red."""
     reader = cells.reader
     kind = modifiers[0] if modifiers else ""
-    if kind not in _ORDERS or cells.fixed:
+    if kind not in _ORDERS:
         not_modelled(reader, word)
     rest = modifiers[1:]
     type_ = next((found for modifier in rest if (found := reduced_type(modifier))), None)

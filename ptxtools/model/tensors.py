@@ -224,7 +224,7 @@ def encoded(paths: Paths, location: Location) -> int:
     target = paths.test.locations[location.initial.name]
     fields = dict(location.map)
     type_ = paths.types[target.name]
-    box = fields.pop("bytes", None)
+    box, offset = fields.pop("bytes", None), fields.pop("offset", 0)
     if "type" not in fields:
         fields["type"] = f"{'s' if type_ == _SIGNED else 'u'}{type_.bits}"
     size = type_.bits // 8
@@ -235,7 +235,7 @@ def encoded(paths: Paths, location: Location) -> int:
     if "lower_corner" not in fields:  # else it is one for im2col modes
         fields.setdefault("box", fields["shape"])
     try:
-        made = paths.engine().encode(paths.address_of(target.name), fields)
+        made = paths.engine().encode(paths.address_of(target.name) + offset, fields)
     except ValueError as error:
         refuse(paths.test.source, f"the tensor map '{location.name}': {error}", (0, 1))
     return int.from_bytes(made, "little")
