@@ -459,6 +459,12 @@ def _tensor_maps() -> Any:
     return TensorMaps()
 
 
+def _matrices() -> Any:
+    from .sim.tensor import plain
+
+    return plain
+
+
 def litmus_kernel(
     ptx: str | bytes,
     condition: str,
@@ -542,7 +548,7 @@ def _litmus_of(
 
     held = {name: Array(element_named(element), data) for name, (element, data) in arrays.items()}
     launch = Launch(shapes[0], shapes[1], arguments, held, threads, cluster, shared, maps or {}, multicasts or {},
-                    _tensor_maps)  # fmt: skip
+                    _tensor_maps, _matrices)  # fmt: skip
     return run(kernel_test(module, kernel, launch, condition, filter_), model, unroll)
 
 

@@ -43,7 +43,7 @@ from .words import refuse
 if TYPE_CHECKING:
     from .paths import Paths
 
-#: Elements of a copy, each of which is a read and a write.
+#: Elements of a copy, each of which is a read and a write; more than these are one.
 MOST_ELEMENTS = 16
 _WORD = Type("b", 64)
 
@@ -114,10 +114,11 @@ def _copy(paths: Paths, path: Path, instruction: Copy) -> list[Path]:
     for name, offset in (to, source):
         size = gcd(size, paths.types[name].bits // 8, offset or size, instruction.size)
     count = instruction.size // size
-    if count > MOST_ELEMENTS:
-        refuse(
-            paths.test.source, f"a copy of {count} elements", instruction.span, f"at most {MOST_ELEMENTS} are modelled"
-        )
+    if count > MOST_ELEMENTS and instruction.function:
+        refuse(paths.test.source, f"a reduction of {count} elements", instruction.span,
+               f"at most {MOST_ELEMENTS} are modelled")  # fmt: skip
+    if count > MOST_ELEMENTS:  # as one
+        size = instruction.size
     moves = [_Move((to[0], to[1] + at), (source[0], source[1] + at), size)
              for at in range(0, instruction.size, size)]  # fmt: skip
     told_of = [paths.place(path, instruction, place, WORD_BYTES) for place in instruction.places[2:]]

@@ -245,6 +245,16 @@ class Cells:
             reader.expect("}", "after the elements of a vector")
         return tuple(found)
 
+    def listed(self, read: Callable[[], _T]) -> list[_T]:
+        """One operand, or any number of them in braces."""
+        if not self.reader.accept("{"):
+            return [read()]
+        found = [read()]
+        while not self.reader.accept("}"):
+            self.comma()
+            found.append(read())
+        return found
+
     def mapped(self, word: Word, modifiers: list[str]) -> Instruction:
         """mapa: an address, a variable or a register, in another CTA of the cluster (9.7.9.23)."""
         type_ = self.type_of(word, modifiers)

@@ -7,7 +7,7 @@ registers and parameters have constant values; whatever else is not modelled is 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -17,6 +17,7 @@ from ptxtools.diagnostics import Source
 from .clusters import renamed
 from .conditions import read_condition
 from .instructions import Cells
+from .matrices import add_tensor_memory
 from .multimem import add_multi_address, complete_aliases
 from .programs import (
     MOST_THREADS,
@@ -29,6 +30,7 @@ from .programs import (
     Location,
     Operand,
     Register,
+    TensorCore,
     Test,
     Thread,
     Type,
@@ -39,6 +41,8 @@ from .words import Reader, refuse, words_of
 
 #: Instructions of one thread, and bytes of a buffer, variable or parameter.
 MOST_INSTRUCTIONS, MOST_BYTES = 2000, 1 << 15
+#: Variables in shared memory are that far apart, at least, and those of two CTAs so many bits.
+_ALIGNED, _WINDOW_BITS = 1024, 24
 #: Instructions that name shared memory of other CTAs.
 _CLUSTER = re.compile(r"^mapa|multicast::cluster")
 
@@ -60,7 +64,8 @@ Dim3: TypeAlias = tuple[int, int, int]
 class Launch:
     """What is launched. threads: (CTA, thread of it) of those that run, None: all; dynamic: bytes of shared memory;
     cluster: CTAs of a cluster, 0: there are none; maps: tensor maps as buffer, bytes from its beginning, fields of
-    launch files; multicasts: the buffers of each multi-address; tensors: finds what knows tensor maps."""
+    launch files; multicasts: the buffers of each multi-address; tensors, products: find what knows tensor maps and
+    matrices."""
 
     grid: Dim3
     block: Dim3
@@ -72,6 +77,7 @@ class Launch:
     maps: Mapping[str, tuple[str, int, dict[str, Any]]] = field(default_factory=dict)
     multicasts: Mapping[str, Sequence[str]] = field(default_factory=dict)
     tensors: Engines | None = None
+    products: Callable[[], Any] | None = None
 
 
 def kernel_test(module: ir.Module, kernel: ir.Function, launch: Launch, condition: str, filter_: str = "") -> Test:
@@ -79,7 +85,10 @@ def kernel_test(module: ir.Module, kernel: ir.Function, launch: Launch, conditio
     Raises PtxError with position and reason: in the module, or in the text of the condition."""
     source = module.source or Source("", "<module>")
     test = Test(kernel.name, source, tensors=launch.tensors)
+    test.products = launch.products
     _Builder(module, kernel, launch, test).build()
+    if any(isinstance(i, TensorCore) for thread in test.threads for i in thread.instructions):
+        add_tensor_memory(test)
     condition_source = Source(condition, "condition")
     reader = Reader(condition_source, words_of(condition_source))
     negated = reader.accept("~", "not")
@@ -140,6 +149,8 @@ class _Builder:
         self.declared = [v for v in self.statements if isinstance(v, ir.Variable) and v.space == "reg"]
         self.shared: list[str] = []
         self.maps = any(isinstance(s, ir.Instruction) and _CLUSTER.search(s.opcode) for s in self.statements)
+        #: Bytes of shared memory that variables have so far; nothing is at address 0.
+        self.used = _ALIGNED
         self.parameters: dict[str, Argument] = {}
 
     def build(self) -> None:
@@ -168,7 +179,8 @@ class _Builder:
         first = ctas[0]
         for number, (cta, thread) in enumerate(places):
             cluster = cta // self.launch.cluster if self.launch.cluster else -1
-            one = Thread(number, cta, cluster, 0, warp=thread // 32)
+            one = Thread(number, cta, cluster, 0, warp=thread // 32, lane=thread % 32,
+                         window=ctas.index(cta) << _WINDOW_BITS)  # fmt: skip
             self.test.threads.append(one)
             own = {name: name if cta == first else f"{name}@{cta}" for name in self.shared}
             one.instructions = self._instructions(one, thread, own)
@@ -226,12 +238,15 @@ class _Builder:
             if variable.space == "shared":
                 self.shared.append(variable.name)
                 names = {cta: variable.name if not at else f"{variable.name}@{cta}" for at, cta in enumerate(ctas)}
-                for cta, name in names.items():
+                self.used = -(-self.used // _ALIGNED) * _ALIGNED
+                for at, (cta, name) in enumerate(names.items()):
                     self._location(name, element, size, 0, variable.name_span, "shared")
+                    self.test.locations[name].address = (at << _WINDOW_BITS) + self.used
                     cluster = self.launch.cluster
                     if self.maps and cluster:
                         first = cta // cluster * cluster
                         self.test.locations[name].peers = tuple(names[first + rank] for rank in range(cluster))
+                self.used += size
             else:
                 initial = self._initial(variable, element)
                 self._location(variable.name, element, size, initial, variable.name_span, variable.space)

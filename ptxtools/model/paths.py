@@ -8,6 +8,7 @@ from dataclasses import replace
 from .asynchronous import ASYNCHRONOUS
 from .events import Event, Path, Value, constant, equal, truth
 from .functions import computed
+from .matrices import Engine as Products
 from .programs import (
     TENSOR_MEMORY,
     UNTYPED,
@@ -44,6 +45,8 @@ MOST_PATHS = 20_000
 MOST_ELEMENTS = 32
 #: Addresses of locations are this far apart.
 _SPACING = 1 << 16
+#: Where they begin if some have addresses of their own.
+_ABOVE = 1 << 40
 MULTI_ADDRESS = "only multimem operations may access a multi-address (8.2.3)"
 ONLY_TENSOR = "only tcgen05 instructions may access tensor memory (9.7.16.1)"
 _COORDINATE = Type("s", 32)
@@ -62,9 +65,12 @@ class Paths:
         self.maps: list[int] | None = None
         self.replaced: dict[tuple[str, int, int], None] | None = None
         self._engine: Engine | None = None
+        self._products: Products | None = None
         self.types = {name: self._natural(name) for name in test.locations}
         names = dict.fromkeys(location.virtual for location in test.locations.values())
-        self.addresses = {name: (index + 1) * _SPACING for index, name in enumerate(names)}
+        first = _ABOVE if any(location.address for location in test.locations.values()) else 0
+        self.addresses = {name: test.locations[name].address or first + (index + 1) * _SPACING
+                          for index, name in enumerate(names)}  # fmt: skip
 
     def _natural(self, name: str) -> Type:
         """The type of accesses without one: the declared one, else that of the accesses that have one."""
@@ -104,6 +110,15 @@ class Paths:
             self._engine = self.test.tensors()
         assert self._engine is not None
         return self._engine
+
+    def products(self) -> Products:
+        """What knows matrices."""
+        if self._products is None:
+            if self.test.products is None:
+                refuse(self.test.source, "nothing here knows products of matrices", self.using.span)
+            self._products = self.test.products()
+        assert self._products is not None
+        return self._products
 
     def signed(self, path: Path, instruction: Instruction, operand: Operand) -> int:
         """A coordinate: a signed number of 32 bits, which no read decides."""
@@ -249,17 +264,17 @@ class Paths:
             return self._access(path, instruction, instruction.base, instruction.offset, 0)
         base = self.operand(path, instruction.base)
         if not base.needs:
-            return self._access(path, instruction, *self._located(base.of(()) + instruction.offset, instruction), 0)
+            return self._access(path, instruction, *self.located(base.of(()) + instruction.offset, instruction), 0)
         found = []
         for name, location in self.test.locations.items():
-            if location.virtual == name:
+            if location.virtual == name and location.space != TENSOR_MEMORY:
                 for offset in self._offsets(instruction, name):
                     way, here = path.copy(), self.addresses[name] + offset - instruction.offset
                     way.conditions.append((equal(base, here), True))
                     found += self._access(way, instruction, name, offset, base.needs)
         return found
 
-    def _located(self, address: int, instruction: Instruction) -> tuple[str, int]:
+    def located(self, address: int, instruction: Instruction) -> tuple[str, int]:
         """The location with this address, and the offset in it."""
         for name, location in self.test.locations.items():
             offset = address - self.addresses[location.virtual]
@@ -282,7 +297,7 @@ class Paths:
             value = self.operand(path, base)
             if value.needs:
                 refuse(self.test.source, "an address that depends on a read is not modelled here", instruction.span)
-            base, offset = self._located(value.of(()) + offset, instruction)
+            base, offset = self.located(value.of(()) + offset, instruction)
         if self.test.locations[base].members and not isinstance(instruction, Multimem):
             refuse(self.test.source, MULTI_ADDRESS, instruction.span)
         if self.test.locations[base].space == TENSOR_MEMORY and not isinstance(instruction, TensorCore):

@@ -247,7 +247,9 @@ class Multimem(Instruction):
 class Product(Instruction):
     """wgmma (9.7.15). kind: "mma_async", "fence", "commit_group" or "wait_group"; places: the tiles in shared memory;
     values: whether the result is added to, and a factor in a register; pending: groups that are not waited for;
-    negated: whether the product is subtracted; popc: whether bits in common are counted."""
+    negated: whether the product is subtracted; popc: whether bits in common are counted. In a kernel, results: the
+    fragment of D; form: shape and types; values: whether the result is added to, and descriptors; layouts: whether mn
+    leads in each factor."""
 
     kind: str
     result: str = ""
@@ -256,14 +258,17 @@ class Product(Instruction):
     pending: int = 0
     negated: bool = False
     popc: bool = False
+    results: tuple[str, ...] = ()
+    form: str = ""
+    layouts: tuple[bool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorCore(Instruction):
-    """tcgen05 (9.7.16). kind: "ld", "st", "cp", "shift", "mma", "commit", "wait", or a fence, "before" or "after"
-    thread sync; form: the other modifiers, of a wait what it waits for; group: `cta_group::1` or `::2`; places: in the
-    order of the operands; values: what is stored, of a product the instruction descriptor, whether D is added to, a
-    scale; ctas: a mask of CTAs whose mbarriers are told."""
+    """tcgen05 (9.7.16). kind: "ld", "st", "cp", "shift", "mma", "commit", "wait", "alloc", "free", or a fence, "before"
+    or "after" thread sync; form: the other modifiers, of a wait what it waits for; group: `cta_group::1` or `::2`;
+    places: in the order of the operands; values: what is stored, of a product the instruction descriptor, whether D is
+    added to, a scale; ctas: a mask of CTAs whose mbarriers are told."""
 
     kind: str
     form: str = ""
@@ -320,7 +325,8 @@ class Label(Instruction):
 @dataclass(slots=True)
 class Thread:
     """cluster: -1 if the test names none; then each CTA is one of its own. warp: of the CTA, 0 if the test names
-    none. grid: CTAs and clusters of different grids are different ones; each grid depends on the one before."""
+    none. grid: CTAs and clusters of different grids are different ones; each grid depends on the one before. lane,
+    window: of a kernel's thread, its number in its warp, and the address of its CTA's shared memory."""
 
     number: int
     cta: int
@@ -329,6 +335,8 @@ class Thread:
     instructions: list[Instruction] = field(default_factory=list)
     warp: int = 0
     grid: int = 0
+    lane: int = 0
+    window: int = 0
 
     @property
     def name(self) -> str:
@@ -353,6 +361,7 @@ class Location:
     size: bytes, 0 if the test does not say: then an address that depends on a read is that of its first byte; space:
     its state space, "" if the test does not say; owner: the CTA whose shared memory it is in, if the test says so;
     peers: the names of the same variable in each CTA of the cluster; map: of a tensor map, its fields, else None;
+    address: that of its first byte, 0 if the model may choose;
     members: of a multi-address, the aliases by which it reaches its locations, else none (8.2.3)."""
 
     name: str
@@ -365,6 +374,7 @@ class Location:
     peers: tuple[str, ...] = ()
     owner: int | None = None
     map: dict[str, Any] | None = None
+    address: int = 0
     members: tuple[str, ...] = ()
 
     @property
@@ -405,8 +415,8 @@ class Condition:
 
 @dataclass(slots=True)
 class Test:
-    """A litmus test. quantifier: "exists", "forall" or "~exists"; "" if the test has no condition; tensors: finds what
-    knows tensor maps (`tensors.Engine`)."""
+    """A litmus test. quantifier: "exists", "forall" or "~exists"; "" if the test has no condition; tensors, products:
+    find what knows tensor maps (`tensors.Engine`) and, for kernels, matrices (`matrices.Engine`)."""
 
     __test__ = False
 
@@ -420,6 +430,7 @@ class Test:
     filter: Condition | None = None
     observed: tuple[str, ...] = ()
     tensors: Callable[[], Any] | None = None
+    products: Callable[[], Any] | None = None
 
     def add(self, thread: Thread, reader: Reader) -> None:
         """A further thread. Raises PtxError, at the next word, if there are too many."""

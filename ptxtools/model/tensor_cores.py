@@ -48,6 +48,12 @@ _FORMS = {
     "shift": re.compile(r"down"),
     "commit": re.compile(r"mbarrier::arrive::one(\.shared::cluster)?(\.multicast::cluster)?\.b64"),
 }  # fmt: skip
+#: Of kernels, in which tensor memory is allocated, the modifiers.
+_ALLOCATIONS = {
+    "alloc": re.compile(r"cta_group::1\.sync\.aligned(\.shared::cta)?\.b32"),
+    "dealloc": re.compile(r"cta_group::1\.sync\.aligned\.b32"),
+    "relinquish_alloc_permit": re.compile(r"cta_group::1\.sync\.aligned"),
+}  # fmt: skip
 #: What tcgen05.commit tracks (9.7.16.6.2.1.1).
 _TRACKED = ("mma", "cp", "shift")
 _RESULT = Type("s", 32)
@@ -57,7 +63,7 @@ def read_tensor_core(cells: Cells, word: Word, modifiers: list[str]) -> Instruct
     """Raises PtxError with position and reason."""
     kind, _, what = (modifiers or [""])[0].partition("::")
     rest = ".".join(modifiers[1:])
-    if cells.fixed:
+    if cells.fixed and _in_kernel(kind, rest) is not True:
         not_modelled(cells.reader, word)
     if kind == "fence" and what in _FENCES and not rest:
         return TensorCore(kind=_FENCES[what], **cells.done())
@@ -65,9 +71,20 @@ def read_tensor_core(cells: Cells, word: Word, modifiers: list[str]) -> Instruct
         return TensorCore(kind="wait", form=what, **cells.done())
     if kind in ("ld", "st") and (match := _TRANSFER.fullmatch(rest)):
         return _transfer(cells, word, kind, int(match["count"]))
+    if kind in _ALLOCATIONS and cells.fixed:
+        from .tensor_kernels import read_allocation
+
+        return read_allocation(cells, word, kind)
     if kind in _FORMS and len(modifiers) > 1 and not what:
         return _issued(cells, word, kind, modifiers[1:])
     return not_modelled(cells.reader, word)
+
+
+def _in_kernel(kind: str, rest: str) -> bool:
+    """Whether kernels may have it: of loads and stores one shape, no copies, no shifts."""
+    if kind in _ALLOCATIONS:
+        return _ALLOCATIONS[kind].fullmatch(rest) is not None
+    return kind not in ("cp", "shift") and (kind not in ("ld", "st") or rest.startswith("sync.aligned.32x32b.x"))
 
 
 def _transfer(cells: Cells, word: Word, kind: str, most: int) -> Instruction:
@@ -108,6 +125,10 @@ def _issued(cells: Cells, word: Word, kind: str, modifiers: list[str]) -> Instru
     if group not in _GROUPS or not _FORMS[kind].fullmatch(".".join(rest)):
         not_modelled(reader, word)
     form = ".".join((*variants, *rest))
+    if kind == "mma" and cells.fixed:
+        from .tensor_kernels import read_product
+
+        return read_product(cells, word, group, form)
     if kind == "commit":
         place, ctas = cells.place(), None
         if "multicast::cluster" in rest:
@@ -164,14 +185,32 @@ def follow_tensor_core(paths: Paths, path: Path, instruction: TensorCore) -> lis
         path.events.append(Event("C", path.steps, instruction))
     elif kind == "commit":
         _commit(paths, path, instruction)
+    elif paths.test.products is not None:
+        from .tensor_kernels import follow_kernel_core
+
+        return follow_kernel_core(paths, path, instruction)
     else:
-        first = len(path.events)
-        path.copies = replace(path.copies, agents=path.copies.agents + 1)
-        operation = _Operation(paths, path, instruction)
+        operation = Operation(paths, path, instruction, _accumulator(paths, path, instruction))
         _EXECUTED[kind](operation)
-        one = Issued(operation.stage, mask(first, len(path.events)))
-        path.copies = replace(path.copies, issued=(*path.copies.issued, one))
+        issue(path, operation)
     return [path]
+
+
+def issue(path: Path, operation: Operation) -> None:
+    """An operation is among those that its thread has issued."""
+    one = Issued(operation.stage, mask(operation.first, len(path.events)))
+    path.copies = replace(path.copies, issued=(*path.copies.issued, one))
+
+
+def _accumulator(paths: Paths, path: Path, instruction: TensorCore) -> tuple[object, ...] | None:
+    """What two products have in common that have one accumulator and one shape."""
+    if instruction.kind != "mma":
+        return None
+    descriptor = paths.operand(path, instruction.values[0])
+    if descriptor.needs:
+        return None
+    kind = re.findall(r"kind::\w+", instruction.form)[0]
+    return (*paths.place(path, instruction, instruction.places[0], 0), descriptor.of(()), kind)
 
 
 def _fence(path: Path, instruction: TensorCore) -> None:
@@ -204,28 +243,21 @@ def _barriers(paths: Paths, path: Path, instruction: TensorCore) -> Iterator[tup
     yield from ((peer, offset) for peer in names)
 
 
-class _Operation:
+class Operation:
     """An asynchronous operation whose accesses are appended to a path."""
 
-    def __init__(self, paths: Paths, path: Path, instruction: TensorCore) -> None:
+    def __init__(
+        self, paths: Paths, path: Path, instruction: TensorCore, accumulator: tuple[object, ...] | None = None
+    ) -> None:
+        path.copies = replace(path.copies, agents=path.copies.agents + 1)
         self.paths, self.path, self.instruction = paths, path, instruction
-        own = [at for at, event in enumerate(path.events) if not event.agent]
-        self.own, self.first = own, len(path.events)
-        self.stage = Stage(instruction.kind, instruction.group, instruction.form, self._accumulator())
+        self.own = [at for at, event in enumerate(path.events) if not event.agent]
+        self.first = len(path.events)
+        self.stage = Stage(instruction.kind, instruction.group, instruction.form, accumulator)
         self.piped = 0
         for one in path.copies.issued:
             waited = one.complete and one.stage.kind in ("ld", "st")
             self.piped |= one.events if waited or pipelined(one.stage, self.stage) else 0
-
-    def _accumulator(self) -> tuple[object, ...] | None:
-        """What two products have in common that have one accumulator and one shape."""
-        if self.instruction.kind != "mma":
-            return None
-        descriptor = self.operand(0)
-        if descriptor.needs:
-            return None
-        kind = re.findall(r"kind::\w+", self.instruction.form)[0]
-        return (*self.place(0, tensor=True), descriptor.of(()), kind)
 
     def operand(self, at: int) -> Value:
         return self.paths.operand(self.path, self.instruction.values[at])
@@ -250,24 +282,31 @@ class _Operation:
         return max(self.paths.test.locations[name].size // self.size(name), 1)
 
     def read(self, name: str, offset: int) -> Value:
-        self._access("R", name, offset, None)
-        return self.paths.loaded(len(self.path.events) - 1, self.paths.types[name])
+        return self.access("R", name, offset, self.size(name))
 
     def write(self, name: str, offset: int, value: Value) -> None:
-        self._access("W", name, offset, value)
+        self.access("W", name, offset, self.size(name), value)
 
-    def _access(self, kind: str, name: str, offset: int, value: Value | None) -> None:
-        """One element. A write is behind all reads of its operation."""
-        path, in_tensor, bytes_ = self.path, self.in_tensor_memory(name), self.size(name)
+    def access(self, kind: str, name: str, offset: int, bytes_: int, value: Value | None = None) -> Value:
+        """Append a read or a write; the value that a read returns."""
         if offset < 0 or offset + bytes_ > self.paths.extent(name):
             refuse(self.paths.test.source, "the offset leads out of the location", self.instruction.span)
+        event = self.event(kind, in_tensor=self.in_tensor_memory(name))
+        needs = event.needs | (value.needs if value is not None else 0)
+        self.path.events.append(replace(event, location=name, offset=offset, size=bytes_, value=value, needs=needs))
+        if bytes_ > 8:
+            at = len(self.path.events) - 1
+            return Value(1 << at, lambda reads: reads[at])
+        return self.paths.loaded(len(self.path.events) - 1, self.paths.types[name])
+
+    def event(self, kind: str, *, in_tensor: bool) -> Event:
+        """An access without its place. A write is behind all reads of its operation."""
+        path = self.path
         reads = 0 if kind == "R" else sum(1 << at for at in range(self.first, len(path.events))
                                           if path.events[at].kind == "R")  # fmt: skip
-        path.events.append(
-            Event(kind, path.steps, self.instruction, "weak", "", "tensor" if in_tensor else "async", name, offset,
-                  bytes_, value, path.control | (value.needs if value is not None else 0), agent=path.copies.agents,
-                  behind=self._in_front(in_tensor) | reads, piped=self.piped, stage=self.stage)
-        )  # fmt: skip
+        return Event(kind, path.steps, self.instruction, "weak", "", "tensor" if in_tensor else "async",
+                     needs=path.control, agent=path.copies.agents, behind=self._in_front(in_tensor) | reads,
+                     piped=self.piped, stage=self.stage)  # fmt: skip
 
     def _in_front(self, in_tensor: bool) -> int:
         """What the thread itself has executed up to its last fence::after_thread_sync, that one included; for accesses
@@ -278,19 +317,19 @@ class _Operation:
         return sum(1 << at for at in self.own if at <= fences[-1]) if fences else 0
 
 
-def _loaded(operation: _Operation) -> None:
+def _loaded(operation: Operation) -> None:
     name, offset = operation.place(0, tensor=True)
     for at, register in enumerate(operation.instruction.results):
         operation.path.registers[register] = operation.read(name, offset + at * operation.size(name))
 
 
-def _stored(operation: _Operation) -> None:
+def _stored(operation: Operation) -> None:
     name, offset = operation.place(0, tensor=True)
     for at in range(len(operation.instruction.values)):
         operation.write(name, offset + at * operation.size(name), operation.operand(at))
 
 
-def _copied(operation: _Operation) -> None:
+def _copied(operation: Operation) -> None:
     """All elements of a location from a place on; the other one has as many."""
     (to, first), (source, start) = operation.place(0, tensor=True), operation.place(1, tensor=False)
     count = operation.elements(to) - first // operation.size(to)
@@ -299,7 +338,7 @@ def _copied(operation: _Operation) -> None:
         operation.write(to, first + at * operation.size(to), value)
 
 
-def _shifted(operation: _Operation) -> None:
+def _shifted(operation: Operation) -> None:
     """Each row, an element, gets the value of the next one; the last row stays (9.7.16.9.3)."""
     name, first = operation.place(0, tensor=True)
     places = range(first, operation.elements(name) * operation.size(name), operation.size(name))
@@ -308,7 +347,7 @@ def _shifted(operation: _Operation) -> None:
         operation.write(name, at, value)
 
 
-def _multiplied(operation: _Operation) -> None:
+def _multiplied(operation: Operation) -> None:
     """Tiles are single numbers. The accumulator is read if the predicate is true; scales and metadata are read."""
     d, offset = operation.place(0, tensor=True)
     factors = [operation.read(*operation.place(1)), operation.read(*operation.place(2, tensor=False))]
@@ -327,6 +366,6 @@ def _multiplied(operation: _Operation) -> None:
     operation.write(d, offset, Value(a.needs | b.needs | added.needs, result))
 
 
-_EXECUTED: dict[str, Callable[[_Operation], None]] = {
+_EXECUTED: dict[str, Callable[[Operation], None]] = {
     "ld": _loaded, "st": _stored, "cp": _copied, "shift": _shifted, "mma": _multiplied,
 }  # fmt: skip

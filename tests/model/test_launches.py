@@ -1,4 +1,4 @@
-"""Kernels of all features as litmus tests, by launch files; the simulator does nothing with them that is not allowed."""
+"""Kernels of all features as litmus tests, by launch files. The simulator does nothing with them that is not allowed."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def test_launch_files(name, mark, tmp_path):
     assert found.holds == (mark not in feature.marks), states
 
 
-@rows("name, mark", ROWS, share=2)
+@rows("name, mark", ROWS, share=3)
 @pytest.mark.parametrize("memory", ["strong", "weak"])
 def test_the_simulator_shows_what_is_allowed(name, mark, memory, tmp_path):
     feature = FEATURES[name]

@@ -1,5 +1,5 @@
-"""Products of matrices in plain terms, integers and bytes, for those who have no device: where a matrix descriptor finds
-its matrix in shared memory, and what a product of matrices is. Sums are rounded once, at the end. Raises
+"""Products of matrices in plain terms, integers and bytes, for those who have no device: where a matrix descriptor
+finds its matrix in shared memory, and what a product of matrices is. Sums are rounded once, at the end. Raises
 `DescriptorError`, a ValueError."""
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
+
+from ptxtools.isa.descriptors import DescriptorError
 
 from . import shared
 from .numbers import BITS, Array
@@ -61,14 +63,14 @@ def _numbers(t: str, codes: Array) -> Array:
     elif t in ("s8", "u8"):
         found = codes.view(np.int8 if t == "s8" else np.uint8).astype(np.float64)
     else:
-        raise shared.DescriptorError(f"elements of {t} are not modelled")
+        raise DescriptorError(f"elements of {t} are not modelled")
     return found
 
 
 def product(left: Place, right: Place, contents: Sequence[tuple[bytes, ...]], elements: Sequence[tuple[int, int]],
             added: Sequence[int] | None, result: str, *, negated: bool = False) -> list[int]:  # fmt: skip
-    """Elements, as (row, column), of the product of A and the transposed B, as bits of the result's type. added: bits of
-    what each is added to."""
+    """Elements, as (row, column), of the product of A and the transposed B, as bits of the result's type. added: bits
+    of what each is added to."""
     a, b = _matrix(left, contents[0]), _matrix(right, contents[1])
     rows, columns = (np.array([element[at] for element in elements]) for at in (0, 1))
     sums = np.einsum("ek,ek->e", a[rows], b[columns])
