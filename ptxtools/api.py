@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -450,7 +450,19 @@ def litmus_tests(text: str, *, model: str = "8.x", unroll: int = 2, name: str = 
     from .model.executions import run
     from .model.litmus import read_tests
 
-    return [run(test, model, unroll) for test in read_tests(Source(text, name))]
+    return [run(test, model, unroll) for test in read_tests(Source(text, name), _tensor_maps)]
+
+
+def _tensor_maps() -> Any:
+    from .launch.litmus import TensorMaps
+
+    return TensorMaps()
+
+
+def _matrices() -> Any:
+    from .sim.tensor import plain
+
+    return plain
 
 
 def litmus_kernel(
@@ -522,19 +534,21 @@ def litmus_launch(path: str, *, model: str = "8.x", unroll: int = 2) -> Outcomes
         raise SpecError(f"{path}: kernel {found.name} needs a block shape")
     cluster = plan.cluster if isinstance(plan.cluster, int) else prod(plan.cluster or (0,))
     return _litmus_of(module, found, [plan.grid, block], plain.arguments, plain.arrays, table.condition, table.filter,
-                      table.threads, cluster, plan.shared, model, unroll)  # fmt: skip
+                      table.threads, cluster, plan.shared, model, unroll, plain.maps, plain.multicasts)  # fmt: skip
 
 
 def _litmus_of(
     module: ir.Module, kernel: ir.Function, shapes: Sequence[Any], arguments: Sequence[int | tuple[str, int]],
     arrays: dict[str, tuple[str, bytes]], condition: str, filter_: str, threads: Sequence[tuple[int, int]] | None,
-    cluster: int, shared: int, model: str, unroll: int,
+    cluster: int, shared: int, model: str, unroll: int, maps: Mapping[str, Any] | None = None,
+    multicasts: Mapping[str, Sequence[str]] | None = None,
 ) -> Outcomes:  # fmt: skip
     from .model.executions import run
     from .model.kernels import Array, Launch, element_named, kernel_test
 
     held = {name: Array(element_named(element), data) for name, (element, data) in arrays.items()}
-    launch = Launch(shapes[0], shapes[1], arguments, held, threads, cluster, shared)
+    launch = Launch(shapes[0], shapes[1], arguments, held, threads, cluster, shared, maps or {}, multicasts or {},
+                    _tensor_maps, _matrices)  # fmt: skip
     return run(kernel_test(module, kernel, launch, condition, filter_), model, unroll)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from .arguments import Argument, BufferArgument, Null, Scalar
+from .arguments import Argument, BufferArgument, MulticastArgument, Null, Scalar, TensorMapArgument
 from .errors import SpecError
 from .job import Job, LaunchPlan
 from .table import Table
@@ -21,12 +23,15 @@ class LitmusPlan:
 
 @dataclass(slots=True)
 class PlainLaunch:
-    """A launch without device memory. arguments: integers, or a buffer's name and an offset in bytes; arrays: of each
-    buffer the name of its element type and its initial bytes."""
+    """A launch without device memory. arguments: integers, or the name of a buffer, map or multi-address and an offset
+    in bytes; arrays: of each buffer the name of its element type and its initial bytes; maps: of each tensor map its
+    buffer, an offset in bytes, and its fields; multicasts: the buffers of each multi-address."""
 
     plan: LaunchPlan
     arguments: list[int | tuple[str, int]] = field(default_factory=list)
     arrays: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+    maps: dict[str, tuple[str, int, dict[str, Any]]] = field(default_factory=dict)
+    multicasts: dict[str, list[str]] = field(default_factory=dict)
 
 
 def read_litmus_table(table: Table | None) -> LitmusPlan | None:
@@ -63,10 +68,46 @@ def _value(job: Job, number: int, argument: Argument, found: PlainLaunch) -> int
         return 0
     if isinstance(argument, Scalar) and isinstance(argument.value, int):
         return argument.value
+    if isinstance(argument, TensorMapArgument):
+        map_ = job.tensormaps[argument.name]
+        found.maps[argument.name] = (map_.buffer, map_.offset, map_.fields)
+        _hold(job, map_.buffer, found)
+        return argument.name, 0
+    if isinstance(argument, MulticastArgument):
+        found.multicasts[argument.name] = job.multicasts[argument.name]
+        for buffer in job.multicasts[argument.name]:
+            _hold(job, buffer, found)
+        return argument.name, argument.offset
     if not isinstance(argument, BufferArgument) or not argument.name:
-        raise SpecError(f"argument {number}: only integers and buffers are modelled in a litmus test")
-    if argument.name not in found.arrays:
-        content = job.buffers[argument.name].content
-        array = content.array()
-        found.arrays[argument.name] = (content.element_for(array).name, array.tobytes())
+        known = "only integers and buffers, their tensor maps and multicast objects"
+        raise SpecError(f"argument {number}: {known} are modelled in a litmus test")
+    _hold(job, argument.name, found)
     return argument.name, argument.offset
+
+
+def _hold(job: Job, name: str, found: PlainLaunch) -> None:
+    """Keep the initial bytes of a buffer."""
+    if name not in found.arrays:
+        content = job.buffers[name].content
+        array = content.array()
+        found.arrays[name] = (content.element_for(array).name, array.tobytes())
+
+
+class TensorMaps:
+    """What the 128 bytes of a tensor map mean, for the memory model (`model.tensors.Engine`)."""
+
+    def __init__(self) -> None:
+        from ptxtools.sim.tensormap import plain
+
+        self.transfer, self.replaced, self.changed = plain.transfer, plain.replaced, plain.changed
+
+    def encode(self, address: int, fields: Mapping[str, Any]) -> bytes:
+        """A map by the fields of launch files. Raises ValueError."""
+        from ptxtools.diagnostics import LaunchError
+
+        from .tensormaps import tensor_map
+
+        try:
+            return tensor_map(address, **fields)
+        except (LaunchError, TypeError) as error:
+            raise ValueError(str(error)) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .floats import FUNCTIONS
 from .functions import atomic_function
 from .programs import SCOPES, Instruction, Local, Memory, Operand
 
@@ -59,8 +60,8 @@ def read_access(cells: Cells, word: Word, opcode: str, modifiers: list[str]) -> 
     order, scope = _completed(cells, word, kind, order, scope)
     if kind in ("atom", "red") and not function:
         reader.fail(f"'{word.text}' names no operation", word)
-    if function and type_ is not None and type_.kind == "f" and function not in ("exch", "cas"):
-        reader.fail("floating-point arithmetic is not modelled", word)
+    if function and type_ is not None and type_.kind in ("f", "bf") and function not in ("exch", "cas", *FUNCTIONS):
+        reader.fail(f"'{word.text}' is no operation of floating-point numbers", word)
     if parts > 1 and type_ is None:
         reader.fail(f"'{word.text}' needs a type", word)
     results: tuple[str, ...] = ()

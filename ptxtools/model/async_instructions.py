@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .floats import FUNCTIONS
 from .functions import atomic_function
-from .programs import Copy, CopyGroup, Instruction, Local, Mbarrier, Operand, Place, RemoteStore, Type
+from .programs import Copy, CopyGroup, Instruction, Local, Mbarrier, Operand, Place, RemoteStore, Type, reduced_type
 from .refusals import not_modelled
 from .tensors import read_tensor_copy
 
@@ -157,9 +158,10 @@ def _bulk(cells: Cells, word: Word, modifiers: list[str]) -> Instruction:
     type_: Type | None = None
     function = ""
     if reduces:
-        type_ = cells.type_of(word, rest)
+        type_ = next((found for modifier in rest if (found := reduced_type(modifier))), None)
+        rest = [modifier for modifier in rest if reduced_type(modifier) is None and modifier != "noftz"]
         function = next((atomic_function(modifier) for modifier in rest if atomic_function(modifier)), "")
-        if type_ is None or type_.kind == "f" or not function:
+        if type_ is None or not function or (type_.kind in ("f", "bf") and function not in FUNCTIONS):
             not_modelled(reader, word)
         rest = [modifier for modifier in rest if atomic_function(modifier) != function]
     _rest(cells, word, rest)

@@ -13,11 +13,12 @@ follows its completion. A store or reduction into the cluster's shared memory is
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from . import mbarriers
+from .agents import COUNT, WORD_BYTES, mask, own_events, updated
 from .events import Event, Path, Pending, Value, constant
 from .functions import computed
 from .multimem import follow_multimem
@@ -27,48 +28,36 @@ from .programs import (
     Instruction,
     Mbarrier,
     Multimem,
-    Place,
     Product,
     RemoteStore,
     TensorCopy,
+    TensorCore,
     TensorMap,
     Type,
 )
-from .tensors import boxes, follow_tensor_map
+from .tensor_cores import follow_tensor_core
+from .tensors import Transfer, elements, follow_tensor_map, reduction_type, transfers
 from .wgmma import follow_product
 from .words import refuse
 
 if TYPE_CHECKING:
     from .paths import Paths
 
-#: Elements of a copy, each of which is a read and a write.
+#: Elements of a copy, each of which is a read and a write; more than these are one.
 MOST_ELEMENTS = 16
 _WORD = Type("b", 64)
-_WORD_BYTES = 8
-#: Counts are unsigned numbers of 32 bits.
-_COUNT = (1 << 32) - 1
 
 #: What follows an instruction: the paths on which it has been executed.
 Follow = Callable[["Paths", Path, Any], list[Path]]
-
-
-def _own_events(path: Path) -> int:
-    """What the thread itself has executed so far."""
-    return sum(1 << at for at, event in enumerate(path.events) if not event.agent)
-
-
-def _mask(first: int, last: int) -> int:
-    """The events from first up to, but without, last."""
-    return (1 << last) - (1 << first)
 
 
 # --- mbarriers --------------------------------------------------------------------------------------------------------
 
 
 def _mbarrier(paths: Paths, path: Path, instruction: Mbarrier) -> list[Path]:
-    name, offset = paths.place(path, instruction, instruction.places[0], _WORD_BYTES)
+    name, offset = paths.place(path, instruction, instruction.places[0], WORD_BYTES)
     event = Event("U", path.steps, instruction, instruction.order, instruction.scope, "generic", name, offset,
-                  _WORD_BYTES, needs=path.control, returns=bool(instruction.result), mbarrier=True)  # fmt: skip
+                  WORD_BYTES, needs=path.control, returns=bool(instruction.result), mbarrier=True)  # fmt: skip
     if instruction.kind == "wait":
         return _wait(paths, path, instruction, event)
     if instruction.kind == "arrive_copies":
@@ -76,34 +65,14 @@ def _mbarrier(paths: Paths, path: Path, instruction: Mbarrier) -> list[Path]:
     counts = [paths.operand(path, value) for value in instruction.values] or [constant(1)]
     if instruction.kind in ("init", "inval"):
         count = counts[0] if instruction.kind == "init" else constant(0)
-        value = Value(count.needs, lambda reads: mbarriers.initial(count.of(reads) & _COUNT))
+        value = Value(count.needs, lambda reads: mbarriers.initial(count.of(reads) & COUNT))
         path.events.append(replace(event, kind="W", value=value, needs=event.needs | count.needs))
         return [path]
     expected = constant(0) if instruction.transactions is None else paths.operand(path, instruction.transactions)
-    path.events.append(_updated(event, path, instruction.kind, [counts[0], expected]))
+    path.events.append(updated(event, path, instruction.kind, [counts[0], expected]))
     if instruction.result:
         path.registers[instruction.result] = paths.loaded(len(path.events) - 1, _WORD)
     return [path]
-
-
-def _updated(event: Event, path: Path, kind: str, counts: Sequence[Value]) -> Event:
-    """The atomic operation that becomes the next event of the path."""
-    at = len(path.events)
-    count, expected = (*counts, constant(0))[:2]
-    needs = 1 << at | count.needs | expected.needs
-
-    def new(reads: Sequence[int]) -> int:
-        word, number, transactions = reads[at], count.of(reads) & _COUNT, expected.of(reads) & _COUNT
-        if kind in ("arrive", "arrive_drop"):
-            return mbarriers.arrived(word, number, transactions, drops=kind == "arrive_drop")
-        return _CHANGES[kind](word, number)
-
-    return replace(event, value=Value(needs, new), needs=event.needs | needs)
-
-
-_CHANGES: dict[str, Callable[[int, int], int]] = {
-    "expect_tx": mbarriers.expecting, "complete_tx": mbarriers.completed, "pend": mbarriers.awaiting,
-}  # fmt: skip
 
 
 def _wait(paths: Paths, path: Path, instruction: Mbarrier, event: Event) -> list[Path]:
@@ -127,10 +96,10 @@ def _arrive_with_copies(path: Path, instruction: Mbarrier, event: Event) -> list
     before precedes the arrival itself, but not what acquires from it."""
     path.copies = replace(path.copies, agents=path.copies.agents + 1)
     if instruction.pends:
-        path.events.append(_updated(replace(event, order="relaxed"), path, "pend", [constant(1)]))
-    behind = _own_events(path)
+        path.events.append(updated(replace(event, order="relaxed"), path, "pend", [constant(1)]))
+    behind = own_events(path)
     arrival = replace(event, agent=path.copies.agents, behind=behind, completes=path.copies.small.every)
-    path.events.append(_updated(arrival, path, "arrive", [constant(1)]))
+    path.events.append(updated(arrival, path, "arrive", [constant(1)]))
     return [path]
 
 
@@ -140,68 +109,123 @@ def _arrive_with_copies(path: Path, instruction: Mbarrier, event: Event) -> list
 def _copy(paths: Paths, path: Path, instruction: Copy) -> list[Path]:
     to, source = (paths.place(path, instruction, place, instruction.size) for place in instruction.places[:2])
     path.copies = replace(path.copies, agents=path.copies.agents + 1)
-    return _copied(paths, path, instruction, to, source, instruction.size, instruction.places[2:])
+    type_ = instruction.type or (paths.types[to[0]] if instruction.function else None)
+    size = type_.bits // 8 if type_ is not None else 8
+    for name, offset in (to, source):
+        size = gcd(size, paths.types[name].bits // 8, offset or size, instruction.size)
+    count = instruction.size // size
+    if count > MOST_ELEMENTS and instruction.function:
+        refuse(paths.test.source, f"a reduction of {count} elements", instruction.span,
+               f"at most {MOST_ELEMENTS} are modelled")  # fmt: skip
+    if count > MOST_ELEMENTS:  # as one
+        size = instruction.size
+    moves = [_Move((to[0], to[1] + at), (source[0], source[1] + at), size)
+             for at in range(0, instruction.size, size)]  # fmt: skip
+    told_of = [paths.place(path, instruction, place, WORD_BYTES) for place in instruction.places[2:]]
+    _copied(path, instruction, moves, instruction.size, told_of, type_)
+    return [path]
 
 
 def _tensor_copy(paths: Paths, path: Path, instruction: TensorCopy) -> list[Path]:
     """A read of the tensor map, and behind it the reads of a bulk copy (9.7.9.25)."""
+    if paths.replaced is not None:  # only what becomes of maps is asked for
+        return [path]
     path.copies = replace(path.copies, agents=path.copies.agents + 1)
     read = Event("R", path.steps, instruction, "weak", needs=path.control, agent=path.copies.agents,
-                 behind=_own_events(path))  # fmt: skip
-    at, found = 1 << len(path.events), []
-    for way, name, offset, size in boxes(paths, path, instruction, read):
-        shared, tensor = paths.place(way, instruction, instruction.places[1], size), (name, offset)
-        to, source = (shared, tensor) if instruction.loads else (tensor, shared)
-        found += _copied(paths, way, instruction, to, source, size, instruction.places[2:], at)
+                 behind=own_events(path))  # fmt: skip
+    map_read, found = 1 << len(path.events), []
+    for way, moved in transfers(paths, path, instruction, read):
+        shared = paths.place(way, instruction, instruction.places[1], 0)
+        told_of = [paths.place(way, instruction, place, WORD_BYTES) for place in instruction.places[2:]]
+        tiles = [shared]
+        if instruction.ctas is not None:
+            ctas = instruction.ctas
+            tiles, told_of = (
+                [(name, offset) for first, offset in places for name in paths.peers(way, instruction, first, ctas)]
+                for places in (tiles, told_of)
+            )
+        moves = _tensor_moves(paths, moved, tiles, instruction)
+        if moves is not None:
+            _copied(way, instruction, moves, moved.bytes, told_of, reduction_type(moved), map_read)
+            found.append(way)
     return found
 
 
-def _copied(paths: Paths, path: Path, instruction: Copy, to: tuple[str, int], source: tuple[str, int], bytes_: int,
-            told_of: Sequence[Place], map_read: int = 0) -> list[Path]:  # fmt: skip
+def _tensor_moves(
+    paths: Paths, moved: Transfer, tiles: Sequence[tuple[str, int]], instruction: TensorCopy
+) -> list[_Move] | None:
+    """The accesses of a copy to or from such tiles; None if the tensor is in no location."""
+    moves = []
+    for distance, shared, size, fill in elements(moved):
+        tensor = paths.found_at(moved.address + distance, size) if distance >= 0 else None
+        if tensor is None and distance >= 0:
+            return None
+        for name, offset in tiles:
+            here = (name, offset + shared)
+            if here[1] + size > paths.extent(name):
+                refuse(paths.test.source, f"the box leads out of '{name}'", instruction.span)
+            if tensor is None:
+                moves.append(_Move(here, None, size, int.from_bytes(fill, "little")))
+            else:
+                moves.append(_Move(here, tensor, size) if instruction.loads else _Move(tensor, here, size))
+    return moves
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """One element of a copy. source: None if a number is filled in."""
+
+    to: tuple[str, int]
+    source: tuple[str, int] | None
+    size: int
+    fill: int = 0
+
+
+def _copied(path: Path, instruction: Copy, moves: Sequence[_Move], bytes_: int, told_of: Sequence[tuple[str, int]],
+            type_: Type | None, map_read: int = 0) -> None:  # fmt: skip
     """The reads and writes of a copy of so many bytes, and what is told of its end. map_read: the event that has read
     the tensor map, as a set."""
     copies = path.copies
-    type_ = instruction.type or (paths.types[to[0]] if instruction.function else None)
-    size = type_.bits // 8 if type_ is not None else 8
-    for name, offset in (to, source):
-        size = gcd(size, paths.types[name].bits // 8, offset or size, bytes_)
-    count = bytes_ // size
-    if count > MOST_ELEMENTS:
-        refuse(
-            paths.test.source, f"a copy of {count} elements", instruction.span, f"at most {MOST_ELEMENTS} are modelled"
-        )
     proxy = "async" if instruction.bulk else "generic"
-    first, own = len(path.events), _own_events(path)
-    event = Event("R", path.steps, instruction, "weak", "", proxy, size=size, needs=path.control | map_read,
+    first, own = len(path.events), own_events(path)
+    event = Event("R", path.steps, instruction, "weak", "", proxy, needs=path.control | map_read,
                   agent=copies.agents, behind=own | map_read)  # fmt: skip
-    for at in range(count):
-        path.events.append(replace(event, location=source[0], offset=source[1] + at * size))
+    reads: dict[tuple[str, int], int] = {}
+    for move in moves:
+        if move.source is not None and move.source not in reads:
+            reads[move.source] = len(path.events)
+            path.events.append(replace(event, location=move.source[0], offset=move.source[1], size=move.size))
     written = len(path.events)
-    behind = own | _mask(first, written)
-    for at in range(count):
-        write = replace(event, location=to[0], offset=to[1] + at * size, behind=behind)
-        path.events.append(_stored(write, instruction.function, type_, first + at, len(path.events)))
+    behind = own | mask(first, written) | map_read
+    for move in moves:
+        write = replace(event, location=move.to[0], offset=move.to[1], size=move.size, behind=behind)
+        if move.source is None:
+            path.events.append(replace(write, kind="W", value=constant(move.fill)))
+        else:
+            path.events.append(_stored(write, instruction.function, type_, reads[move.source], len(path.events)))
     last = len(path.events)
     if not instruction.bulk:
-        path.copies = replace(copies, small=copies.small.with_copy(_mask(first, last)))
-        return [path]
+        path.copies = replace(copies, small=copies.small.with_copy(mask(first, last)))
+        return
     fence = Event("P", path.steps, instruction, proxy="async", agent=copies.agents)
     if map_read:  # completion is that of the read of the map as well
         path.events.append(replace(fence, proxy="tensormap", completes=map_read))
         map_read = 1 << last
         last += 1
-    if not told_of:
-        path.events += [replace(fence, completes=_mask(first, written)), replace(fence, completes=_mask(first, last))]
-        reads, whole = 1 << last | map_read, 2 << last | map_read
-        path.copies = replace(copies, reads=copies.reads.with_copy(reads), bulk=copies.bulk.with_copy(whole))
-        return [path]
-    path.events.append(replace(fence, completes=_mask(first, last)))
-    name, offset = paths.place(path, instruction, told_of[0], _WORD_BYTES)
-    told = Event("U", path.steps, instruction, "release", "cluster", "generic", name, offset, _WORD_BYTES,
-                 needs=path.control, returns=False, mbarrier=True, agent=copies.agents,
-                 after=1 << last | map_read, behind=own)  # fmt: skip
-    path.events.append(_updated(told, path, "complete_tx", [constant(bytes_)]))
-    return [path]
+    if not instruction.places[2:]:
+        path.events += [replace(fence, completes=mask(first, written)), replace(fence, completes=mask(first, last))]
+        done, whole = 1 << last | map_read, 2 << last | map_read
+        path.copies = replace(copies, reads=copies.reads.with_copy(done), bulk=copies.bulk.with_copy(whole))
+        return
+    parts = max(len(told_of), 1)
+    for part, (name, offset) in enumerate(told_of):  # each CTA's mbarrier is told of what the CTA got
+        share = mask(first, written) | sum(1 << at for at in range(written + part, written + len(moves), parts))
+        done = len(path.events)
+        path.events.append(replace(fence, completes=share))
+        told = Event("U", path.steps, instruction, "release", "cluster", "generic", name, offset, WORD_BYTES,
+                     needs=path.control, returns=False, mbarrier=True, agent=copies.agents,
+                     after=1 << done | map_read, behind=own)  # fmt: skip
+        path.events.append(updated(told, path, "complete_tx", [constant(bytes_)]))
 
 
 def _remote(paths: Paths, path: Path, instruction: RemoteStore) -> list[Path]:
@@ -213,7 +237,7 @@ def _remote(paths: Paths, path: Path, instruction: RemoteStore) -> list[Path]:
     name, offset = paths.place(path, instruction, instruction.places[0], size * count)
     values = [paths.operand(path, value) for value in instruction.values]
     first = len(path.events)
-    own, releases = _own_events(path), instruction.order == "release"
+    own, releases = own_events(path), instruction.order == "release"
     event = Event("W", path.steps, instruction, instruction.order, instruction.scope, size=size, location=name,
                   needs=path.control, agent=copies.agents, behind=0 if releases else own,
                   after=own if releases else 0)  # fmt: skip
@@ -222,11 +246,11 @@ def _remote(paths: Paths, path: Path, instruction: RemoteStore) -> list[Path]:
         path.events.append(_reduced(write, instruction, len(path.events)) if instruction.function else write)
     if releases:
         return [path]
-    name, offset = paths.place(path, instruction, instruction.places[1], _WORD_BYTES)
-    told = Event("U", path.steps, instruction, "release", "cluster", "generic", name, offset, _WORD_BYTES,
+    name, offset = paths.place(path, instruction, instruction.places[1], WORD_BYTES)
+    told = Event("U", path.steps, instruction, "release", "cluster", "generic", name, offset, WORD_BYTES,
                  needs=path.control, returns=False, mbarrier=True, agent=copies.agents,
-                 behind=own, completes=_mask(first, first + count))  # fmt: skip
-    path.events.append(_updated(told, path, "complete_tx", [constant(size * count)]))
+                 behind=own, completes=mask(first, first + count))  # fmt: skip
+    path.events.append(updated(told, path, "complete_tx", [constant(size * count)]))
     return [path]
 
 
@@ -275,4 +299,5 @@ ASYNCHRONOUS: dict[type[Instruction], Follow] = {
     TensorMap: follow_tensor_map,
     Multimem: follow_multimem,
     Product: follow_product,
+    TensorCore: follow_tensor_core,
 }

@@ -31,6 +31,8 @@ GENERIC, PROXY_FENCE, ALIAS_FENCE = Set("GENERIC"), Set("PROXY_FENCE"), Set("ALI
 # 9.7.13.4: one-sided fences, from the generic proxy to another one; memory fences that are for shared memory only.
 TO_PROXY_REL, TO_PROXY_ACQ = Set("TO_PROXY_REL"), Set("TO_PROXY_ACQ")
 SHARED_REL, SHARED_ACQ = Set("SHARED_REL"), Set("SHARED_ACQ")
+# 9.7.16.6: fences before and after the synchronisation of threads, and accesses, of tcgen05.
+T_BEFORE, T_AFTER, TCGEN05 = Set("T_BEFORE"), Set("T_AFTER"), Set("TCGEN05")
 
 # What an execution comes with, fixed by the program …
 PROGRAM_ORDER = Given("po")  # 8.9.1
@@ -47,6 +49,9 @@ OVERLAP_COMPLETELY = Given("overlap-completely")  # the same address, and the sa
 BARRIER = Given("barrier")  # 8.9.4: from arriving at a barrier, or the fence before a relaxed arrival, to waiting at it
 ARRIVAL = Given("relaxed-barrier")  # 9.7.13.3: from a relaxed arrival to waiting; by itself it orders nothing
 PREREQUISITE = Given("prerequisite")  # 9.7.13.13: from all of a grid to griddepcontrol.wait in one that depends on it
+# 9.7.16.6: from operations of a thread to a fence that hands them on; to what of the same thread they execute before;
+# between operations that execute in the order of their issue.
+LAUNCHED, PIPED, PAIRED = Given("launched"), Given("piped"), Given("paired")
 COVERED = Given("covered")  # 9.7.13.4: from an operation to a fence that is not limited to other memory, and back
 # … and what is decided at run time.
 READS_FROM = Given("rf", ORDER)  # from a write to each read that returns one of its bytes
@@ -124,17 +129,31 @@ def model(version: str = DEFAULT_MODEL, without: str = "") -> Model:
         same = base & SAME_PROXY & SAME_CTA
         leave = Named("leave-proxy", "8.6", on(GENERIC) | (on(M) >> same >> on(PROXY_FENCE)))
         enter = Named("enter-proxy", "8.6", on(GENERIC) | (on(PROXY_FENCE) >> same >> on(M)))
+        # 9.7.16.6.3: a fence before the synchronisation of threads hands on to one after it, by whatever orders
+        # execution. What is complete in front of the first precedes what is behind the second, and so does what forms a
+        # pipeline with it.
+        flag = PROGRAM_ORDER >> on(strong_write) >> observation >> on(strong_read) >> PROGRAM_ORDER
+        relaxed = PROGRAM_ORDER >> ARRIVAL >> PROGRAM_ORDER
+        handed = (
+            (on(T_BEFORE) >> (threads | flag | relaxed) >> on(T_AFTER)) | (on(T_AFTER) >> PROGRAM_ORDER >> on(T_BEFORE))
+        ).plus()
+        across = on(T_BEFORE) >> handed >> on(T_AFTER) >> ISSUED
+        tensor = Named(
+            "tensor-order",
+            "9.7.16.6",
+            (on(TCGEN05) >> (PIPED | (COMPLETED >> across) | (PAIRED & (LAUNCHED >> across))) >> on(TCGEN05)).plus(),
+        )
         preserved = Named(
             "proxy-preserved-base-causality",
             "8.9.5",
             (on(M) >> ((OVERLAP_AT_ADDRESS & (leave >> base >> enter)) | (OVERLAP_AT_ADDRESS & same)) >> on(M))
             | (on(M) >> (OVERLAP & (leave >> base >> on(ALIAS_FENCE) >> base >> enter)) >> on(M))
+            | (on(M) >> (OVERLAP_AT_ADDRESS & tensor) >> on(M))
             | (on(M) >> (OVERLAP & (PREREQUISITE >> base)) >> on(M)),  # 8.9.4: as the end of a task, for all proxies
         )
         # 9.7.13.4: a release and an acquire of another proxy, one handed on to the other by base causality or a pattern
         # of their own, order what goes through the generic proxy in front with what goes through that one behind.
-        flag = PROGRAM_ORDER >> on(strong_write) >> observation >> on(strong_read) >> PROGRAM_ORDER
-        hands_on = morally_strong & (base | flag | (PROGRAM_ORDER >> ARRIVAL >> PROGRAM_ORDER))
+        hands_on = morally_strong & (base | flag | relaxed)
         handed_on = Named("handed-on", "9.7.13.4", on(TO_PROXY_REL) >> hands_on >> on(TO_PROXY_ACQ))
         crossing = on(M & GENERIC) >> (base & COVERED) >> handed_on >> (same & COVERED) >> on(M)
         # A memory fence for shared memory only is one end of a pattern of 8.8, or both, for operations on that memory.
@@ -159,7 +178,7 @@ def model(version: str = DEFAULT_MODEL, without: str = "") -> Model:
         cause = Named("causality", "8.9.5", preserved_all | (observation >> preserved_all))
         sc_cause = base
         po_overlap = PROGRAM_ORDER & OVERLAP_AT_ADDRESS & SAME_PROXY
-        proxies = (leave, enter, preserved, handed_on, one_sided)
+        proxies = (leave, enter, tensor, preserved, handed_on, one_sided)
     else:
         base = Named("base-causality", "8.9.5", (PROGRAM_ORDER.maybe() >> synchronizes >> PROGRAM_ORDER.maybe()).plus())
         cause = Named("causality", "8.9.5", base | (observation >> (base | (PROGRAM_ORDER & OVERLAP))))

@@ -29,6 +29,17 @@ def truth(value: Value, wanted: bool) -> Value:
     return Value(value.needs, lambda reads: int(bool(value.of(reads)) == wanted))
 
 
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A tcgen05 operation, as far as pipelines tell them apart (9.7.16.6.2). accumulator: what it writes, and its
+    shape; None if they are not known."""
+
+    kind: str
+    group: str
+    form: str
+    accumulator: tuple[object, ...] | None = None
+
+
 @dataclass(slots=True)
 class Event:
     """An operation of a path. kind: "R" read, "W" write, "U" atomic, "F" fence, "P" proxy fence, "A" arrives at a
@@ -41,7 +52,9 @@ class Event:
 
     agent: the asynchronous operation that it is a part of, 0 for what the thread executes itself (8.9.1.1). Sets of
     events of the path: behind, those that precede an asynchronous event; completes, the asynchronous ones whose
-    completion this event is; after, the completions that it follows.
+    completion this event is; after, the completions that it follows. Of tcgen05 (9.7.16.6): "T" is one of its fences,
+    with order "before" or "after", launched the operations that a fence hands on; piped, those of the thread that
+    execute before this event; stage: what it is a part of.
     """
 
     kind: str
@@ -67,6 +80,18 @@ class Event:
     behind: int = 0
     completes: int = 0
     after: int = 0
+    launched: int = 0
+    piped: int = 0
+    stage: Stage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """An asynchronous tcgen05 operation of a path: its events as a set; complete: it was waited for."""
+
+    stage: Stage
+    events: int
+    complete: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +120,7 @@ class Pending:
 class Copies:
     """The asynchronous operations of a path. agents: how many; small: the events of `cp.async`; bulk, reads: of bulk
     copies in groups, the implicit proxy fences behind them whole and behind their reads; products: those behind
-    products of warpgroups; open: the reads of products that have not been waited for."""
+    products of warpgroups; open: the reads of products that have not been waited for; issued: tcgen05 operations."""
 
     agents: int = 0
     small: Pending = Pending()
@@ -103,6 +128,7 @@ class Copies:
     reads: Pending = Pending()
     products: Pending = Pending()
     open: int = 0
+    issued: tuple[Issued, ...] = ()
 
 
 @dataclass(slots=True)

@@ -218,7 +218,7 @@ class Choices:
         for location in test.locations.values():
             if location.memory == location.name:
                 bits = 8 * max(location.size, 8)
-                self.initial[location.name] = paths.initial(location.initial) & ((1 << bits) - 1)
+                self.initial[location.name] = paths.initial_of(location) & ((1 << bits) - 1)
         self.combinations: list[tuple[Path, ...]] | None = None
         self.skeletons: dict[int, Skeleton] = {}
         self.impossible: set[tuple[int, int]] = set()

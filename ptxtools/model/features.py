@@ -20,6 +20,7 @@ from .programs import (
     Product,
     ProxyFence,
     RemoteStore,
+    TensorCore,
     TensorMap,
     Test,
 )
@@ -79,6 +80,8 @@ def _needs_of(instruction: Instruction) -> Iterator[tuple[str, str]]:
         yield "asynchronous stores (9.7.9.12)", "8.x"
     if isinstance(instruction, GridControl):
         yield "dependent grids (9.7.13.13)", "8.x"
+    if isinstance(instruction, TensorCore):
+        yield "tensor memory (9.7.16)", "8.x"
     if isinstance(instruction, Product):
         yield "products of warpgroups (9.7.15)", "8.x"
     if isinstance(instruction, Multimem):

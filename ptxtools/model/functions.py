@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from . import floats
 from .mbarriers import pending_count
 from .programs import UNTYPED, Type
 
@@ -89,8 +90,10 @@ def atomic_function(name: str) -> str:
 
 
 def computed(function: str, type_: Type | None, values: list[int], *, atomic: bool = False) -> int:
-    """The value of a function: operands and result are wrapped into the type."""
+    """The value of a function: operands and result are wrapped into the type; floating-point numbers are their bits."""
     held = type_ or UNTYPED
+    if held.kind in ("f", "bf") and function in floats.FUNCTIONS:
+        return floats.combined(function, held.float_name, values)
     chosen = (ATOMIC if atomic else FUNCTIONS)[function]
     result = chosen.compute(held, *(held.wrap(value) for value in values))
     return (Type(held.kind, 2 * held.bits) if chosen.wide else held).wrap(result)

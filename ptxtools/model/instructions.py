@@ -31,6 +31,7 @@ from .programs import (
     scalar_type,
 )
 from .refusals import not_modelled
+from .tensor_cores import read_tensor_core
 from .tensors import read_tensor_map
 from .wgmma import read_product
 from .words import Reader, Word
@@ -186,6 +187,8 @@ class Cells:
             return GridControl(waits=modifiers == ["wait"], **self.done())
         if opcode == "wgmma" and len(modifiers) > 1:
             return read_product(self, word, modifiers)
+        if opcode == "tcgen05":
+            return read_tensor_core(self, word, modifiers)
         if opcode == "multimem":
             return read_multimem(self, word, modifiers)
         if opcode == "tensormap":
@@ -202,7 +205,7 @@ class Cells:
             return Branch(label=label, **self.done())
         if opcode in ("exit", "ret"):
             return Branch(label="", **self.done())
-        if opcode in ("prefetch", "prefetchu") and "tensormap" not in modifiers:  # only caches know of it (9.7.9.15)
+        if opcode in ("prefetch", "prefetchu"):  # only caches know of it (9.7.9.15)
             self.place()
             return Label(name="", **self.done())
         if opcode == "nanosleep":
@@ -242,6 +245,16 @@ class Cells:
             reader.expect("}", "after the elements of a vector")
         return tuple(found)
 
+    def listed(self, read: Callable[[], _T]) -> list[_T]:
+        """One operand, or any number of them in braces."""
+        if not self.reader.accept("{"):
+            return [read()]
+        found = [read()]
+        while not self.reader.accept("}"):
+            self.comma()
+            found.append(read())
+        return found
+
     def mapped(self, word: Word, modifiers: list[str]) -> Instruction:
         """mapa: an address, a variable or a register, in another CTA of the cluster (9.7.9.23)."""
         type_ = self.type_of(word, modifiers)
@@ -271,7 +284,7 @@ class Cells:
         if opcode == "cvt":
             return self.conversion(word, type_, modifiers)
         if opcode in ("mov", "cvta"):
-            self.rest(word, [m for m in modifiers if opcode == "mov" or m != "to"])
+            self.rest(word, [m for m in modifiers if opcode == "mov" or m not in ("to", "param")])
             return self.move(type_)
         function = OTHER_NAMES.get(opcode, opcode)
         if opcode == "setp":

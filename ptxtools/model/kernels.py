@@ -6,40 +6,45 @@ registers and parameters have constant values; whatever else is not modelled is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 from ptxtools import ir
 from ptxtools.diagnostics import Source
 
+from .clusters import renamed
 from .conditions import read_condition
 from .instructions import Cells
+from .matrices import add_tensor_memory
+from .multimem import add_multi_address, complete_aliases
 from .programs import (
     MOST_THREADS,
     Address,
     Barrier,
-    Branch,
     Condition,
-    Copy,
     Instruction,
     Label,
     Local,
     Location,
-    Mbarrier,
-    Memory,
     Operand,
     Register,
-    RemoteStore,
+    TensorCore,
     Test,
     Thread,
     Type,
     scalar_type,
 )
+from .tensors import MAP_BYTES, Engines
 from .words import Reader, refuse, words_of
 
 #: Instructions of one thread, and bytes of a buffer, variable or parameter.
 MOST_INSTRUCTIONS, MOST_BYTES = 2000, 1 << 15
+#: Variables in shared memory are that far apart, at least, and those of two CTAs so many bits.
+_ALIGNED, _WINDOW_BITS = 1024, 24
+#: Instructions that name shared memory of other CTAs.
+_CLUSTER = re.compile(r"^mapa|multicast::cluster")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,9 @@ Dim3: TypeAlias = tuple[int, int, int]
 @dataclass(slots=True)
 class Launch:
     """What is launched. threads: (CTA, thread of it) of those that run, None: all; dynamic: bytes of shared memory;
-    cluster: CTAs of a cluster, 0: there are none."""
+    cluster: CTAs of a cluster, 0: there are none; maps: tensor maps as buffer, bytes from its beginning, fields of
+    launch files; multicasts: the buffers of each multi-address; tensors, products: find what knows tensor maps and
+    matrices."""
 
     grid: Dim3
     block: Dim3
@@ -67,14 +74,21 @@ class Launch:
     threads: Sequence[tuple[int, int]] | None = None
     cluster: int = 0
     dynamic: int = 0
+    maps: Mapping[str, tuple[str, int, dict[str, Any]]] = field(default_factory=dict)
+    multicasts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    tensors: Engines | None = None
+    products: Callable[[], Any] | None = None
 
 
 def kernel_test(module: ir.Module, kernel: ir.Function, launch: Launch, condition: str, filter_: str = "") -> Test:
     """The test. condition, filter_: as in a litmus test, with `P0:%r1` for registers and `a[3]` for elements.
     Raises PtxError with position and reason: in the module, or in the text of the condition."""
     source = module.source or Source("", "<module>")
-    test = Test(kernel.name, source)
+    test = Test(kernel.name, source, tensors=launch.tensors)
+    test.products = launch.products
     _Builder(module, kernel, launch, test).build()
+    if any(isinstance(i, TensorCore) for thread in test.threads for i in thread.instructions):
+        add_tensor_memory(test)
     condition_source = Source(condition, "condition")
     reader = Reader(condition_source, words_of(condition_source))
     negated = reader.accept("~", "not")
@@ -134,7 +148,9 @@ class _Builder:
         self.statements = list(_flat(kernel.body.items if kernel.body else []))
         self.declared = [v for v in self.statements if isinstance(v, ir.Variable) and v.space == "reg"]
         self.shared: list[str] = []
-        self.maps = any(isinstance(s, ir.Instruction) and s.opcode.startswith("mapa") for s in self.statements)
+        self.maps = any(isinstance(s, ir.Instruction) and _CLUSTER.search(s.opcode) for s in self.statements)
+        #: Bytes of shared memory that variables have so far; nothing is at address 0.
+        self.used = _ALIGNED
         self.parameters: dict[str, Argument] = {}
 
     def build(self) -> None:
@@ -150,17 +166,31 @@ class _Builder:
         if len(self.launch.arguments) != len(self.kernel.params):
             count = f"{len(self.kernel.params)} arguments, {len(self.launch.arguments)} given"
             refuse(self.source, f"kernel {self.kernel.name} takes {count}", self.kernel.name_span)
+        for name, buffers in self.launch.multicasts.items():
+            add_multi_address(self.test.locations, name, buffers)
+        complete_aliases(self.test.locations)
         for parameter, value in zip(self.kernel.params, self.launch.arguments, strict=True):
+            if parameter.dims and isinstance(value, tuple) and value[0] in self.launch.maps:
+                self._tensor_map(parameter, *self.launch.maps[value[0]])
+                continue
             if parameter.dims:
                 refuse(self.source, "a parameter that is an array is not modelled", parameter.name_span)
             self.parameters[parameter.name] = value
         first = ctas[0]
         for number, (cta, thread) in enumerate(places):
             cluster = cta // self.launch.cluster if self.launch.cluster else -1
-            one = Thread(number, cta, cluster, 0, warp=thread // 32)
+            one = Thread(number, cta, cluster, 0, warp=thread // 32, lane=thread % 32,
+                         window=ctas.index(cta) << _WINDOW_BITS)  # fmt: skip
             self.test.threads.append(one)
             own = {name: name if cta == first else f"{name}@{cta}" for name in self.shared}
             one.instructions = self._instructions(one, thread, own)
+
+    def _tensor_map(self, parameter: ir.Variable, buffer: str, offset: int, fields: dict[str, Any]) -> None:
+        """A parameter that is a tensor map, of a tensor in a buffer."""
+        self.test.locations[parameter.name] = Location(
+            parameter.name, Address(buffer), Type("b", 64), size=MAP_BYTES, space="const",
+            map={**fields, "offset": offset},
+        )  # fmt: skip
 
     def _check_registers(self) -> None:
         names: set[str] = set()
@@ -208,12 +238,15 @@ class _Builder:
             if variable.space == "shared":
                 self.shared.append(variable.name)
                 names = {cta: variable.name if not at else f"{variable.name}@{cta}" for at, cta in enumerate(ctas)}
-                for cta, name in names.items():
+                self.used = -(-self.used // _ALIGNED) * _ALIGNED
+                for at, (cta, name) in enumerate(names.items()):
                     self._location(name, element, size, 0, variable.name_span, "shared")
+                    self.test.locations[name].address = (at << _WINDOW_BITS) + self.used
                     cluster = self.launch.cluster
                     if self.maps and cluster:
                         first = cta // cluster * cluster
                         self.test.locations[name].peers = tuple(names[first + rank] for rank in range(cluster))
+                self.used += size
             else:
                 initial = self._initial(variable, element)
                 self._location(variable.name, element, size, initial, variable.name_span, variable.space)
@@ -273,15 +306,8 @@ class _Builder:
         one = cells.one(thread.number)
         if reader.next.kind != "end":
             reader.fail("this operand is not modelled")
-        if isinstance(one, Memory):
-            base = own.get(one.base, one.base) if isinstance(one.base, str) else one.base
-            one = replace(one, base=base, values=_renamed(one.values, own))
-        elif isinstance(one, Local | Branch):
-            one = replace(one, values=_renamed(one.values, own))
-        elif isinstance(one, Mbarrier | Copy | RemoteStore):
-            places = tuple((own.get(base, base) if isinstance(base, str) else base, at) for base, at in one.places)
-            one = replace(one, places=places)
-        elif isinstance(one, Barrier) and one.place == "cta" and one.count is not None:
+        one = renamed(one, own)
+        if isinstance(one, Barrier) and one.place == "cta" and one.count is not None:
             refuse(self.source, "a barrier with a count of threads is not modelled: a test has some of a CTA's threads",
                    statement.span)  # fmt: skip
         elif isinstance(one, Barrier) and one.reduction and not self._is_whole(thread.cta):
@@ -355,10 +381,6 @@ def _registers(instruction: Instruction) -> Iterator[str]:
             yield value.name
     if instruction.guard is not None:
         yield instruction.guard.register
-
-
-def _renamed(values: tuple[Operand, ...], own: dict[str, str]) -> tuple[Operand, ...]:
-    return tuple(Address(own.get(v.name, v.name)) if isinstance(v, Address) else v for v in values)
 
 
 def _product(sizes: Dim3) -> int:

@@ -19,10 +19,10 @@ from .conditions import read_condition, read_location, thread_number
 from .instructions import Cells
 from .mbarriers import initial
 from .multimem import complete_aliases, read_multi_address
-from .programs import PROXIES, UNTYPED, Address, Branch, Label, Location, Test, Thread, Type, scalar_type
+from .programs import PROXIES, TENSOR_MEMORY, UNTYPED, Address, Branch, Label, Location, Test, Thread, Type, scalar_type
 from .proxy_tests import is_proxy_test, read_proxy_tests
 from .scope_trees import read_map, read_tree, starts_map, starts_tree
-from .tensors import MAP_BYTES
+from .tensors import Engines, read_described
 from .words import Reader, Word, refuse, words_of
 
 _HEAD = re.compile(r"\ufeff?(?:\s+|//[^\n]*|\(\*.*?\*\)|/\*.*?\*/)*(?:GPU_PTX|PTX|ptx)\b[ \t]*([^\n{\"]*)", re.DOTALL)
@@ -34,24 +34,24 @@ _C_TYPES = {
     "uint32_t": Type("u", 32), "int64_t": Type("s", 64), "uint64_t": Type("u", 64), "uint16_t": Type("u", 16),
     "uint8_t": Type("u", 8),
 }  # fmt: skip
-_MEMORY_SPACES = {".global": "global", ".shared": "shared", ".const": "const", "global": "global", "shared": "shared"}
+_MEMORY_SPACES = {".global": "global", ".shared": "shared", ".const": "const", "global": "global", "shared": "shared",
+                  ".tmem": TENSOR_MEMORY, "tmem": TENSOR_MEMORY}  # fmt: skip
 _SPACES = frozenset((*_MEMORY_SPACES, ".reg", ".pred", ".surfref", ".texref", ".conref", "volatile"))
 #: What else the place of a thread may name: other words for a level, and levels inside of a CTA.
 _OTHER_LEVELS = {"block": "cta", "device": "gpu", "thread": "lane"}
-#: Bytes of a tensor map's box, if the test does not say.
-_BOX = 16
 #: Bytes of an array.
 MOST_BYTES = 1024
 _ENDINGS = ("exists", "forall", "~", "not", "filter", "locations", "observed", "final")
 
 
-def read_tests(source: Source) -> list[Test]:
+def read_tests(source: Source, tensors: Engines | None = None) -> list[Test]:
     """The tests of a text: one, or those of a file in the format of the paper on proxies. Raises PtxError."""
-    return read_proxy_tests(source) if is_proxy_test(source.text) else [read_litmus(source)]
+    return read_proxy_tests(source) if is_proxy_test(source.text) else [read_litmus(source, tensors)]
 
 
-def read_litmus(source: Source) -> Test:
-    """The test of a text in the format of herd. Raises PtxError with position and reason."""
+def read_litmus(source: Source, tensors: Engines | None = None) -> Test:
+    """The test of a text in the format of herd. tensors: finds what knows tensor maps; without it a test that copies
+    with one is refused. Raises PtxError with position and reason."""
     head = _HEAD.match(source.text)
     if head is None:
         refuse(source, "a litmus test begins with 'PTX' and its name", (0, 1))
@@ -67,7 +67,7 @@ def read_litmus(source: Source) -> Test:
         at = threads.start()
     elif at >= len(source.text) or source.text[at] != "{":
         refuse(source, "expected '{' and initial values after the name", (max(at - 1, 0), at))
-    test = Test(head.group(1).strip() or "unnamed", source)
+    test = Test(head.group(1).strip() or "unnamed", source, tensors=tensors)
     reader = Reader(source, words_of(source, at))
     if not bare:
         reader.take()
@@ -162,11 +162,7 @@ def _read_declaration(reader: Reader, test: Test, aliases: list[tuple[Word, str,
     location.space = "shared" if mbarrier else _MEMORY_SPACES[named[0]] if named else location.space
     location.owner = owner
     if map_:
-        location.type, location.size = UNTYPED, MAP_BYTES
-        location.space = location.space or "global"
-        location.box = _elements(reader) or _BOX
-        reader.accept("=", "==") or reader.fail("expected '=' and the tensor that the map describes")
-        location.initial = _initial(reader, test)
+        read_described(reader, location, lambda: _initial(reader, test))
         return
     elements = _elements(reader) if not (mbarrier or bracket) else None
     if reader.next.text in ("=", "==") and reader.peek().text == "{":

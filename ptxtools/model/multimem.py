@@ -12,8 +12,9 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from .events import Event, Path, Value
+from .floats import FUNCTIONS
 from .functions import computed
-from .programs import SCOPES, Instruction, Location, Multimem, Operand
+from .programs import SCOPES, Instruction, Location, Multimem, Operand, reduced_type
 from .refusals import not_modelled
 from .words import Reader, Word, refuse
 
@@ -41,13 +42,18 @@ def read_multi_address(reader: Reader, locations: dict[str, Location]) -> None:
             reader.expect(",", "between locations")
         names.append(reader.name("a location").text)
         target = locations.setdefault(names[-1], Location(names[-1]))
-        alias = f"{word.text} -> {target.name}"
-        if alias in locations or target.members:
+        if target.name in names[:-1] or target.members:
             reader.fail(f"'{target.name}' is no further location of a multi-address")
-        locations[alias] = Location(alias, memory=target.name)
     if word.text in locations or not 0 < len(names) <= MOST_LOCATIONS:
         reader.fail(f"expected a new name, and 1 to {MOST_LOCATIONS} locations", word)
-    locations[word.text] = Location(word.text, members=tuple(f"{word.text} -> {name}" for name in names))
+    add_multi_address(locations, word.text, names)
+
+
+def add_multi_address(locations: dict[str, Location], name: str, targets: Sequence[str]) -> None:
+    """A multi-address of locations, as `multimem NAME = {…}` declares it."""
+    for target in targets:
+        locations[f"{name} -> {target}"] = Location(f"{name} -> {target}", memory=target)
+    locations[name] = Location(name, members=tuple(f"{name} -> {target}" for target in targets))
 
 
 def complete_aliases(locations: dict[str, Location]) -> None:
@@ -59,33 +65,41 @@ def complete_aliases(locations: dict[str, Location]) -> None:
 
 
 def read_multimem(cells: Cells, word: Word, modifiers: list[str]) -> Instruction:
-    """multimem.ld_reduce, .st and .red of integers."""
+    """multimem.ld_reduce, .st and .red."""
     reader = cells.reader
     kind = modifiers[0] if modifiers else ""
-    if kind not in _ORDERS or cells.fixed:
+    if kind not in _ORDERS:
         not_modelled(reader, word)
     rest = modifiers[1:]
-    type_ = cells.type_of(word, rest)
+    type_ = next((found for modifier in rest if (found := reduced_type(modifier))), None)
+    parts = next((int(modifier[1:]) for modifier in rest if modifier in ("v2", "v4", "v8")), 1)
     order = next((modifier for modifier in rest if modifier in _ORDERS[kind]), _ORDERS[kind][0])
     scope = next((modifier for modifier in rest if modifier in SCOPES), "sys" if kind == "red" else "")
     function = next((modifier for modifier in rest if modifier in _FUNCTIONS and kind != "st"), "")
     for modifier in rest:
-        if modifier not in (order, scope, function, "global"):
+        plain = modifier in (order, scope, function, "global", f"v{parts}") or reduced_type(modifier) == type_
+        if not plain and not (modifier.startswith("acc::") or modifier == "noftz"):
             not_modelled(reader, word, modifier)
-    if type_ is None or type_.kind == "f" or type_.bits < 32 or bool(function) == (kind == "st"):
+    if type_ is None or bool(function) == (kind == "st"):
+        not_modelled(reader, word)
+    is_float = type_.kind in ("f", "bf")
+    if is_float and function and function not in FUNCTIONS:
+        not_modelled(reader, word, function)
+    if (type_.bits < 32 and parts == 1) or (parts > 1 and not is_float):
         not_modelled(reader, word)
     if (order == "weak") != (not scope):
         what = "is weak and has a scope" if scope else "needs a scope"
         reader.fail(f"'{word.text}' {what}", word)
-    result = cells.result() if kind == "ld_reduce" else ""
-    if result:
+    results: tuple[str, ...] = ()
+    if kind == "ld_reduce":
+        results = cells.several(parts, cells.result)
         cells.comma()
     place = cells.place()
     values: tuple[Operand, ...] = ()
     if kind != "ld_reduce":
         cells.comma()
-        values = cells.values(1)
-    return Multimem(kind=kind, order=order, scope=scope, places=(place,), type=type_, values=values, result=result,
+        values = cells.several(parts, cells.value)
+    return Multimem(kind=kind, order=order, scope=scope, places=(place,), type=type_, values=values, results=results,
                     function=function, **cells.done())  # fmt: skip
 
 
@@ -97,26 +111,34 @@ def follow_multimem(paths: Paths, path: Path, instruction: Multimem) -> list[Pat
         refuse(paths.test.source, f"'{name}' is no multi-address", instruction.span,
                f"declare it: 'multimem {name} = {{…}}'")  # fmt: skip
     given = [paths.operand(path, value) for value in instruction.values]
-    event = Event("R", path.steps, instruction, instruction.order, instruction.scope, size=type_.bits // 8,
-                  offset=offset, needs=path.control)  # fmt: skip
-    first = len(path.events)
-    for member in members:
-        paths.place(path, instruction, (member, offset), event.size)
-        one = replace(event, location=member)
-        if given:
-            one = replace(one, kind="W", value=given[0], needs=one.needs | given[0].needs)
-        if instruction.kind == "red":
-            one = _reduced(one, instruction, given[0], len(path.events))
-        path.events.append(one)
-    if instruction.result:
-        places = range(first, len(path.events))
-
-        def result(reads: Sequence[int]) -> int:
-            found = [type_.wrap(reads[at]) for at in places]
-            return reduce(lambda a, b: computed(instruction.function, type_, [a, b]), found)
-
-        path.registers[instruction.result] = Value(sum(1 << at for at in places), result)
+    bytes_ = type_.bits // 8
+    event = Event("R", path.steps, instruction, instruction.order, instruction.scope, size=bytes_, offset=offset,
+                  needs=path.control)  # fmt: skip
+    for part in range(len(given or instruction.results)):
+        first = len(path.events)
+        for member in members:
+            at = offset + part * bytes_
+            paths.place(path, instruction, (member, at), bytes_)
+            one = replace(event, location=member, offset=at)
+            if given:
+                one = replace(one, kind="W", value=given[part], needs=one.needs | given[part].needs)
+            if instruction.kind == "red":
+                one = _reduced(one, instruction, given[part], len(path.events))
+            path.events.append(one)
+        if instruction.results:
+            path.registers[instruction.results[part]] = _together(instruction, range(first, len(path.events)))
     return [path]
+
+
+def _together(instruction: Multimem, places: range) -> Value:
+    """What is returned of what the reads at these places found."""
+    type_ = instruction.type
+
+    def result(reads: Sequence[int]) -> int:
+        found = [type_.wrap(reads[at]) for at in places]
+        return reduce(lambda a, b: computed(instruction.function, type_, [a, b]), found)
+
+    return Value(sum(1 << at for at in places), result)
 
 
 def _reduced(event: Event, instruction: Multimem, operand: Value, at: int) -> Event:

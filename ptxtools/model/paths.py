@@ -8,7 +8,9 @@ from dataclasses import replace
 from .asynchronous import ASYNCHRONOUS
 from .events import Event, Path, Value, constant, equal, truth
 from .functions import computed
+from .matrices import Engine as Products
 from .programs import (
+    TENSOR_MEMORY,
     UNTYPED,
     Address,
     Barrier,
@@ -19,16 +21,19 @@ from .programs import (
     Instruction,
     Label,
     Local,
+    Location,
     Memory,
     Multimem,
     Operand,
     Place,
     ProxyFence,
     Register,
+    TensorCore,
     Test,
     Thread,
     Type,
 )
+from .tensors import Engine, encoded
 from .wgmma import uses_open_result
 from .words import refuse
 
@@ -40,7 +45,11 @@ MOST_PATHS = 20_000
 MOST_ELEMENTS = 32
 #: Addresses of locations are this far apart.
 _SPACING = 1 << 16
+#: Where they begin if some have addresses of their own.
+_ABOVE = 1 << 40
 MULTI_ADDRESS = "only multimem operations may access a multi-address (8.2.3)"
+ONLY_TENSOR = "only tcgen05 instructions may access tensor memory (9.7.16.1)"
+_COORDINATE = Type("s", 32)
 #: The barriers of a CTA (9.7.13.1).
 _BARRIERS = range(16)
 
@@ -52,9 +61,16 @@ class Paths:
         self.test, self.unroll, self.cut = test, unroll, False
         #: The instruction that is followed.
         self.using: Instruction = Label(text="", name="")
+        #: Tensor maps that the program can make; what it puts into fields, while that is collected.
+        self.maps: list[int] | None = None
+        self.replaced: dict[tuple[str, int, int], None] | None = None
+        self._engine: Engine | None = None
+        self._products: Products | None = None
         self.types = {name: self._natural(name) for name in test.locations}
         names = dict.fromkeys(location.virtual for location in test.locations.values())
-        self.addresses = {name: (index + 1) * _SPACING for index, name in enumerate(names)}
+        first = _ABOVE if any(location.address for location in test.locations.values()) else 0
+        self.addresses = {name: test.locations[name].address or first + (index + 1) * _SPACING
+                          for index, name in enumerate(names)}  # fmt: skip
 
     def _natural(self, name: str) -> Type:
         """The type of accesses without one: the declared one, else that of the accesses that have one."""
@@ -79,6 +95,37 @@ class Paths:
 
     def initial(self, number: int | Address) -> int:
         return self.address_of(number.name) if isinstance(number, Address) else number
+
+    def initial_of(self, location: Location) -> int:
+        """The initial value of a location; of a tensor map's, all bytes."""
+        if location.map is not None and isinstance(location.initial, Address):
+            return encoded(self, location)
+        return self.initial(location.initial)
+
+    def engine(self) -> Engine:
+        """What knows tensor maps."""
+        if self._engine is None:
+            if self.test.tensors is None:
+                refuse(self.test.source, "nothing here knows tensor maps", self.using.span)
+            self._engine = self.test.tensors()
+        assert self._engine is not None
+        return self._engine
+
+    def products(self) -> Products:
+        """What knows matrices."""
+        if self._products is None:
+            if self.test.products is None:
+                refuse(self.test.source, "nothing here knows products of matrices", self.using.span)
+            self._products = self.test.products()
+        assert self._products is not None
+        return self._products
+
+    def signed(self, path: Path, instruction: Instruction, operand: Operand) -> int:
+        """A coordinate: a signed number of 32 bits, which no read decides."""
+        value = self.operand(path, operand)
+        if value.needs:
+            refuse(self.test.source, "a coordinate that depends on a read is not modelled", instruction.span)
+        return _COORDINATE.wrap(value.of(()))
 
     def of(self, thread: Thread) -> list[Path]:
         """All paths of a thread. Raises PtxError if there are too many."""
@@ -217,23 +264,31 @@ class Paths:
             return self._access(path, instruction, instruction.base, instruction.offset, 0)
         base = self.operand(path, instruction.base)
         if not base.needs:
-            return self._access(path, instruction, *self._located(base.of(()) + instruction.offset, instruction), 0)
+            return self._access(path, instruction, *self.located(base.of(()) + instruction.offset, instruction), 0)
         found = []
         for name, location in self.test.locations.items():
-            if location.virtual == name:
+            if location.virtual == name and location.space != TENSOR_MEMORY:
                 for offset in self._offsets(instruction, name):
                     way, here = path.copy(), self.addresses[name] + offset - instruction.offset
                     way.conditions.append((equal(base, here), True))
                     found += self._access(way, instruction, name, offset, base.needs)
         return found
 
-    def _located(self, address: int, instruction: Instruction) -> tuple[str, int]:
+    def located(self, address: int, instruction: Instruction) -> tuple[str, int]:
         """The location with this address, and the offset in it."""
         for name, location in self.test.locations.items():
             offset = address - self.addresses[location.virtual]
             if location.virtual == name and 0 <= offset < self.extent(name):
                 return name, offset
         refuse(self.test.source, "this address is that of no location", instruction.span)
+
+    def found_at(self, address: int, size: int) -> tuple[str, int] | None:
+        """Location and offset of so many bytes at an address, None if no location has them."""
+        for name, location in self.test.locations.items():
+            offset = address - self.addresses[location.virtual]
+            if location.virtual == name and 0 <= offset <= self.extent(name) - size and not location.members:
+                return name, offset
+        return None
 
     def place(self, path: Path, instruction: Instruction, place: Place, size: int) -> tuple[str, int]:
         """Location and offset of so many bytes at an operand's address, which must not depend on a read."""
@@ -242,12 +297,25 @@ class Paths:
             value = self.operand(path, base)
             if value.needs:
                 refuse(self.test.source, "an address that depends on a read is not modelled here", instruction.span)
-            base, offset = self._located(value.of(()) + offset, instruction)
+            base, offset = self.located(value.of(()) + offset, instruction)
         if self.test.locations[base].members and not isinstance(instruction, Multimem):
             refuse(self.test.source, MULTI_ADDRESS, instruction.span)
+        if self.test.locations[base].space == TENSOR_MEMORY and not isinstance(instruction, TensorCore):
+            refuse(self.test.source, ONLY_TENSOR, instruction.span)
         if offset < 0 or offset + size > self.extent(base):
             refuse(self.test.source, "the offset leads out of the location", instruction.span)
         return base, offset
+
+    def peers(self, path: Path, instruction: Instruction, name: str, mask: Operand) -> list[str]:
+        """The same variable in the CTAs of the cluster that a mask names, by their ranks."""
+        value = self.operand(path, mask)
+        if value.needs:
+            refuse(self.test.source, "a mask that depends on a read is not modelled", instruction.span)
+        peers, chosen = self.test.locations[name].peers, value.of(())
+        ranks = [rank for rank in range(16) if chosen >> rank & 1]
+        if not ranks or max(ranks) >= len(peers):
+            refuse(self.test.source, f"the cluster has no CTAs for the mask {chosen:#x}", instruction.span)
+        return [peers[rank] for rank in ranks]
 
     def _offsets(self, instruction: Memory, name: str) -> Sequence[int]:
         """Where in a location an access may be whose address depends on a read: at each element, if it has a size."""
@@ -264,6 +332,8 @@ class Paths:
     def _access(self, path: Path, instruction: Memory, name: str, offset: int, address: int) -> list[Path]:
         if self.test.locations[name].members:
             refuse(self.test.source, MULTI_ADDRESS, instruction.span)
+        if self.test.locations[name].space == TENSOR_MEMORY:
+            refuse(self.test.source, ONLY_TENSOR, instruction.span)
         type_ = instruction.type or self.types[name]
         size = type_.bits // 8
         whole = size * max(len(instruction.results if instruction.kind == "ld" else instruction.values), 1)

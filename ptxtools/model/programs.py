@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ptxtools.diagnostics import NO_SPAN, Source, Span
 
@@ -16,6 +16,9 @@ SCOPES = ("cta", "cluster", "gpu", "sys")
 #: The proxies of 8.6.
 PROXIES = ("generic", "surface", "texture", "constant", "async", "tensormap")
 
+#: The state space of tensor memory (9.7.16.1), as tests declare it; what is there has the proxy "tensor".
+TENSOR_MEMORY = "tmem"
+
 #: Threads of a test, and instructions of one of them.
 MOST_THREADS, MOST_INSTRUCTIONS = 16, 100
 
@@ -25,10 +28,16 @@ DEFAULT_BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A scalar type. kind: "u", "s", "b" or "f"."""
+    """A scalar type. kind: "u", "s", "b", "f" or "bf"; packed: of two floating-point numbers, each half the bits."""
 
     kind: str
     bits: int
+    packed: bool = False
+
+    @property
+    def float_name(self) -> str:
+        """The name of a floating-point type, such as "f16x2"."""
+        return f"{self.kind}{self.bits // 2}x2" if self.packed else f"{self.kind}{self.bits}"
 
     def wrap(self, value: int) -> int:
         """The value as the type holds it: two's complement if signed, else from 0."""
@@ -37,6 +46,14 @@ class Type:
 
 
 _SCALAR = re.compile(r"\.?([usbf])(8|16|32|64)")
+
+
+_FLOATS = {"bf16": Type("bf", 16), "f16x2": Type("f", 32, packed=True), "bf16x2": Type("bf", 32, packed=True)}
+
+
+def reduced_type(name: str) -> Type | None:
+    """The type that a reduction in memory names, as `scalar_type`; also bf16, and packed ones."""
+    return _FLOATS.get(name) or scalar_type(name)
 
 
 def scalar_type(name: str) -> Type | None:
@@ -175,19 +192,25 @@ class Copy(Instruction):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorCopy(Copy):
     """A tensor copy (9.7.9.25.5). places: the tensor map, the shared memory, and the mbarrier that is told of the end,
-    if the copy loads; coordinate: of the box, in elements; size: 0, since the map has it."""
+    if the copy loads; coordinates: of the box, in elements; offsets: of im2col modes; mode: the load mode; ctas: a mask
+    of CTAs that get the box; size: 0, since the map has it."""
 
-    coordinate: Operand
+    coordinates: tuple[Operand, ...]
     loads: bool
+    mode: str = "tile"
+    offsets: tuple[Operand, ...] = ()
+    ctas: Operand | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorMap(Instruction):
-    """tensormap.replace of the tensor's address (9.7.9.26), or, with a second place, tensormap.cp_fenceproxy of so wide
-    a scope (9.7.13.16)."""
+    """tensormap.replace of a field, of a dimension's if it has an ordinal (9.7.9.26), or, with a second place,
+    tensormap.cp_fenceproxy of so wide a scope (9.7.13.16)."""
 
     places: tuple[Place, ...]
     values: tuple[Operand, ...] = ()
+    field: str = ""
+    ordinal: int = 0
     scope: str = ""
 
 
@@ -216,20 +239,44 @@ class Multimem(Instruction):
     places: tuple[Place, ...]
     type: Type
     values: tuple[Operand, ...] = ()
-    result: str = ""
+    results: tuple[str, ...] = ()
     function: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Product(Instruction):
     """wgmma (9.7.15). kind: "mma_async", "fence", "commit_group" or "wait_group"; places: the tiles in shared memory;
-    values: whether the result is added to, and a factor in a register; pending: groups that are not waited for."""
+    values: whether the result is added to, and a factor in a register; pending: groups that are not waited for;
+    negated: whether the product is subtracted; popc: whether bits in common are counted. In a kernel, results: the
+    fragment of D; form: shape and types; values: whether the result is added to, and descriptors; layouts: whether mn
+    leads in each factor."""
 
     kind: str
     result: str = ""
     values: tuple[Operand, ...] = ()
     places: tuple[Place, ...] = ()
     pending: int = 0
+    negated: bool = False
+    popc: bool = False
+    results: tuple[str, ...] = ()
+    form: str = ""
+    layouts: tuple[bool, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorCore(Instruction):
+    """tcgen05 (9.7.16). kind: "ld", "st", "cp", "shift", "mma", "commit", "wait", "alloc", "free", or a fence, "before"
+    or "after" thread sync; form: the other modifiers, of a wait what it waits for; group: `cta_group::1` or `::2`;
+    places: in the order of the operands; values: what is stored, of a product the instruction descriptor, whether D is
+    added to, a scale; ctas: a mask of CTAs whose mbarriers are told."""
+
+    kind: str
+    form: str = ""
+    group: str = ""
+    places: tuple[Place, ...] = ()
+    results: tuple[str, ...] = ()
+    values: tuple[Operand, ...] = ()
+    ctas: Operand | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,7 +325,8 @@ class Label(Instruction):
 @dataclass(slots=True)
 class Thread:
     """cluster: -1 if the test names none; then each CTA is one of its own. warp: of the CTA, 0 if the test names
-    none. grid: CTAs and clusters of different grids are different ones; each grid depends on the one before."""
+    none. grid: CTAs and clusters of different grids are different ones; each grid depends on the one before. lane,
+    window: of a kernel's thread, its number in its warp, and the address of its CTA's shared memory."""
 
     number: int
     cta: int
@@ -287,6 +335,8 @@ class Thread:
     instructions: list[Instruction] = field(default_factory=list)
     warp: int = 0
     grid: int = 0
+    lane: int = 0
+    window: int = 0
 
     @property
     def name(self) -> str:
@@ -310,7 +360,8 @@ class Location:
     """A name of memory. memory: the name of the bytes it stands for; virtual: the name whose virtual address it has;
     size: bytes, 0 if the test does not say: then an address that depends on a read is that of its first byte; space:
     its state space, "" if the test does not say; owner: the CTA whose shared memory it is in, if the test says so;
-    peers: the names of the same variable in each CTA of the cluster; box: of a tensor map, bytes of its box, else 0;
+    peers: the names of the same variable in each CTA of the cluster; map: of a tensor map, its fields, else None;
+    address: that of its first byte, 0 if the model may choose;
     members: of a multi-address, the aliases by which it reaches its locations, else none (8.2.3)."""
 
     name: str
@@ -322,7 +373,8 @@ class Location:
     space: str = ""
     peers: tuple[str, ...] = ()
     owner: int | None = None
-    box: int = 0
+    map: dict[str, Any] | None = None
+    address: int = 0
     members: tuple[str, ...] = ()
 
     @property
@@ -363,7 +415,8 @@ class Condition:
 
 @dataclass(slots=True)
 class Test:
-    """A litmus test. quantifier: "exists", "forall" or "~exists"; "" if the test has no condition."""
+    """A litmus test. quantifier: "exists", "forall" or "~exists"; "" if the test has no condition; tensors, products:
+    find what knows tensor maps (`tensors.Engine`) and, for kernels, matrices (`matrices.Engine`)."""
 
     __test__ = False
 
@@ -376,6 +429,8 @@ class Test:
     condition: Condition | None = None
     filter: Condition | None = None
     observed: tuple[str, ...] = ()
+    tensors: Callable[[], Any] | None = None
+    products: Callable[[], Any] | None = None
 
     def add(self, thread: Thread, reader: Reader) -> None:
         """A further thread. Raises PtxError, at the next word, if there are too many."""

@@ -11,21 +11,14 @@ from .words import Reader, Word
 
 #: Beginnings of names -> why there is no meaning, or what says the same; docs/memory-model.md has the list.
 REASONS = {
-    r"cp\.(reduce\.)?async\.bulk\.tensor|cp\.async\.bulk\.prefetch\.tensor":
-        "a test's tensor maps have one dimension: write '.1d', with '.tile' or no mode, in a test in herd's format",
     r"cp\.async\.bulk\.prefetch|prefetch|applypriority|createpolicy": "it changes no value: leave it out",
     r"discard": "it leaves memory without a value (9.7.9.17)",
-    r"multimem": "operations of integers on a multi-address are modelled, in a test in herd's format",
-    r"wgmma": "of products of warpgroups those of integers are modelled, with a location for a tile, in a test in "
-        "herd's format",
-    r"tcgen05": "tensor memory and its pipelines have an order of their own (9.7.16.6), outside of chapter 8; for its "
-        "accesses of shared memory through the async proxy, 'wgmma' of integers or 'cp.async.bulk' can stand",
+    r"multimem": "of multi-addresses '.ld_reduce', '.st' and '.red' are modelled, of numbers of 16 bits and more",
+    r"tcgen05\.(alloc|dealloc|relinquish)": "tensor memory is declared, in the initial values: 'tmem d = 0'",
     r"mma|wmma|ldmatrix|stmatrix|movmatrix": "it works on matrices that the registers of a warp hold together",
     r"(shfl|vote|match|redux|activemask|elect)\b": "it exchanges registers of a warp; a test has only its memory",
     r"(tex|tld4|suld\.b|sust\.[bp]|sured\.[bp])\b": "a texel's address is not modelled; 'tld', 'suld', 'sust' and "
         "'sured' of a location stand for such an access",
-    r"tensormap": "of a tensor map the model has the address: '.replace.tile.global_address' and '.cp_fenceproxy', in "
-        "a test in herd's format",
     r"(ldu)\b": "write 'ld.global.nc'",
     r"(call|brx)\b": "write its instructions in its place",
 }  # fmt: skip

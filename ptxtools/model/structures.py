@@ -9,6 +9,7 @@ from itertools import combinations, pairwise
 from .events import Event, Path
 from .programs import GridControl, Instruction, Label, Test
 from .relations import Events, Relation, Universe, members
+from .tensor_cores import pipelined
 from .terms import Structure
 
 #: The instruction of the events that initialise memory.
@@ -123,7 +124,8 @@ def _structure(nodes: list[Node], paths: Sequence[Path]) -> Structure:
     n = len(nodes)
     sets = dict.fromkeys(
         ("M", "R", "W", "RMW", "F", "F_SC", "F_REL", "F_ACQ", "REL", "ACQ", "STRONG", "GENERIC", "PROXY_FENCE",
-         "ALIAS_FENCE", "TO_PROXY_REL", "TO_PROXY_ACQ", "SHARED_REL", "SHARED_ACQ"), 0)  # fmt: skip
+         "ALIAS_FENCE", "T_BEFORE", "T_AFTER", "TCGEN05", "TO_PROXY_REL", "TO_PROXY_ACQ", "SHARED_REL",
+         "SHARED_ACQ"), 0)  # fmt: skip
     sets["_"] = (1 << n) - 1
     for a, node in enumerate(nodes):
         for name in _kinds(node):
@@ -131,10 +133,11 @@ def _structure(nodes: list[Node], paths: Sequence[Path]) -> Structure:
     given: dict[str, list[Events]] = {
         name: [0] * n for name in ("po", "issued", "completed", "dep", "scopes", "same-cta", "same-proxy", "overlap",
                                    "overlap-at-address", "overlap-completely", "barrier", "relaxed-barrier",
-                                   "prerequisite", "initial")
+                                   "prerequisite", "initial", "launched", "piped", "paired")
     }  # fmt: skip
     _relate_memory(nodes, given)
     _relate_threads(nodes, paths, given)
+    _relate_stages(nodes, given)
     for proxy in {node.event.proxy for node in nodes}:
         same = [a for a, node in enumerate(nodes) if node.event.proxy == proxy]
         limited = any(nodes[a].event.kind == "P" and nodes[a].space for a in same)
@@ -204,6 +207,15 @@ def _relate_threads(nodes: list[Node], paths: Sequence[Path], given: dict[str, l
                     given["dep"][a] |= 1 << b
 
 
+def _relate_stages(nodes: list[Node], given: dict[str, list[Events]]) -> None:
+    """Which tcgen05 operations execute in the order in which they were issued (9.7.16.6.2)."""
+    staged = [(a, node.event.stage) for a, node in enumerate(nodes) if node.event.stage is not None]
+    for a, first in staged:
+        for b, second in staged:
+            if pipelined(first, second):
+                given["paired"][a] |= 1 << b
+
+
 def _waits_for_grid(node: Node) -> bool:
     return isinstance(node.instruction, GridControl) and node.instruction.waits
 
@@ -246,6 +258,10 @@ def _orders(x: Node, y: Node) -> Iterator[str]:
         yield "issued"
     if y.event.completes >> x.at & 1:
         yield "completed"
+    if y.event.launched >> x.at & 1:
+        yield "launched"
+    if y.event.piped >> x.at & 1:
+        yield "piped"
 
 
 def _kinds(node: Node) -> Iterator[str]:
@@ -275,9 +291,13 @@ def _kinds(node: Node) -> Iterator[str]:
             yield "F_REL"
         if event.order in ("sc", "acq_rel", "acquire"):
             yield "F_ACQ"
+    if event.kind == "T":
+        yield "T_BEFORE" if event.order == "before" else "T_AFTER"
+    if event.stage is not None:
+        yield "TCGEN05"
     if event.kind == "P" and event.order:
         yield from ("STRONG", "TO_PROXY_REL" if event.order == "release" else "TO_PROXY_ACQ")
     elif event.kind == "P":
         yield "ALIAS_FENCE" if event.proxy == "alias" else "PROXY_FENCE"
-    elif event.proxy == "generic":
+    elif event.proxy in ("generic", "tensor"):  # tensor memory has no other way to it
         yield "GENERIC"

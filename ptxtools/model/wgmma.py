@@ -15,22 +15,32 @@ from typing import TYPE_CHECKING
 
 from .events import Event, Path, Value, constant
 from .functions import computed
+from .matrices import Products, fragment, read_kernel_product, read_pieces, tiles_of
 from .programs import Instruction, Operand, Place, Product, Register, Type
 from .refusals import not_modelled
+from .words import refuse
 
 if TYPE_CHECKING:
     from .instructions import Cells
     from .paths import Paths
     from .words import Word
 
-_PRODUCT = re.compile(r"m64n\d+k32\.s32\.[us]8\.[us]8")
+_PRODUCT = re.compile(
+    r"m64n\d+k(8|16|32|64|256)\.(s32\.[us]8\.[us]8|s32\.b1\.b1\.and\.popc|f(16|32)\.f16\.f16|f32\.bf16\.bf16"
+    r"|f32\.tf32\.tf32|f(16|32)\.e[45]m[32]\.e[45]m[32])"
+)
 _RESULT = Type("s", 32)
+_RESULT_BITS = (1 << 32) - 1
 
 
 def read_product(cells: Cells, word: Word, modifiers: list[str]) -> Instruction:
-    """wgmma.fence, .commit_group, .wait_group, and .mma_async of integers: `d, a, b{, scale-d}`."""
+    """wgmma.fence, .commit_group, .wait_group, and .mma_async: `d, a, b{, metadata, selector}{, scale-d{, signs
+    of a and b{, layouts}}}`."""
     reader = cells.reader
-    if cells.fixed or modifiers[1:3] != ["sync", "aligned"]:
+    sparse = modifiers[1:2] == ["sp"]
+    if sparse:
+        modifiers = [modifiers[0], *modifiers[2:]]
+    if modifiers[1:3] != ["sync", "aligned"]:
         not_modelled(reader, word)
     kind, rest = modifiers[0], ".".join(modifiers[3:])
     if kind in ("fence", "commit_group") and not rest:
@@ -42,22 +52,35 @@ def read_product(cells: Cells, word: Word, modifiers: list[str]) -> Instruction:
         return Product(kind=kind, pending=pending, **cells.done())
     if kind != "mma_async" or not _PRODUCT.fullmatch(rest):
         not_modelled(reader, word)
+    if cells.fixed:
+        if sparse:
+            not_modelled(reader, word)
+        return Product(kind=kind, **read_kernel_product(cells, word, rest), **cells.done())
     result = cells.result()
     cells.comma()
     left = cells.value() if reader.next.kind == "word" and cells.is_register(reader.next.text) else None
     places: tuple[Place, ...] = () if left is not None else (cells.place(),)
     cells.comma()
     places += (cells.place(),)
-    scale: Operand = 1
-    if reader.accept(","):
-        scale = cells.value()
+    rest_: list[Operand] = []
+    while reader.accept(","):
+        rest_.append(cells.value())
+    numbers = rest_[2:] if sparse else rest_
+    if len(numbers) > 5 or (sparse and len(rest_) < 2):
+        reader.fail(f"'{word.text}' has other operands", word)
+    signs = numbers[1:3]
+    if any(sign not in (1, -1) for sign in signs):
+        reader.fail("expected 1 or -1 for the sign of a factor", word)
+    scale = numbers[0] if numbers else 1
     return Product(kind=kind, result=result, values=(scale,) if left is None else (scale, left), places=places,
-                   **cells.done())  # fmt: skip
+                   negated=signs.count(-1) == 1, popc=rest.endswith("popc"), **cells.done())  # fmt: skip
 
 
 def follow_product(paths: Paths, path: Path, instruction: Product) -> list[Path]:
     copies = path.copies
-    if instruction.kind == "mma_async":
+    if instruction.kind == "mma_async" and instruction.form:
+        _multiplied_tiles(paths, path, instruction)
+    elif instruction.kind == "mma_async":
         _multiplied(paths, path, instruction)
     elif instruction.kind == "commit_group":
         path.copies = replace(copies, products=copies.products.committed())
@@ -94,9 +117,41 @@ def _multiplied(paths: Paths, path: Path, instruction: Product) -> None:
 
     def result(reads: Sequence[int]) -> int:
         added = before.of(reads) if scale.of(reads) else 0
-        return computed("mad", _RESULT, [a.of(reads), b.of(reads), added])
+        left, right = a.of(reads), b.of(reads)
+        if instruction.popc:
+            left, right = (left & right & _RESULT_BITS).bit_count(), 1
+        return computed("mad", _RESULT, [-left if instruction.negated else left, right, added])
 
     path.registers[instruction.result] = Value(a.needs | b.needs | scale.needs | before.needs, result)
+
+
+def _multiplied_tiles(paths: Paths, path: Path, instruction: Product) -> None:
+    """The part of a thread in a product of a warpgroup: it reads both matrices, and gets its fragment of D."""
+    path.copies = replace(path.copies, agents=path.copies.agents + 1)
+    operands = [paths.operand(path, value) for value in instruction.values]
+    if any(value.needs for value in operands):
+        refuse(paths.test.source, "a descriptor or predicate that depends on a read is not modelled", instruction.span)
+    adds, left, right = (value.of(()) for value in operands)
+    a, b, dtype = tiles_of(instruction.form, instruction.layouts, left, right)
+    event = Event("R", path.steps, instruction, "weak", "", "async", needs=path.control, agent=path.copies.agents,
+                  behind=_fenced(path))  # fmt: skip
+    first = len(path.events)
+    parts = [read_pieces(paths, path, event, tile, path.thread.window) for tile in (a, b)]
+    last = len(path.events)
+    read = (1 << last) - (1 << first)
+    path.events.append(Event("P", path.steps, instruction, proxy="async", agent=event.agent, completes=read))
+    path.copies = replace(path.copies, products=path.copies.products.with_copy(1 << last), open=path.copies.open | read)
+    old = [path.registers.get(name) or constant(0) for name in instruction.results]
+    packed = 2 if dtype == "f16" else 1
+    added = [_half(value, at, packed) for value in old for at in range(packed)] if adds else None
+    elements = fragment(32 * path.thread.warp + path.thread.lane, b[2])
+    found = Products(paths, (a, b, dtype), parts, elements, added, negated=instruction.negated)
+    for number, name in enumerate(instruction.results):
+        path.registers[name] = found.register(number, packed)
+
+
+def _half(value: Value, at: int, packed: int) -> Value:
+    return value if packed == 1 else Value(value.needs, lambda reads: value.of(reads) >> 16 * at & 0xFFFF)
 
 
 def _fenced(path: Path) -> int:

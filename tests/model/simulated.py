@@ -196,6 +196,10 @@ class Kernel:
         ):
             raise TranslationError(f"{i.function} of {type_.bits} bits")
         kind = _ATOMIC[i.function] or ("s" if type_.kind == "s" else "u")
+        if type_.kind == "f" and i.function not in ("exch", "cas"):
+            if i.function != "add":
+                raise TranslationError(f"{i.function} of floating-point numbers")
+            kind = "f"
         spelled = f"{i.kind}.{order}.global.{i.function}.{kind}{type_.bits}"
         if type_.bits == 64:
             return [f"{spelled} " + ", ".join([*results, place, *values]) + ";"]

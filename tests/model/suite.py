@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from ptxtools.diagnostics import Source
+from ptxtools.launch.litmus import TensorMaps
 from ptxtools.model import MODELS
 from ptxtools.model.litmus import read_litmus
 
@@ -16,7 +17,7 @@ NO_CYCLES = [path for path in SMALL if not path.stem.startswith("C3-")]
 
 
 def read(text, name="test.litmus"):
-    return read_litmus(Source(text, name))
+    return read_litmus(Source(text, name), TensorMaps)
 
 
 def verdicts(text):

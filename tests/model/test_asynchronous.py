@@ -82,8 +82,8 @@ def test_kernels(name, body, condition, allowed):
     ("red.async.release.gpu.global.max.u64 [x], 1", "is not modelled"),
     ("cp.async.bulk.tensor.1d.shared::cluster.global [x], [y]", "is not modelled"),
     ("cp.async.bulk.global.shared::cta.bulk_group [x], [y], 8", "a multiple of 16"),
-    ("cp.async.bulk.global.shared::cta.bulk_group [x], [y], 1600", "a copy of 200 elements"),
-    ("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [x], [y], 16", "is not modelled"),
+    ("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u64 [x], [y], 1600", "a reduction of 200 elements"),
+    ("cp.reduce.async.bulk.global.shared::cta.bulk_group.xor.f32 [x], [y], 16", "is not modelled"),
 ])  # fmt: skip
 def test_what_is_refused(line, message):
     with pytest.raises(PtxError) as caught:

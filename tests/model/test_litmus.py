@@ -97,7 +97,7 @@ REFUSED = [
     (ONE.format("ld.weak.gpu r0, x"), 4, 2, "is weak and has a scope"),
     (ONE.format("st.weak x, foo"), 4, 13, "unknown register 'foo'"),
     (ONE.format("atom.relaxed.gpu r0, x, 1"), 4, 2, "names no operation"),
-    (ONE.format("atom.add.f32 r0, x, 1"), 4, 2, "floating-point"),
+    (ONE.format("atom.xor.f32 r0, x, 1"), 4, 2, "floating-point"),
     (ONE.format("fence.sc"), 4, 2, "needs a scope"),
     (ONE.format("ld.nc.b64 r0, x"), 4, 2, "needs '.global' (9.7.9.9)"),
     (ONE.format("ld.global.nc.relaxed.gpu r0, x"), 4, 2, "has no memory order (9.7.9.9)"),

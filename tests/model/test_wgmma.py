@@ -21,11 +21,12 @@ def outcomes(*instructions, end=""):
     ((MMA.format("d"), COMMIT, "add r1, d, 1"), "'d' is used before wgmma.wait_group"),
     ((MMA.format("d"), WAIT.format(0), "mov r1, d"), "'d' is used before wgmma.wait_group"),
     ((MMA.format("d"), COMMIT, MMA.format("e"), COMMIT, WAIT.format(1), "add r1, d, e"), "'e' is used before"),
-    ((MMA.format("d").replace("m64n8k32.s32.s8.s8", "m64n8k16.f32.f16.f16"),), "is not modelled (section 9.7.15.5.2)"),
+    ((MMA.format("d").replace("m64n8k32.s32.s8.s8", "m64n8k16.f32.f16.bf16"),), "is not modelled (section 9.7.15"),
+    ((MMA.format("d") + ", 1, 2, 1",), "expected 1 or -1 for the sign of a factor"),
+    ((MMA.format("d") + ", 1, 1, 1, 0, 0, 0",), "has other operands"),
     ((MMA.format("d").replace(".aligned", ""),), "is not modelled (section 9.7.15"),
     ((WAIT.format(-1),), "expected a number of groups"),
     ((MMA.format("d").replace("a, b", "a"),), "expected ','"),
-    (("tcgen05.fence::before_thread_sync",), "is not modelled (section 9.7.16"),
 ])  # fmt: skip
 def test_refused(instructions, message):
     with pytest.raises(PtxError) as caught:
