@@ -32,6 +32,9 @@ class Aimed(Valuation):
         super().__init__(test, found, chosen, paths, initial)
         #: The locations and elements that are asked for, with their pieces of memory.
         self.asked_memory = {name: self._pieces_of(name) for name in self.asked if ":" not in name}
+        #: What each write writes, by what the reads return that it needs; whether a value is what a read must return.
+        self.computed: dict[int, dict[tuple[int, ...], int]] = {}
+        self.demanded: dict[tuple[int, int], bool] = {}
         self.has_conditions = any(path.conditions for path in found.paths)
         #: By thread, the events that the registers that are asked for and the conditions of its path depend on.
         self._register_needs = [
@@ -50,6 +53,7 @@ class Aimed(Valuation):
     def look_for(self, wanted: bool, goal: Goal | None = None) -> None:
         """Look for final states for which the condition holds, or does not; goal: for those that reach it alone."""
         self.aim, self.goal = wanted, goal
+        self.demanded.clear()
         if goal is not None:
             names = goal[1].union(self.test.filter.names if self.test.filter else ())
             self.asked_needs = [(index, needs) for index, needs, name in self._register_needs if name in names]
@@ -76,7 +80,6 @@ class Aimed(Valuation):
         """With an aim, whether it can be reached by some of the writes that may still be the last ones."""
         if self.aim is None or not self.asked_memory:
             return True
-        self.known = {}
         last = [[0]] * len(self.found.pieces)
         names = []
         for name, pieces in self.asked_memory.items():

@@ -63,8 +63,8 @@ ORDERED = Given("ordered", ORDER)  # how morally strong writes are ordered where
 
 @dataclass(frozen=True)
 class Model:
-    """The definitions and the axioms of one version. coherence: the coherence order; cause: causality order; without:
-    the axiom that is left out, to see what it alone forbids."""
+    """The definitions and the axioms of one version. coherence: the coherence order; cause: causality order;
+    without: the axiom that is left out, to see what it alone forbids."""
 
     version: str
     definitions: tuple[Named, ...]
@@ -72,6 +72,7 @@ class Model:
     morally_strong: Named
     cause: Named
     coherence: Named
+    from_reads: Named
     without: str = ""
 
 
@@ -210,4 +211,4 @@ def model(version: str = DEFAULT_MODEL, without: str = "") -> Model:
     if without == "Coherence":  # then writes that causality relates are ordered either way
         axioms = (Axiom("Coherence-Order", "8.9.6", "irreflexive", coherence), *axioms[1:])
     axioms = tuple(axiom for axiom in axioms if axiom.name != without)
-    return Model(version, definitions, axioms, morally_strong, cause, coherence, without)
+    return Model(version, definitions, axioms, morally_strong, cause, coherence, from_reads, without)

@@ -34,15 +34,22 @@ def narrowed(search: Aimed, choices: list[Choice], most: int) -> list[Choice] | 
     a read is left without any. Tells the search what each write may write. most: values that are told apart."""
     domains = Domains(search, choices, most)
     search.domains = domains
-    found = []
-    for read, piece, writes in choices:
-        values = domains.reads[read]
-        if values is not None:
-            start, mask = domains.bits(read, piece)
-            wanted = {value >> start & mask for value in values}
-            writes = [write for write in writes if (some := domains.written(write, piece)) is None or some & wanted]
-        found.append((read, piece, writes))
-    return found if all(writes for _, _, writes in found) else None
+    while True:
+        found = []
+        for read, piece, writes in choices:
+            values = domains.reads[read]
+            if values is not None:
+                start, mask = domains.bits(read, piece)
+                wanted = {value >> start & mask for value in values}
+                writes = [
+                    w for w in writes if (some := domains.written(w, piece)) is None or not some.isdisjoint(wanted)
+                ]
+                if not writes:
+                    return None
+            found.append((read, piece, writes))
+        if search.aim is None or not domains.trace_back(found):
+            return found
+        choices = found
 
 
 def _demands(search: Aimed) -> Iterator[tuple[int, Callable[[int], bool]]]:
@@ -126,9 +133,17 @@ class Domains:
         known = [part for part in parts if part is not None]
         if len(known) < len(parts) or prod(map(len, known)) > self.most:
             return None
-        thread = self.found.nodes[write].thread
-        path, places = self.found.paths[thread], list(members(value.needs))
-        return {value.of(_reads(path, places, values)) for values in product(*known)}
+        return {self._written(write, values) for values in product(*known)}
+
+    def _written(self, write: int, values: tuple[int, ...]) -> int:
+        """What a write writes when the reads that it needs return these values."""
+        known = self.search.computed.setdefault(write, {})
+        if values not in known:
+            node = self.found.nodes[write]
+            assert node.event.value is not None
+            path = self.found.paths[node.thread]
+            known[values] = node.event.value.of(_reads(path, members(node.event.value.needs), values))
+        return known[values]
 
     def _read_more(self, read: int) -> bool:
         """Whether a read may return values that it could not before."""
@@ -149,9 +164,42 @@ class Domains:
         demands = self.demands.get(read, ())
         before = self.reads[read]
         assert before is not None
-        more = {value for value in new if all(demand(value) for demand in demands)} if demands else new
+        more = {value for value in new if self._is_demanded(read, value, demands)} if demands else new
         before |= more
         return bool(more)
+
+    def _is_demanded(self, read: int, value: int, demands: Iterable[Callable[[int], bool]]) -> bool:
+        known = self.search.demanded
+        if (read, value) not in known:
+            known[read, value] = all(demand(value) for demand in demands)
+        return known[read, value]
+
+    def trace_back(self, choices: list[Choice]) -> bool:
+        """Where a read has one source only, that write writes one of the read's values, and what it computes them from
+        has been read. Returns whether some read has fewer values by that."""
+        wanted: dict[int, list[tuple[int, set[int]]]] = {}
+        for read, piece, writes in choices:
+            values = self.reads[read]
+            if len(writes) == 1 and values is not None and len(self.needs.get(writes[0], ())) == 1:
+                start, mask = self.bits(read, piece)
+                wanted.setdefault(writes[0], []).append((piece, {value >> start & mask for value in values}))
+        fewer = False
+        for write, parts in wanted.items():
+            (need,) = self.needs[write]
+            values = self.reads.get(need)
+            if values is None:
+                continue
+            cuts = [(*self.bits(write, piece), some) for piece, some in parts]
+            kept = {
+                value for value in values
+                if all(self._written(write, (value,)) >> start & mask in some for start, mask, some in cuts)
+            }  # fmt: skip
+            if len(kept) < len(values):
+                self.reads[need], fewer = kept, True
+                for other in (other for other, needs in self.needs.items() if need in needs):
+                    self.writes[other] = self._values(other)
+                    self._cut(other)
+        return fewer
 
     def bits(self, event: int, piece: int) -> tuple[int, int]:
         """Where a piece of memory is in the value of an event: the bits to shift by, and a mask."""

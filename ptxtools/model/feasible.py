@@ -61,6 +61,10 @@ class Feasible:
         self.pools: dict[tuple[int, _Piece], _Values] = {
             (thread, piece): set() for thread in range(len(paths)) for piece in self.initial
         }
+        #: What each value is, by what the reads return that it needs. The paths keep the values alive.
+        self._values: dict[int, dict[tuple[int, ...], int]] = {}
+        #: Of what depends on one read: for which of its values that was asked, and for which it is true.
+        self._tried: dict[int, tuple[set[int], set[int]]] = {}
         self.rounds = 1 + sum(
             max((sum(event.kind in "WU" for event in path.events) for path in ways), default=0) for ways in paths
         )
@@ -86,16 +90,16 @@ class Feasible:
             if event.kind in "RU":
                 values = self._readable(thread, event, own)
                 if values is not None:
-                    values = {value for value in values if _fits(path, at, value)}
+                    values = self._allowed(path, at, values)
                     if not values:
                         return False
                 reads[at] = values
             if event.kind in "WU":
-                values = _computed(path, event, reads)
+                values = self._computed(path, event, reads)
                 for piece, shift, mask in self._pieces(event):
                     own[piece] = None if values is None else {value >> shift & mask for value in values}
                     written.append((piece, own[piece]))
-        if not all(_may_hold(path, value, wanted, reads) for value, wanted in path.conditions):
+        if not all(self._may_hold(path, value, wanted, reads) for value, wanted in path.conditions):
             return False
         for piece, values in written:
             pool = self.pools[thread, piece]
@@ -129,38 +133,41 @@ class Feasible:
             return None
         return parts[0] if len(parts) == 1 else {sum(values) for values in product(*parts)}
 
+    def _allowed(self, path: Path, at: int, values: set[int]) -> set[int]:
+        """The values of a read that the conditions of a path allow, as far as they depend on that one alone."""
+        for value, wanted in path.conditions:
+            if value.needs == 1 << at:
+                seen, true = self._tried.setdefault(id(value), (set(), set()))
+                for one in values - seen:
+                    if self._of(path, value, (one,)):
+                        true.add(one)
+                seen |= values
+                values = values & true if wanted else values - true
+        return values
 
-def _reads(path: Path, places: Sequence[int], values: Sequence[int]) -> list[int]:
-    found = [0] * len(path.events)
-    for at, value in zip(places, values, strict=True):
-        found[at] = value
-    return found
+    def _combined(self, path: Path, value: Value, reads: dict[int, _Values]) -> list[int] | None:
+        """What a value may be; None: anything."""
+        parts = [reads.get(at) for at in members(value.needs)]
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts) or prod(map(len, known)) > _MOST:
+            return None
+        return [self._of(path, value, values) for values in product(*known)]
 
+    def _of(self, path: Path, value: Value, read: tuple[int, ...]) -> int:
+        """A value for what the reads that it needs return."""
+        known = self._values.setdefault(id(value), {})
+        if read not in known:
+            reads = [0] * len(path.events)
+            for at, one in zip(members(value.needs), read, strict=True):
+                reads[at] = one
+            known[read] = value.of(reads)
+        return known[read]
 
-def _fits(path: Path, at: int, read: int) -> bool:
-    """Whether the conditions of a path allow a value of a read, as far as they depend on that one alone."""
-    return all(
-        bool(value.of(_reads(path, [at], [read]))) == wanted for value, wanted in path.conditions
-        if value.needs == 1 << at
-    )  # fmt: skip
+    def _computed(self, path: Path, event: Event, reads: dict[int, _Values]) -> _Values:
+        assert event.value is not None
+        found = self._combined(path, event.value, reads)
+        return None if found is None else {value & (1 << 8 * event.size) - 1 for value in found}
 
-
-def _combined(path: Path, value: Value, reads: dict[int, _Values]) -> list[int] | None:
-    """What a value may be; None: anything."""
-    places = list(members(value.needs))
-    parts = [reads.get(at) for at in places]
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts) or prod(map(len, known)) > _MOST:
-        return None
-    return [value.of(_reads(path, places, values)) for values in product(*known)]
-
-
-def _computed(path: Path, event: Event, reads: dict[int, _Values]) -> _Values:
-    assert event.value is not None
-    found = _combined(path, event.value, reads)
-    return None if found is None else {value & (1 << 8 * event.size) - 1 for value in found}
-
-
-def _may_hold(path: Path, value: Value, wanted: bool, reads: dict[int, _Values]) -> bool:
-    found = _combined(path, value, reads)
-    return found is None or any(bool(one) == wanted for one in found)
+    def _may_hold(self, path: Path, value: Value, wanted: bool, reads: dict[int, _Values]) -> bool:
+        found = self._combined(path, value, reads)
+        return found is None or any(bool(one) == wanted for one in found)

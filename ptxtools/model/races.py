@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from .relations import Relation, Universe
+from .relations import Relation
 from .structures import Skeleton
 
-#: Two operations, and whether they overlap completely.
-Conflict: TypeAlias = tuple[int, int, bool]
+#: Two operations, as the pair and its inverse, and whether they overlap completely.
+Conflict: TypeAlias = tuple[Relation, bool]
 
 
 def conflicts(found: Skeleton, strong: Sequence[int]) -> Iterator[Conflict]:
@@ -20,14 +20,14 @@ def conflicts(found: Skeleton, strong: Sequence[int]) -> Iterator[Conflict]:
         if found.nodes[a].thread < 0 or found.nodes[b].thread < 0 or not x.sets["W"] >> a & 1:
             continue
         if not (strong[a] >> b & 1 or found.follow(a, b)):
-            yield a, b, x.universe.holds(x.given["overlap-completely"], a, b)
+            yield x.universe.relation(((a, b), (b, a))), x.universe.holds(x.given["overlap-completely"], a, b)
 
 
-def races(universe: Universe, cause: Relation, pairs: Sequence[Conflict]) -> tuple[bool, bool]:
+def races(cause: Relation, pairs: Sequence[Conflict]) -> tuple[bool, bool]:
     """Whether two conflicting operations race, and whether two of different sizes do (8.7.2)."""
     race = False
-    for a, b, same in pairs:
-        if not (universe.holds(cause, a, b) or universe.holds(cause, b, a)):
+    for pair, same in pairs:
+        if not cause & pair:
             race = True
             if not same:
                 return True, True

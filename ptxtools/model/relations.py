@@ -78,13 +78,16 @@ class Universe:
     def chain(self, a: Relation, b: Relation) -> Relation:
         """The composition a;b: (x, z) when some y has (x, y) in a and (y, z) in b."""
         found, first, row, n = 0, self.first, self.row, self.n
+        y = 0
         while b:
-            after = b & row
-            if after:
-                # The column of y in a, as bits at the starts of rows: times a row, it puts that row where each is set.
-                found |= (a & first) * after
-            a >>= 1
+            empty = ((b & -b).bit_length() - 1) // n
+            if empty:
+                b >>= empty * n
+                y += empty
+            # The column of y in a, as bits at the starts of rows: times a row, it puts that row where each is set.
+            found |= (a >> y & first) * (b & row)
             b >>= n
+            y += 1
         return found
 
     def closure(self, a: Relation) -> Relation:

@@ -57,13 +57,13 @@ class Search(Aimed):
         self.axioms, self.leaves, self.steps = axioms, 0, 0
         self.weight, self.races = 1, (False, False)
         x = self.x
-        self.check = check_for(x, axioms, (chosen.coherence.term, chosen.cause.term))
+        self.check = check_for(x, axioms, (chosen.coherence.term, chosen.cause.term, chosen.from_reads.term))
         for name in ("rf", "rf^-1", "sc", "ordered"):
             x.given[name] = 0
         related = chosen.morally_strong.rows(x)
         strong = self.strong = x.universe.rows(related)
         writes = x.sets["W"]
-        self.open = [(a, b) for a, b in x.universe.pairs(related) if a < b and writes >> a & 1 and writes >> b & 1]
+        self.open = [(a, b) for a, b in x.universe.pairs(related & x.universe.product(writes, writes)) if a < b]
         self.fences = [(a, b) for a, b in found.fences if strong[a] >> b & 1]
         mixed = any(len(node.pieces) > 1 for node in found.nodes)
         every = x.sets["_"]
@@ -75,6 +75,13 @@ class Search(Aimed):
         # What makes a write invisible besides causality order: SC-per-Location within a thread.
         given = x.given
         self.by_program = given["po"] & given["overlap-completely"] & given["same-proxy"]
+        #: The writes of `open`, both ways; for each piece of memory, or for all, what a write of it leads to.
+        self.pairs = x.universe.relation(pair for a, b in self.open for pair in ((a, b), (b, a)))
+        self.covering = (
+            [x.universe.product(writers, every) for writers in found.writers] if mixed else [x.universe.full]
+        )
+        self.atomic = x.universe.product(x.sets["RMW"], every)
+        self.related = related
         #: The execution that has been found without its choices (`interleavings.py`).
         self.steps_found: Steps = None
 
@@ -90,7 +97,9 @@ class Search(Aimed):
         if found is None:
             yield from self._searched()
             return
+        self.is_impossible = True
         for state, self.weight, self.steps_found in found:
+            self.is_impossible = False
             self.leaves += 1
             yield state
         self.steps_found = None
@@ -148,7 +157,7 @@ class Search(Aimed):
             return
         for left in self._needed_choices(choices, last=False):
             for _ in self._fence_orders(0):
-                for _ in self._write_orders(self.open):
+                for _ in self._write_orders(self.open, left):
                     for rest in self._needed_choices(left, last=True):
                         for _ in self._reads(rest):
                             yield from self._leaves()
@@ -162,7 +171,7 @@ class Search(Aimed):
         if self.steps > CHECKS_BEFORE_VALUES:
             self.steps += CHECKS_OF_A_LOOK
             chosen = [(read, piece, [write]) for (read, piece), write in self.sources.items()]
-            narrow = narrowed(self, [*choices, *chosen], FEW_VALUES)
+            narrow = narrowed(self, [*choices, *chosen], MOST_VALUES)
             if narrow is None:
                 return
             choices = narrow[: len(choices)]
@@ -173,10 +182,12 @@ class Search(Aimed):
             return
         read, piece, writes = choice
         others = [one for one in choices if one is not choice]
+        before = self.x.given["ordered"]
         for write in writes:
             self._set(read, piece, write)
-            if self._within_limit() and self.is_possible() and self._allowed() and self.is_open():
+            if self._within_limit() and self.is_possible() and self._allowed() and self._settled() and self.is_open():
                 yield from self._needed_choices(others, last)
+            self.x.given["ordered"] = before
             self._clear(read, piece, write)
 
     def _effect(self, read: int, write: int) -> tuple[bool, bool]:
@@ -196,7 +207,7 @@ class Search(Aimed):
             return
         for read, piece, writes in counted:
             self.choose(read, piece, writes[0])
-        self.races = races(self.x.universe, self.chosen.cause.rows(self.x), self.conflicts)
+        self.races = races(self.chosen.cause.rows(self.x), self.conflicts)
         for _ in self._free_reads(0, self._visible(self.free, hidden)):
             self.leaves += 1
             yield from self.final_states()
@@ -265,6 +276,30 @@ class Search(Aimed):
     def _within_limit(self) -> bool:
         self.steps += 1
         return self.most_steps is None or self.steps <= self.most_steps
+
+    def _settled(self) -> bool:
+        """Order those writes whose order follows from what is chosen: one that precedes a read in causality order
+        precedes the write that this read returns (8.10.6), and between the read and the write of an atomic operation
+        stands no write that is morally strong with it (8.10.3). False if nothing is allowed then."""
+        if not self.pairs or not self.foresees:
+            return True
+        x, given, chain = self.x, self.x.given, self.x.universe.chain
+        sources = [read for read, _ in x.parts] if x.parts else [given["rf^-1"]]
+        while True:
+            order, cause = self.chosen.coherence.rows(x), self.chosen.cause.rows(x)
+            if 2 * (order & self.pairs).bit_count() == self.pairs.bit_count():
+                return True
+            found = self.chosen.from_reads.rows(x) & self.atomic & self.related
+            late = order & self.related
+            for read, covering in zip(sources, self.covering, strict=True):
+                found |= chain(cause & covering, read) | chain(late & covering, read & self.atomic)
+            found &= self.pairs & ~order
+            if not found:
+                return True
+            given["ordered"] |= found
+            x.changed(ORDER)
+            if not self._allowed():
+                return False
 
     def _order_by_itself(self) -> bool:
         """Order those pairs of writes whose order needs no choice: of one thread, or by causality order. False if
@@ -344,14 +379,17 @@ class Search(Aimed):
             choices = self._visible(choices, self._hidden())
             choices.sort(key=lambda choice: len(choice[2]))
         (read, piece, writes), *others = choices
+        before = self.x.given["ordered"]
         for write in writes:
             self._set(read, piece, write)
-            if self.is_possible() and self._allowed() and self.is_open():
+            if self.is_possible() and self._allowed() and self._settled() and self.is_open():
                 yield from self._reads(others)
+            self.x.given["ordered"] = before
             self._clear(read, piece, write)
 
-    def _write_orders(self, pairs: list[tuple[int, int]]) -> Iterator[None]:
-        """Every direction of each pair of writes that nothing orders yet (8.9.6)."""
+    def _write_orders(self, pairs: list[tuple[int, int]], choices: list[Choice] | None = None) -> Iterator[None]:
+        """Every direction of each pair of writes that nothing orders yet (8.9.6). choices: reads whose sources are
+        still open; each must be left one."""
         order, holds = self.chosen.coherence.rows(self.x), self.x.universe.holds
         pair = next(((a, b) for a, b in pairs if not (holds(order, a, b) or holds(order, b, a))), None)
         if pair is None:
@@ -361,10 +399,13 @@ class Search(Aimed):
         for early, late in (pair, pair[::-1]):
             self.x.given["ordered"] = before | 1 << early * self.n + late
             self.x.changed(ORDER)
-            if self._allowed() and self.is_open():
-                yield from self._write_orders(pairs)
+            if self._allowed() and self._settled() and self.is_open() and self._leaves_sources(choices):
+                yield from self._write_orders(pairs, choices)
         self.x.given["ordered"] = before
         self.x.changed(ORDER)
+
+    def _leaves_sources(self, choices: list[Choice] | None) -> bool:
+        return not choices or all(writes for _, _, writes in self._visible(choices, self._hidden()))
 
     def _caused_writes(self) -> list[tuple[int, int]]:
         """Without the axiom Coherence: the writes that causality relates, which may be ordered either way."""

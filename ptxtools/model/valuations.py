@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import product
+from itertools import islice, product
 from typing import TypeAlias
 
 from .axioms import Model
@@ -11,7 +11,7 @@ from .barriers import arrivals, reductions
 from .events import Path
 from .paths import Paths
 from .programs import Test
-from .relations import members
+from .relations import Events, members
 from .structures import Node, Skeleton
 
 #: What the events of a thread's path have read, as far as some of them are needed; None if that is not known.
@@ -57,14 +57,29 @@ class Valuation:
         for b in self.reductions:
             self.chosen_reads[found.nodes[b].thread] |= 1 << found.nodes[b].at
         self.others = {name: paths.initial(number) for name, number in test.registers.items()}
+        #: The registers that are asked for: those that a thread leaves a value in, the values of the others.
+        self.asked_registers = [(name, *self.left[name]) for name in self.asked if name in self.left]
+        self.untouched = {
+            name: self.others.get(name, 0) for name in self.asked if ":" in name and name not in self.left
+        }
+        #: The conditions of all paths, and which of them are known to hold, as a set; with what was known before each
+        #: choice.
+        self.conditions = [
+            (index, path, value, wanted) for index, path in enumerate(found.paths) for value, wanted in path.conditions
+        ]
+        self.met = 0
+        self._before: list[tuple[dict[int, int | None], int]] = []
 
     def choose(self, read: int, piece: int, write: int) -> None:
+        self._before.append((self.known, self.met))
+        self.known = {event: value for event, value in self.known.items() if value is not None}
         self.sources[read, piece] = write
         node = self.found.nodes[read]
         if all((read, other) in self.sources for other in node.pieces):
             self.chosen_reads[node.thread] |= 1 << node.at
 
     def forget(self, read: int, piece: int) -> None:
+        self.known, self.met = self._before.pop()
         del self.sources[read, piece]
         node = self.found.nodes[read]
         self.chosen_reads[node.thread] &= ~(1 << node.at)
@@ -110,14 +125,14 @@ class Valuation:
 
     def is_possible(self) -> bool:
         """Whether the conditions of the paths can still hold, as far as reads have values."""
-        self.known = {}
-        for index, path in enumerate(self.found.paths):
-            for value, wanted in path.conditions:
-                if value.needs & ~self.chosen_reads[index]:
-                    continue
-                reads = self._read_values(index, path, value.needs)
-                if reads is not None and bool(value.of(reads)) != wanted:
+        for number, (index, path, value, wanted) in enumerate(self.conditions):
+            if self.met >> number & 1 or value.needs & ~self.chosen_reads[index]:
+                continue
+            reads = self._read_values(index, path, value.needs)
+            if reads is not None:
+                if bool(value.of(reads)) != wanted:
                     return False
+                self.met |= 1 << number
         return True
 
     def _read_values(self, thread: int, path: Path, needs: int) -> list[int] | None:
@@ -183,7 +198,6 @@ class Valuation:
 
     def final_states(self) -> Iterator[dict[str, int]]:
         """The values of what is asked for: several, if the last writes of a location race."""
-        self.known = {}
         state = self._registers(self.asked)
         if state is None:
             assert self.chosen.without == "No-Thin-Air", "that axiom gives every read a value"
@@ -203,10 +217,9 @@ class Valuation:
 
     def known_registers(self) -> dict[str, int]:
         """The registers that are asked for, as far as the reads that they depend on have sources."""
-        state = {}
-        for name in self.asked:
-            index, path, value = self.left.get(name, (0, None, None))
-            if path is not None and value is not None and not value.needs & ~self.chosen_reads[index]:
+        state = dict(self.untouched)
+        for name, index, path, value in self.asked_registers:
+            if not value.needs & ~self.chosen_reads[index]:
                 reads = self._read_values(index, path, value.needs)
                 if reads is not None:
                     state[name] = value.of(reads)
@@ -237,16 +250,18 @@ class Valuation:
     def _memories(self, wanted: set[str]) -> Iterator[tuple[int, ...]]:
         """What each piece of memory may hold in the end; of memory objects that are not wanted only one value."""
         values = []
+        order = self.x.universe.rows(self.chosen.coherence.rows(self.x))
         for piece, (name, _, _) in enumerate(self.found.pieces):
-            last = [value for value in dict.fromkeys(self.last_values(piece)) if value is not None]
+            known = (value for value in self.last_values(piece, order) if value is not None)
+            last = list(dict.fromkeys(known if name in wanted else islice(known, 1)))
             assert last or self.from_nothing, "No-Thin-Air gives every write a value"
-            values.append((last if name in wanted else last[:1]) or [0])
+            values.append(last or [0])
         yield from product(*values)
 
-    def last_values(self, piece: int) -> Iterator[int | None]:
+    def last_values(self, piece: int, order: Sequence[Events]) -> Iterator[int | None]:
         """What the writes leave that no other one follows in the coherence order: several, if they race; None for a
-        value that is not known yet."""
-        order, writers = self.x.universe.rows(self.chosen.coherence.rows(self.x)), self.found.writers[piece]
+        value that is not known yet. order: that order, as the successors of each event."""
+        writers = self.found.writers[piece]
         for write in members(writers):
             if not order[write] & writers:
                 yield self.written_value(write, piece)

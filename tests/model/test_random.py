@@ -9,6 +9,7 @@ from ptxtools.model import MODELS, executions, interleavings
 from ptxtools.model.axioms import model
 from ptxtools.model.executions import run
 from ptxtools.model.search import Search
+from tests.model.drawn import KINDS, Drawn
 from tests.model.simulated import Kernel
 from tests.model.suite import ASYNCHRONOUS, read
 from tests.rows import rows
@@ -88,6 +89,22 @@ def test_the_simulator_does_what_is_allowed(text):
     outcomes, kernel = run(read(text)), Kernel(read(text))
     for seed in range(3):
         assert kernel.outcome(seed, outcomes.names) in outcomes.states, text
+
+
+@rows(("kind", "seed"), [(kind, seed) for kind in KINDS for seed in range(4)], share=16)
+def test_every_kind_of_event(kind, seed, monkeypatch):
+    text = Drawn(kind, seed, 2, 3, asks=False).text
+    outcomes = run(read(text))
+    if outcomes.executions <= 100:
+        assert (outcomes.executions, outcomes.states) == everything(text, "8.x", monkeypatch), text
+
+
+@rows(("kind", "seed"), [("atomics", 42), ("cas", 68), ("mixed", 1), ("bulk", 75)])
+def test_long_programs_are_decided(kind, seed, monkeypatch):
+    """Two threads of eight instructions each, within a tenth of the checks that a search may take."""
+    monkeypatch.setattr(executions, "MOST_CHECKS", 2_000)
+    outcomes = run(read(Drawn(kind, seed).text))
+    assert outcomes.incomplete and outcomes.conclusive
 
 
 def test_later_models_allow_less_where_program_order_counts():
