@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 
 from ptxtools.cli.common import exit_status
 from ptxtools.cli.run import command
-from ptxtools.native.loop import driver, hangs
+from ptxtools.native.loop import driver, hangs, helpers
 from ptxtools.reference import deadlocks
 from ptxtools.sim.runtime import Runtime
 
@@ -69,18 +68,18 @@ def test_a_trap_is_told_while_it_is_being_explained(
 def test_workers_are_stopped_while_the_first_waits_for_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    class Impatient(threading.Thread):
+    class Impatient(helpers.Job):
         """Interrupts who waits for it first."""
 
         waited = False
 
-        def join(self, timeout: float | None = None) -> None:
+        def join(self) -> None:
             if not Impatient.waited:
                 Impatient.waited = True
                 raise KeyboardInterrupt
-            super().join(timeout)
+            super().join()
 
-    monkeypatch.setattr(driver.threading, "Thread", Impatient)
+    monkeypatch.setattr(helpers, "Job", Impatient)
     monkeypatch.setattr(driver, "_ALONE", 1)
     err = ran(tmp_path, WAITS, capsys, "--threads", "2")
     assert Impatient.waited and err[0] == "ptx-run: interrupted"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 import time
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
 
 from ptxtools.machine.launch import Launch, Outcome
 from ptxtools.native.code.encode import Encoded, encode
+from ptxtools.program.operations import weight
 
+from . import helpers
 from .polling import Hang, interrupted, looping
 from .worker import QUANTUM, Shape, Tables, Worker, shape_of
 
@@ -18,8 +20,10 @@ if TYPE_CHECKING:
     from ptxtools.machine.filters import Bounds
     from ptxtools.machine.observers import Listeners
 
-#: Records that the first worker executes before others are started: short launches are over by then.
+#: Records that the first worker executes before others are started, where it is not known that a launch is longer.
 _ALONE = 40_000
+#: Instructions of warps from which on a launch is known to be so.
+_LONG = 2 * _ALONE
 #: The first quantum of a worker; each further one is twice as long, so that endless polling is found soon.
 _SHORT = 1 << 20
 #: Quanta until a worker checks whether its warps only poll values that never change; then twice as many each time.
@@ -105,10 +109,9 @@ class _GridRun:
         shares = [clusters // self.count + (i < clusters % self.count) for i in range(self.count)]
         self.shares = [share * shape.cluster for share in shares]
         self.workers: list[Worker] = []
-        self.threads: list[threading.Thread] = []
+        self.threads: list[helpers.Job] = []
         self.tables.polls.live = self.count
-        started, total, size = self.tables.next, shape.clusters, shape.cluster
-        launch.begun = lambda: min(started.value, total) * size
+        launch.begun = self._begun
         launch.summary = self._summary
         if launch.observers is not None:
             from .inspection import Inspection
@@ -119,10 +122,8 @@ class _GridRun:
         threads = self.threads
         try:
             first = self._worker(0)
-            if not self._begin(first):
-                for number in range(1, self.count):
-                    threads.append(threading.Thread(target=self._work, args=(self._worker(number),), daemon=True))
-                    threads[-1].start()
+            if self._is_long() or not self._begin(first):
+                threads += [helpers.begin(partial(self._help, number)) for number in range(1, self.count)]
                 if not self.hangs:
                     self._work(first)
         except BaseException as error:
@@ -145,12 +146,15 @@ class _GridRun:
             raise self._told(hang) from None
         for worker in self.workers:
             worker.close()
+        self.shape.instructions = total
         return Outcome(total)
 
     def _join(self) -> None:
         """Wait for the other workers. Ctrl-C stops them, a second one leaves them behind."""
         try:
             for thread in self.threads:
+                if not self.hangs:  # nothing is left to do
+                    thread.drop()
                 thread.join()
         except KeyboardInterrupt as error:
             if self.failures and isinstance(self.failures[0], KeyboardInterrupt):
@@ -163,15 +167,23 @@ class _GridRun:
     def release(self) -> None:
         """Drop all references: workers and their services form cycles, which would keep the device's memory until the
         next garbage collection. A worker that a second Ctrl-C has left running keeps its data."""
+        self.launch.inspector = self.launch.summary = self.launch.begun = None
         if not any(thread.is_alive() for thread in self.threads):
             for worker in self.workers:
                 if self.launch.counts is not None:
                     self.launch.counts += worker.counts
                 worker.schedule.release()
                 vars(worker).clear()
-        self.launch.inspector = self.launch.summary = None
         self.failures.clear()  # whose tracebacks lead here
         self.hangs.clear()
+
+    def _begun(self) -> int:
+        """How many CTAs have begun: those that are claimed, but for what workers have claimed and not begun."""
+        taken = min(self.tables.next.value, self.shape.clusters)
+        try:
+            return self.shape.cluster * (taken - sum(worker.claimed for worker in self.workers))
+        except AttributeError:  # all is over by now
+            return self.shape.ctas
 
     def _summary(self) -> Trap:
         """Where the threads of the first worker are, which is stopped if this is asked on its thread; others go on."""
@@ -190,6 +202,14 @@ class _GridRun:
         self.hangs.append(hang)
         if hang.kind == "timeout":
             self.stop = True
+
+    def _is_long(self) -> bool:
+        """Whether it is known that several workers have enough to do: from the last launch like this one, or by what
+        each warp does first."""
+        if self.count == 1 or self.shape.instructions > 32 * _LONG:
+            return self.count > 1
+        first = self.launch.program.functions[0].first
+        return self.shape.ctas * self.shape.warps * weight(self.launch.program.blocks[first], first) > _LONG
 
     def _begin(self, first: Worker) -> bool:
         """The first worker's first step; whether that was all."""
@@ -222,6 +242,16 @@ class _GridRun:
         if limit is None:
             return most
         return max(256, min(most, (limit - self._instructions()) // 32))
+
+    def _help(self, number: int) -> None:
+        """What another thread does."""
+        try:
+            worker = self._worker(number)
+        except BaseException as error:
+            self.failures.append(error)
+            self.stop = True
+        else:
+            self._work(worker)
 
     def _work(self, worker: Worker) -> None:
         """Run a worker to its end, or until a limit is reached or another worker has failed."""

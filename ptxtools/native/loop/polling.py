@@ -287,7 +287,7 @@ class Watch:
         """Clusters that some worker has taken, but for those that this one has claimed and not begun."""
         worker = self.worker
         taken = min(worker.tables.next.value, worker.shape.clusters)  # free slots ask for more for ever
-        return int(taken - worker.get("claims") + worker.get("claimed"))
+        return int(taken - worker.claimed)
 
     def _memory(self) -> int:
         memory = self.worker.launch.memory

@@ -28,14 +28,14 @@ ask:                                              ; several at once, where all c
 several:
   %gone = load atomic i64, ptr %next.p monotonic, align 8
   %left.now = call i64 @llvm.usub.sat.i64(i64 %total, i64 %gone)
-  %parts = shl i32 %workers, 3
+  %halves = mul i32 %workers, 3                   ; large: neighbours' data are near, mostly since the last launch
+  %parts = lshr i32 %halves, 1
   %parts64 = zext i32 %parts to i64
   %share = udiv i64 %left.now, %parts64
   %room = get ctx.slot_count
   %room64 = zext i32 %room to i64
   %fits = call i64 @llvm.umin.i64(i64 %share, i64 %room64)
-  %few = call i64 @llvm.umin.i64(i64 %fits, i64 16)
-  %count.some = call i64 @llvm.umax.i64(i64 %few, i64 1)
+  %count.some = call i64 @llvm.umax.i64(i64 %fits, i64 1)
   br label %claim
 claim:
   %count = phi i64 [1, %ask], [%count.some, %several]

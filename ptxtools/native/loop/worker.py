@@ -47,7 +47,8 @@ _RANGES = 64
 #: Bytes before the rows of counters that native code works in (`handlers.measures.ROOM`, which loads LLVM).
 _COUNT_ROOM = 256
 _PAGE = 4096
-_spare: list[mmap.mmap] = []
+#: Memory for later launches, with how many of its bytes have been used.
+_spare: list[tuple[mmap.mmap, int]] = []
 _spare_lock = threading.Lock()
 
 
@@ -78,6 +79,8 @@ class Shape:
 
     #: Fills the contexts of its workers, once there is one.
     filling: Filling | None = None
+    #: Thread-instructions of the last launch.
+    instructions = 0
 
     def __init__(self, launch: Launch) -> None:
         x, y, z = launch.block
@@ -166,7 +169,7 @@ class Worker:
 
     def __init__(self, launch: Launch, encoded: Encoded, shape: Shape, tables: Tables, number: int, slots: int) -> None:
         self.launch, self.encoded, self.shape, self.number = launch, encoded, shape, number
-        self.memory, slots = _resident_memory(shape.slot, slots, shape.cluster)
+        self.memory, self.used, slots = _resident_memory(shape.slot, slots, shape.cluster)
         self.ctx = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
         self.ranges = (ctypes.c_uint64 * (2 * _RANGES))()
         self.first_slot = _PAGE
@@ -300,6 +303,11 @@ class Worker:
     def instructions(self) -> int:
         """Thread-instructions executed so far."""
         return self.get("count")
+
+    @property
+    def claimed(self) -> int:
+        """Clusters that this worker will start, and nobody else."""
+        return max(0, self.get("claims") - self.get("claimed"))
 
     # --- running ------------------------------------------------------------------------------------------------------
 
@@ -438,7 +446,7 @@ class Worker:
     def _others(self) -> bool:
         """Whether any CTA of this worker can run, or be started."""
         used = self.get("slot_used")
-        started = self.tables.next.value >= self.shape.clusters and self.get("claimed") >= self.get("claims")
+        started = self.tables.next.value >= self.shape.clusters and not self.claimed
         if not started and used < self.get("slot_count"):
             return True
         for slot in range(used):
@@ -467,37 +475,44 @@ class Worker:
 
     def close(self) -> None:
         """Give the memory back for the next launch."""
-        _release(self.memory)
+        used = max(self.used, self.slot_offset(self.get("slot_used")))
+        _release(self.memory, used)
 
 
-def _resident_memory(slot: int, slots: int, cluster: int) -> tuple[mmap.mmap, int]:
-    """Memory for a worker and so many CTAs, or for fewer clusters where the address space is limited."""
+def _resident_memory(slot: int, slots: int, cluster: int) -> tuple[mmap.mmap, int, int]:
+    """Memory for a worker and so many CTAs, or for fewer clusters where the address space is limited; how much of it
+    has been used before, and for how many CTAs it is."""
     while True:
         try:
-            return _memory(_PAGE + slot * slots), slots
+            return *_memory(_PAGE + slot * slots), slots
         except OSError:
+            with _spare_lock:
+                if _spare:
+                    _spare.clear()
+                    continue
             if slots == cluster:
                 raise MemoryError(f"no memory for one CTA: {slot} bytes") from None
             slots = max(1, slots // cluster // 2) * cluster
 
 
-def _memory(size: int) -> mmap.mmap:
+def _memory(size: int) -> tuple[mmap.mmap, int]:
     """Zeroed or used pages; what was used before is cleared where that matters."""
     with _spare_lock:
-        for index, memory in enumerate(_spare):
+        for index, (memory, _) in enumerate(_spare):
             if size <= len(memory) <= 8 * size + (1 << 20):
                 return _spare.pop(index)
     if sys.platform == "win32":
-        return mmap.mmap(-1, _up(size, 1 << 16))
+        return mmap.mmap(-1, _up(size, 1 << 16)), 0
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
-    return mmap.mmap(-1, _up(size, 1 << 16), flags=flags)
+    return mmap.mmap(-1, _up(size, 1 << 16), flags=flags), 0
 
 
-#: Memory kept for later launches, at most this much.
-_SPARE_BYTES = 64 << 20
+#: Memory kept for later launches: at most so many bytes that have been used, and so many addresses.
+_SPARE_BYTES, _SPARE_ADDRESSES = 64 << 20, 4 << 30
 
 
-def _release(memory: mmap.mmap) -> None:
+def _release(memory: mmap.mmap, used: int) -> None:
     with _spare_lock:
-        if sum(map(len, _spare)) + len(memory) <= _SPARE_BYTES:
-            _spare.append(memory)
+        room = len(memory) + sum(len(other) for other, _ in _spare) <= _SPARE_ADDRESSES
+        if room and used + sum(bytes_used for _, bytes_used in _spare) <= _SPARE_BYTES:
+            _spare.append((memory, used))
