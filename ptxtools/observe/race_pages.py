@@ -33,6 +33,7 @@ class Pages:
     def __init__(self, session: Session, deciders: Deciders, clocks: Clocks, *, lanes_race: bool) -> None:
         self._session, self._deciders, self._clocks, self._lanes_race = session, deciders, clocks, lanes_race
         self.swaps: set[int] = set()
+        self.told: set[tuple[int, int]] = set()  # pairs of lines of which `race_proxies` has told
         self._guesses: dict[Any, Callable[[], None]] = {}  # by who read, and where
         self._confirmed: set[Any] = set()
 
@@ -247,6 +248,8 @@ class Pages:
         self, at: View, access: Access, warp: Warp, owner: Cta | None, place: int, lane: int,
         other: race_reports.Other, strength: Strength,
     ) -> None:  # fmt: skip
+        if (at.op.where, other.where) in self.told:
+            return
         tell = race_reports.report(self._session, at, access, (self._clocks, warp), owner, place, lane, other, strength)
         here, before = (str(access.action), strength.scope, at.op.where), (other.action, other.scope, other.where)
         for read, change, who in (here, before, (warp.agent, lane)), (before, here, (other.agent, other.lane)):

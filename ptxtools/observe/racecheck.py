@@ -24,7 +24,7 @@ from ptxtools.program.operations import MEETINGS, OPERATIONS
 from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT
 from ptxtools.sim.asynchronous.signals import signalled
 
-from . import race_copies, race_exits
+from . import race_copies, race_exits, race_proxies
 from .clocks import CLUSTER, CTA, SYS, WEAK, Clocks, Known, Warp
 from .race_accesses import (
     Strength,
@@ -91,6 +91,7 @@ class RaceCheck:
         if parent is not None:
             self._beside += parent.beside(grid)
         self._begun = Begun(grid.context.places)
+        self._proxies = race_proxies.Proxies(session, grid.program, grid.image.const)
 
     def grid_begun(self, launch: Launch) -> None:
         """Its shape is known: make the clocks of its warps."""
@@ -98,6 +99,7 @@ class RaceCheck:
         self._clocks = Clocks(per_cta, per_cta * prod(launch.cluster))
         lanes_race = lanes_are_independent(self._target)
         self._pages = Pages(self._session, self._deciders, self._clocks, lanes_race=lanes_race)
+        self._pages.told = self._proxies.pairs
 
     @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
@@ -194,7 +196,10 @@ class RaceCheck:
         action = action_of(opcode)
         if action:
             self._begun.controlled(action, at, warp, lanes)
-        elif opcode is not None and not opcode.has("proxy"):
+        elif opcode is not None and opcode.has("proxy"):
+            if opcode.has("alias") and self._proxies.multicast:
+                self._clocks.fence_aliases(warp)
+        elif opcode is not None:
             if opcode.has("mbarrier_init"):  # of mbarrier.init alone (9.7.13.4)
                 warp.begun = dict(warp.known)
                 warp.tick()
@@ -210,10 +215,20 @@ class RaceCheck:
             return
         rows, strength = stored_bytes(at, access), strength_of(at, access, by_words=self._by_words)
         if access.space == "global":
-            places = access.addresses.astype(np.int64)
-            self._access(at, access, None, self._global, access.lanes, places, rows, strength)
+            self._global_access(at, access, rows, strength)
         else:
             self._shared(at, access, rows, strength)
+
+    def sampled(self, at: View, lanes: Array, addresses: Array, size: int) -> None:
+        """Lanes fetch texels from textures."""
+        self._global_access(at, Access("global", lanes, addresses, size, "read", ""), None, Strength(WEAK, 0))
+
+    def _global_access(self, at: View, access: Access, rows: Array | None, strength: Strength) -> None:
+        places = access.addresses.astype(np.int64)
+        if self._proxies.wanted:
+            who, proxy = (self._clocks, self._warp(at)), race_proxies.proxy_of(at.op)
+            self._proxies.look(at, access, who, access.lanes, places, strength, proxy)
+        self._access(at, access, None, self._global, access.lanes, places, rows, strength)
 
     def _shared(self, at: View, access: Access, rows: Array | None, strength: Strength) -> None:
         """The same for shared memory alone."""
@@ -349,8 +364,11 @@ class RaceCheck:
             return
         access = Access(space, np.array([lane]), starts, size, action, "")
         strength = strength_of(view, access, by_words=self._by_words)
+        who, places = np.full(len(starts), lane), starts.astype(np.int64)
+        if space == "global" and self._proxies.wanted:
+            clocks = self._clocks, warp
+            self._proxies.look(view, access, clocks, who, places, strength, race_proxies.ASYNC)
         for before in self._beside if space == "global" else ():
-            who, places = np.full(len(starts), lane), starts.astype(np.int64)
             before.look(self._session, view, access, warp, who, places, None, strength)
         for number, page, inside, _ in shadow.pieces(starts.astype(np.int64), size):
             lanes = np.full(len(inside), lane)
@@ -404,7 +422,6 @@ class RaceCheck:
 
     def grid_ended(self, launch: Launch) -> None:
         self._pages.end()
-        self._deciders.fetches(self.written)
         if self._child is not None:
             parent, child = self._child
             parent.ended(launch, self._clocks, self._global, child)

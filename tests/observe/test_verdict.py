@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import ptxtools
@@ -193,20 +192,3 @@ def test_the_command_prints_it_and_the_report_has_it(tmp_path: Path, capsys: pyt
     assert status == 0 and "racecheck: race-free in every schedule of this launch" in capsys.readouterr().out
     assert json.loads(report.read_text())["racecheck"] == {"verdict": "every-schedule", "decided_by": []}
     assert ptxtools.Device("sm_80").checks == frozenset()
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(("offset", "fetched"), [(0, True), (252, True), (256, False)])
-def test_a_texture_that_the_grid_writes(offset: int, fetched: bool, engine: str) -> None:
-    """What a fetch finds is not looked at."""
-    text = f"""{HEAD}.visible .entry k(.param .u64 t, .param .u64 a) {{ .reg .b64 %t, %a, %b; .reg .b32 %i, %r<5>;
-    ld.param.u64 %t, [t]; ld.param.u64 %a, [a]; mov.u32 %i, %tid.x; mul.wide.u32 %b, %i, 4; add.u64 %a, %a, %b;
-    tex.1d.v4.u32.s32 {{%r1, %r2, %r3, %r4}}, [%t, {{%i}}];
-    st.global.u32 [%a+{offset}], %r1; ret; }}
-    """
-    device = ptxtools.Device(checks="racecheck", engine=engine)
-    buffer = device.upload(np.arange(128, dtype=np.uint32))
-    texture = device.texture(buffer, "1d", type="u32", channels=1, size=[64])
-    result = device.launch(ptxtools.loads(text)["k"], 1, 32, [texture, buffer])
-    wanted = "race-free in this schedule; line 7 (a texture fetch) decides the order"
-    assert str(result.verdict) == (wanted if fetched else "race-free in every schedule of this launch")
