@@ -64,7 +64,12 @@ class Pages:
                 before = writes["scope"][inside]
                 apart = inside[(before > 0) & (writes["unit"][inside] != strength.unit)]
                 hides[NARROWER] = ~late & (before < scope)
-                if access.action != "atomic":
+                if access.action == "atomic":
+                    replaced = late & strong & (before < scope)
+                    hides[NARROWER] |= replaced
+                    if at.op.opcode is not None and at.op.opcode.family != "red" and replaced.any():
+                        self._note_seen(page, warp, inside[replaced], now)  # its own thread comes behind it
+                else:
                     hides[OWN] = ~late & (before >= scope) & (writes["writer"][inside] == warp.agent)
             racing, found_in = late & ~strong, writes
             for hidden in page.hidden:

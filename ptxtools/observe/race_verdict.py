@@ -14,7 +14,7 @@ from ptxtools.program import effects
 from ptxtools.program.details import SpecialRegister
 from ptxtools.program.passes.colouring import bits, block_liveness
 
-from . import race_waits
+from . import race_states, race_waits
 from .race_accesses import sort_of, words_of
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ class Deciders:
         for where, (*_, text) in enumerate(program.lines):
             if _PENDING in text:
                 self.decide(where, _PENDING)
+        for where in race_states.deciding(program):
+            self.decide(where, "an arrival whose state is used")
         for where in race_waits.deciding(program):
             self.decide(where, "a wait whose result is used")
 

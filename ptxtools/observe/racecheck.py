@@ -29,7 +29,9 @@ from .clocks import CLUSTER, CTA, SYS, WEAK, Clocks, Known, Warp
 from .race_accesses import (
     Strength,
     changes_words,
+    compared,
     covered,
+    failing,
     granules,
     lanes_are_independent,
     overlap,
@@ -79,6 +81,7 @@ class RaceCheck:
         self._global = Shadow()
         self._target = grid.image.target
         self._by_words = changes_words(grid.program)
+        self._compared = compared(grid.program)
         self._deciders = Deciders(self._session, grid.program)
         self._mbarriers = Mbarriers(self._deciders.decide, self._waits_twice)
         self._barriers = Barriers(self._deciders)
@@ -213,11 +216,28 @@ class RaceCheck:
         """Lanes access shared memory, of their CTA or another one of the cluster, or global memory."""
         if access.space not in ("shared", "global"):
             return
+        wanted = self._compared.get(at.op.where)
+        if wanted is not None:
+            fails = failing(at, access, wanted)
+            if fails.any():  # those only read
+                self._swaps_nothing(at, access, fails)
+                return
         rows, strength = stored_bytes(at, access), strength_of(at, access, by_words=self._by_words)
         if access.space == "global":
             self._global_access(at, access, rows, strength)
         else:
             self._shared(at, access, rows, strength)
+
+    def _swaps_nothing(self, at: View, access: Access, fails: Array) -> None:
+        """A compare-and-swap that changes nothing in some lanes."""
+        strength = strength_of(at, access, by_words=self._by_words)
+        for some, action in ((fails, "read"), (~fails, access.action)):
+            if some.any():
+                part = replace(access, lanes=access.lanes[some], addresses=access.addresses[some], action=action)
+                if access.space == "global":
+                    self._global_access(at, part, None, strength)
+                else:
+                    self._shared(at, part, None, strength)
 
     def sampled(self, at: View, lanes: Array, addresses: Array, size: int) -> None:
         """Lanes fetch texels from textures."""
@@ -257,7 +277,7 @@ class RaceCheck:
         strength: Strength,
     ) -> None:
         warp, scope = self._warp(at), strength.scope
-        if access.action == "atomic" and at.op.opcode is not None and at.op.opcode.has("cas"):
+        if at.op.where in self._compared or (at.op.opcode is not None and at.op.opcode.has("cas")):
             self._pages.swaps.add(at.op.where)
         pieces = shadow.pieces(places, access.size)
         for before in self._beside if owner is None else ():

@@ -36,6 +36,9 @@ FIXED = {
     "atomics that a barrier separates": "setp.eq.u32 %p, %i, 0; @%p atom.global.add.u32 %r1, [%a], 1; bar.sync 0;"
     "setp.eq.u32 %p, %i, 32; @%p atom.global.add.u32 %r1, [%a], 1; @%p st.global.u32 [%a+4], %r1;",
     "a float reduction that nobody reads": "red.global.add.f32 [%a], 0f3F800000;",
+    "a state that is moved, kept in local memory, and waited for": f""".local .align 8 .b8 kept[8]; mov.u32 %s, sh;
+        {INIT} {STORE} mbarrier.arrive.shared.b64 %b, [%r3]; mov.b64 %c, %b; st.local.u64 [kept], %c; mov.b64 %b, 0;
+        ld.local.u64 %b, [kept]; WAIT: mbarrier.test_wait.shared.b64 %p, [%r3], %b; @!%p bra WAIT; {READ}""",
     "a loop that waits": f"""mov.u32 %s, sh; {INIT} {STORE} {ARRIVE}
         WAIT: mbarrier.try_wait.parity.shared.b64 %p, [%r3], 0; @!%p bra WAIT; {READ}""",
     "a loop that waits, as inlined": f"""mov.u32 %s, sh; {INIT} {STORE} {ARRIVE}
@@ -125,6 +128,16 @@ OPEN = {
         "a wait whose result is used",
         f"""mov.u32 %s, sh; {INIT} WAIT: mbarrier.test_wait.parity.shared.b64 %p, [%r3], 0; //!
         @%p bra WAIT; {ARRIVE}""",
+    ),
+    "a state that is stored": (
+        "an arrival whose state is used",
+        f"""mov.u32 %s, sh; {INIT} mbarrier.arrive.shared.b64 %b, [%r3]; //!
+        mul.wide.u32 %c, %i, 8; add.u64 %a, %a, %c; mov.b64 %c, %b; st.global.u64 [%a], %c;""",
+    ),
+    "a state that decides": (
+        "an arrival whose state is used",
+        f"""mov.u32 %s, sh; {INIT} mbarrier.arrive.shared.b64 %b, [%r3]; //!
+        and.b64 %b, %b, 255; setp.eq.u64 %q, %b, 1; @%q st.global.u32 [%a], 1;""",
     ),
     "the clock": ("%clock", "mov.u32 %r1, %clock; //!\nadd.u32 %r2, %r1, 1; st.local.u32 [x], %r2;"),
     "the SM": ("%smid", "mov.u32 %r1, %smid; //!\nst.local.u32 [x], %r1;"),
