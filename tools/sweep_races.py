@@ -47,8 +47,13 @@ def program(seed: int, *, mixed: bool) -> str:
 
 def be_strict() -> None:
     """Without the leniencies that such programs can meet: a store behind a relaxed read is behind what was released
-    there; accesses of bytes beside a compare-and-swap of words; plain reads that a compare-and-swap confirms."""
-    read = clocks.Clocks.read
+    there; accesses of bytes beside a compare-and-swap of words; plain reads that a compare-and-swap confirms; a half of
+    a release or acquire that a barrier hands to another thread."""
+    read, give = clocks.Clocks.read, clocks.Clocks.give
+
+    def alone(self: clocks.Clocks, warp: clocks.Warp, key: Any, told: clocks.Known | None = None) -> None:
+        give(self, warp, key, told)
+        vars(self)["_halves"].clear()
 
     def strict(self: clocks.Clocks, warp: clocks.Warp, *what: Any, **more: Any) -> None:
         read(self, warp, *what, **more)
@@ -56,6 +61,7 @@ def be_strict() -> None:
 
     vars(racecheck)["changes_words"] = lambda program: False
     setattr(clocks.Clocks, "read", strict)  # noqa: B010 - a method of a class is replaced
+    setattr(clocks.Clocks, "give", alone)  # noqa: B010
     setattr(race_pages.Pages, "confirm", lambda *_: None)  # noqa: B010
 
 

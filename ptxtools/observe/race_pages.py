@@ -49,7 +49,7 @@ class Pages:
         memory = owner
         self._deciders.seen(at, access, memory, (base + inside * page.grain) // WORD)
         hides: dict[int, Array] = {}
-        apart = inside[:0]
+        apart = behind = inside[:0]
         if writes["written"][inside].any():
             late, strong, same = self._against(warp, page, writes, inside, lanes, values, strength)
             if same.any():  # no race with that; but whoever comes next may race with either
@@ -67,8 +67,8 @@ class Pages:
                 if access.action == "atomic":
                     replaced = late & strong & (before < scope)
                     hides[NARROWER] |= replaced
-                    if at.op.opcode is not None and at.op.opcode.family != "red" and replaced.any():
-                        self._note_seen(page, warp, inside[replaced], now)  # its own thread comes behind it
+                    if at.op.opcode is not None and at.op.opcode.family != "red":
+                        behind = inside[replaced]  # its own thread comes behind those
                 else:
                     hides[OWN] = ~late & (before >= scope) & (writes["writer"][inside] == warp.agent)
             racing, found_in = late & ~strong, writes
@@ -93,6 +93,11 @@ class Pages:
             self._against_reads(at, access, warp, owner, which, inside, lanes, strength)
         if self._lanes_race and not scope and len(inside) > 1:
             self._same_instruction(at, access, warp, owner, which, inside, lanes, values)
+        if len(behind):
+            self._note_seen(page, warp, behind, now)
+        if scope and ((writes["writer"][inside] == warp.agent) & (writes["written"][inside] == now)).any():
+            warp.tick()  # who sees this one has not seen the one before
+            now = warp.time
         for why, some in hides.items():
             if some.any():
                 page.hide(inside[some], why)
