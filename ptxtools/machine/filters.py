@@ -85,8 +85,9 @@ class Bounds:
 
     owners: (bytes of global memory, bytes of shared memory) that have a word of 4 bytes which says who has touched it,
     kept likewise; 0 bytes: no such memory is accessed. An access passes if nobody else has touched them, or nobody has
-    written and it only reads; an atomic if only atomics of its `sort`, from 1 to 60, have (0: it is like a write). All
-    threads of a CTA that meet at a barrier begin to share its shared memory anew. The
+    written and it only reads; an atomic if only atomics of its `sort`, from 1 to 60, have (0: it is like a write), and
+    a read of sort `SEVERAL` only if nobody has written, its own thread neither. All threads of a CTA that meet at a
+    barrier begin to share its shared memory anew. The
     words begin as zeros.
 
     repeats: accesses that look, as `polls` says, pass if they repeat one that the observer has noted there; `reads` and
@@ -115,6 +116,8 @@ class Bounds:
         return 0 if self.owners is None else 1 if self.clocks is None else 2
 
 
+#: The sort of reads that count as those of several threads.
+SEVERAL = 63
 #: All of a state space.
 EVERYWHERE: Array = np.array([(0, (1 << 64) - 1, 0)], np.uint64)
 #: Bytes of shared memory for a word that says who has touched it, where nobody needs the words, but only the epochs.

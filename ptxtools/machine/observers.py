@@ -112,8 +112,11 @@ class Observer:
 
     def access(self, at: View, access: Access) -> None:
         """Lanes are about to access memory by a load, store, atomic, matrix load or store, cp.async, st.bulk, surface
-        instruction or multimem (then at the address on each device). Kernel parameters and texture fetches are left
-        out: both are read-only, and a fetch reads several texels for each lane."""
+        instruction or multimem (then at the address on each device). Kernel parameters are left out, which are
+        read-only, and texture fetches (`sampled`)."""
+
+    def sampled(self, at: View, lanes: Array, addresses: Array, size: int) -> None:
+        """Lanes fetch texels of `size` bytes from a texture; a lane with several of them comes several times."""
 
     def arrive(self, at: View, what: str, lanes: Array) -> None:
         """Lanes come to a barrier. what: "bar" or "arrive" (a barrier of the CTA, its number in at.source(0)), "cluster
@@ -246,6 +249,7 @@ _OUTSIDE = WORK | {
     "transacted",
     "signalled",
     "copies",
+    "sampled",
     "bulk_grouped",
     "tensor_waited",
     "wrote_shared",

@@ -25,6 +25,8 @@ Known: TypeAlias = "dict[int, Array]"
 #: Scopes (8.5) as numbers; 0: a weak access, which has none.
 WEAK, CTA, CLUSTER, GPU, SYS = range(5)
 SCOPES = {"cta": CTA, "cluster": CLUSTER, "gpu": GPU, "gl": GPU, "sys": SYS}
+#: A knowledge has under cluster + ALIASED what it has of a cluster with a fence.proxy.alias behind it (8.9.5).
+ALIASED = 1 << 40
 NAMES = {number: name for name, number in SCOPES.items() if name != "gl"}
 
 
@@ -218,6 +220,18 @@ class Clocks:
             for narrower in range(CTA, scope + 1):
                 warp.fenced[narrower] = dict(warp.known)
         warp.tick()
+
+    @staticmethod
+    def fence_aliases(warp: Warp) -> None:
+        """fence.proxy.alias: what is known now may be accessed by other addresses (8.6)."""
+        rows = {cluster + ALIASED: row for cluster, row in warp.known.items() if 0 <= cluster < ALIASED}
+        warp.known = merged(warp.known, rows)
+        warp.tick()
+
+    @staticmethod
+    def aliased(warp: Warp) -> Known:
+        """What a warp knows with a fence.proxy.alias behind it."""
+        return {cluster - ALIASED: row for cluster, row in warp.known.items() if cluster >= ALIASED}
 
     def message(self, warp: Warp, scope: int, where: int, *, release: bool) -> Message:
         """What a strong write tells."""

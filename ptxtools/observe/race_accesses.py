@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ptxtools.diagnostics import Trap
 from ptxtools.program.operations import OPERATIONS
 from ptxtools.program.program import LANES
 from ptxtools.semantics import fragments
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ptxtools.machine.events import View
     from ptxtools.machine.launch import Launch
     from ptxtools.machine.observers import Access
-    from ptxtools.program.program import Program
+    from ptxtools.program.program import Program, Ref
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -90,6 +91,32 @@ def changes_words(program: Program) -> bool:
         for op in program.operations()
         if OPERATIONS[op.kind].access == "atomic"
     )
+
+
+def compared(program: Program) -> dict[int, Ref]:
+    """By line what compare-and-swap compares with, of those of at most 8 bytes."""
+    return {
+        op.where: op.src[1] for op in program.operations()
+        if op.kind == "atom" and op.opcode is not None and op.opcode.has("cas") and op.src[1] is not None
+        and bits_of(op.opcode.type or "b32") <= 64
+    }  # fmt: skip
+
+
+def failing(view: View, access: Access, wanted: Ref) -> Array:
+    """Which of the lanes of a compare-and-swap will find another value than they want, so that they change nothing. Of
+    lanes that meet at one word none is named."""
+    values, addresses = view.values(wanted), view.addresses()
+    _, back, counts = np.unique(access.addresses, return_inverse=True, return_counts=True)
+    found = np.zeros(len(access.lanes), np.bool_)
+    for number in np.flatnonzero(counts[back] == 1).tolist():
+        lane = int(access.lanes[number])
+        try:
+            memory = view.memory(int(addresses[lane]), access.size, view.op.space, lane=lane, write=False, told=False)
+        except Trap:  # as the access itself will
+            continue
+        mask = (1 << 8 * access.size) - 1
+        found[number] = int.from_bytes(memory, "little") != int(values[lane]) & mask
+    return found
 
 
 def sort_of(view: View, access: Access) -> int:

@@ -33,6 +33,7 @@ class Pages:
     def __init__(self, session: Session, deciders: Deciders, clocks: Clocks, *, lanes_race: bool) -> None:
         self._session, self._deciders, self._clocks, self._lanes_race = session, deciders, clocks, lanes_race
         self.swaps: set[int] = set()
+        self.told: set[tuple[int, int]] = set()  # pairs of lines of which `race_proxies` has told
         self._guesses: dict[Any, Callable[[], None]] = {}  # by who read, and where
         self._confirmed: set[Any] = set()
 
@@ -48,7 +49,7 @@ class Pages:
         memory = owner
         self._deciders.seen(at, access, memory, (base + inside * page.grain) // WORD)
         hides: dict[int, Array] = {}
-        apart = inside[:0]
+        apart = behind = inside[:0]
         if writes["written"][inside].any():
             late, strong, same = self._against(warp, page, writes, inside, lanes, values, strength)
             if same.any():  # no race with that; but whoever comes next may race with either
@@ -63,7 +64,12 @@ class Pages:
                 before = writes["scope"][inside]
                 apart = inside[(before > 0) & (writes["unit"][inside] != strength.unit)]
                 hides[NARROWER] = ~late & (before < scope)
-                if access.action != "atomic":
+                if access.action == "atomic":
+                    replaced = late & strong & (before < scope)
+                    hides[NARROWER] |= replaced
+                    if at.op.opcode is not None and at.op.opcode.family != "red":
+                        behind = inside[replaced]  # its own thread comes behind those
+                else:
                     hides[OWN] = ~late & (before >= scope) & (writes["writer"][inside] == warp.agent)
             racing, found_in = late & ~strong, writes
             for hidden in page.hidden:
@@ -87,6 +93,11 @@ class Pages:
             self._against_reads(at, access, warp, owner, which, inside, lanes, strength)
         if self._lanes_race and not scope and len(inside) > 1:
             self._same_instruction(at, access, warp, owner, which, inside, lanes, values)
+        if len(behind):
+            self._note_seen(page, warp, behind, now)
+        if scope and ((writes["writer"][inside] == warp.agent) & (writes["written"][inside] == now)).any():
+            warp.tick()  # who sees this one has not seen the one before
+            now = warp.time
         for why, some in hides.items():
             if some.any():
                 page.hide(inside[some], why)
@@ -247,6 +258,8 @@ class Pages:
         self, at: View, access: Access, warp: Warp, owner: Cta | None, place: int, lane: int,
         other: race_reports.Other, strength: Strength,
     ) -> None:  # fmt: skip
+        if (at.op.where, other.where) in self.told:
+            return
         tell = race_reports.report(self._session, at, access, (self._clocks, warp), owner, place, lane, other, strength)
         here, before = (str(access.action), strength.scope, at.op.where), (other.action, other.scope, other.where)
         for read, change, who in (here, before, (warp.agent, lane)), (before, here, (other.agent, other.lane)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ptxtools.diagnostics import shown
 from ptxtools.program.program import LANES
@@ -39,11 +39,20 @@ class Other:
     time: int
 
 
+class Why(NamedTuple):
+    """A word for a race, what there is, or is not, between its accesses, and what would help."""
+
+    kind: str
+    between: str
+    help: str
+
+
 def report(
     session: Session, view: View, access: Access, who: tuple[Clocks, Warp], owner: Cta | None, place: int, lane: int,
-    other: Other, strength: Strength,
+    other: Other, strength: Strength, why: Why | None = None,
 ) -> Callable[[], None]:  # fmt: skip
-    """What tells of a race on the byte at `place` of a CTA's shared memory, or of global memory (owner None)."""
+    """What tells of a race on the byte at `place` of a CTA's shared memory, or of global memory (owner None). why:
+    None: found out from the clocks."""
     clocks, warp = who
     x, y, _ = view.launch.block
     thread = LANES * (other.agent % clocks.per_cta) + max(0, other.lane)
@@ -58,14 +67,17 @@ def report(
     memory, allocation = _memory(session, view, access.space, owner, place)
     site = session.site(view.launch.program, other.where, cta, coordinates)
     at = f" at {site.file}:{site.line}" if site.line is not None else ""
-    kind, why = _why(session, view, clocks, warp, other, strength)
-    message = f"race on {memory}: {access.action} here, {_DONE[other.action]} by {whose}{at}, with {why} between"
+    if why is None:
+        kind, between = _why(session, view, clocks, warp, other, strength)
+        why = Why(kind, between, _help(clocks, warp, other, kind))
+    message = (
+        f"race on {memory}: {access.action} here, {_DONE[other.action]} by {whose}{at}, with {why.between} between"
+    )
     who_here = view.thread(view.leader if lane < 0 else lane)
     key = (view.op.where, other.where, access.action, other.action)
     return partial(
         session.report_at, view.launch.program, view.op.where, view.cta.place, who_here, _NAME, message, key,
-        kind=kind, others=(site,), address=place, space=access.space, allocation=allocation,
-        help=_help(clocks, warp, other, kind),
+        kind=why.kind, others=(site,), address=place, space=access.space, allocation=allocation, help=why.help,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ptxtools.machine.filters import ALWAYS, COMES, EVERYWHERE, MATRICES, Bounds, stretches
+from ptxtools.machine.filters import ALWAYS, COMES, EVERYWHERE, MATRICES, SEVERAL, Bounds, stretches
 from ptxtools.machine.observers import Doubt
 from ptxtools.machine.residents import SEVERAL_GLOBAL, WRITTEN_GLOBAL
 from ptxtools.program.details import Action, Look, Meeting
@@ -20,6 +20,7 @@ from ptxtools.program.operations import (
     ADDRESSED,
     BULK_COPIES,
     EVENT,
+    FETCHES,
     LATE_COPIES,
     OPERATIONS,
     PAUSES,
@@ -30,6 +31,7 @@ from ptxtools.program.program import LANES
 
 from .race_accesses import commuting
 from .race_grids import action_of, lets_begin
+from .race_proxies import CONSTANT, TEXTURE, proxy_of
 from .race_shadow import WORD
 from .race_trial_tensor import TensorTrial
 from .race_verdict import useful_atomics
@@ -83,11 +85,19 @@ def _sort(op: Op) -> int:
     return 0 if number < 0 else number + _SORTS * type_.startswith("s") + 2 * _SORTS * type_.endswith("64")
 
 
+def _beside(op: Op) -> int:
+    """Beside what an access may come. Reads through the proxies of textures and constants count as those of several
+    threads: nothing orders them with writes, of their own thread neither (8.6)."""
+    if op.of(Look).action == "atomic":
+        return _sort(op)
+    return SEVERAL if proxy_of(op) in (TEXTURE, CONSTANT) else 0
+
+
 def _plain(op: Op) -> bool:
     """Not what synchronises otherwise than by barriers of the CTA, what reaches memory without a look, or what leaves
     traces beside memory: so no operation that Python serves."""
     row = OPERATIONS[op.kind]
-    if op.kind in TENSOR_CORES | BULK_COPIES | PAUSES:
+    if op.kind in TENSOR_CORES | BULK_COPIES | PAUSES | FETCHES:
         return True
     if row.seen == "mbarrier":
         return op.of(Action).name in _MBARRIERS and not (op.opcode is not None and op.opcode.has("relaxed"))
@@ -123,6 +133,8 @@ class RaceTrial(RaceCheck):
             self._tensor = TensorTrial(grid.program, self.owners)
         if kinds.isdisjoint(BULK_COPIES) and not any(kind.startswith("tcgen05.") for kind in kinds):
             vars(self).update(issued=None, completed=None)  # so that nothing is told of wgmma but `together`
+        vars(self).update(sampled=None)
+        self._fetches = not kinds.isdisjoint(FETCHES)
         arena = session.device.arena
         self._memory = arena.base, arena.base + arena.used
         self._words: Array = np.zeros(arena.used // (self._global_piece or WORD) + 1, np.uint32)
@@ -141,7 +153,7 @@ class RaceTrial(RaceCheck):
             "shared": stretches([(0, shared)]),
             "local": EVERYWHERE,
         }
-        return Bounds(known, known, _odd, owners=(self._global_piece, self.owners), sort=_sort)
+        return Bounds(known, known, _odd, owners=(self._global_piece, self.owners), sort=_beside)
 
     def passing(self, op: Op) -> int | None:
         """Of what orders threads only the barriers count; mbarriers and products of warps are looked at."""
@@ -206,6 +218,13 @@ class RaceTrial(RaceCheck):
         piece, start = self._global_piece or WORD, self._memory[0]
         words = self._words[(address - start) // piece : (address + size - 1 - start) // piece + 1]
         return bool((words >= WRITTEN_GLOBAL).any())
+
+    def grid_ended(self, launch: Launch) -> None:
+        """What textures fetch is not looked at: nobody may have written to the memory of one."""
+        textures = self._session.device.runtime.textures.known if self._fetches else ()
+        if any(self.written(one.address, one.bytes) for one in textures if not (one.freed or one.surface)):
+            raise Doubt
+        super().grid_ended(launch)
 
     def completed(self, claim: Claim) -> None:
         """When it ends is no matter."""

@@ -12,15 +12,12 @@ import numpy as np
 
 from ptxtools.program import effects
 from ptxtools.program.details import SpecialRegister
-from ptxtools.program.operations import FETCHES
 from ptxtools.program.passes.colouring import bits, block_liveness
 
-from . import race_waits
+from . import race_states, race_waits
 from .race_accesses import sort_of, words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ptxtools.machine.events import View
     from ptxtools.machine.observers import Access
     from ptxtools.program.program import Op, Program
@@ -48,6 +45,8 @@ class Deciders:
         for where, (*_, text) in enumerate(program.lines):
             if _PENDING in text:
                 self.decide(where, _PENDING)
+        for where in race_states.deciding(program):
+            self.decide(where, "an arrival whose state is used")
         for where in race_waits.deciding(program):
             self.decide(where, "a wait whose result is used")
 
@@ -56,15 +55,6 @@ class Deciders:
             self.decide(op.where, op.of(SpecialRegister).name)
         elif op.opcode is not None and op.opcode.family in _INSTRUCTIONS and op.kind.startswith(op.opcode.family):
             self.decide(op.where, op.kind)
-
-    def fetches(self, written: Callable[[int, int], bool]) -> None:
-        """The grid has ended. What textures fetch is not looked at: if it has written to the memory of one, that may
-        have come before or after. written: whether it has to these bytes."""
-        textures = self._session.device.runtime.textures.known
-        if any(written(one.address, one.bytes) for one in textures if not (one.freed or one.surface)):
-            for op in self._program.operations():
-                if op.kind in FETCHES:
-                    self.decide(op.where, "a texture fetch")
 
     def decide(self, where: int, what: str) -> None:
         """This line decides an order."""

@@ -24,13 +24,15 @@ from ptxtools.program.operations import MEETINGS, OPERATIONS
 from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT
 from ptxtools.sim.asynchronous.signals import signalled
 
-from . import race_copies, race_exits
+from . import race_copies, race_exits, race_proxies
 from .clocks import CLUSTER, CTA, SYS, WEAK, Clocks, Known, Warp
 from .mbarriers import each
 from .race_accesses import (
     Strength,
     changes_words,
+    compared,
     covered,
+    failing,
     granules,
     lanes_are_independent,
     overlap,
@@ -82,6 +84,7 @@ class RaceCheck:
         self._global = Shadow()
         self._target = grid.image.target
         self._by_words = changes_words(grid.program)
+        self._compared = compared(grid.program)
         self._deciders = Deciders(self._session, grid.program)
         self._mbarriers = Mbarriers(self._deciders.decide, self._waits_twice)
         self._barriers = Barriers(self._deciders)
@@ -95,6 +98,7 @@ class RaceCheck:
             self._beside += parent.beside(grid)
         self._begun = Begun(grid.context.places)
         self._polls = Polls(self._session, grid.program)
+        self._proxies = race_proxies.Proxies(self._session, grid.program, grid.image.const)
 
     def grid_begun(self, launch: Launch) -> None:
         """Its shape is known: make the clocks of its warps."""
@@ -102,6 +106,7 @@ class RaceCheck:
         self._clocks = Clocks(per_cta, per_cta * prod(launch.cluster))
         lanes_race = lanes_are_independent(self._target)
         self._pages = Pages(self._session, self._deciders, self._clocks, lanes_race=lanes_race)
+        self._pages.told = self._proxies.pairs
 
     @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
@@ -216,7 +221,10 @@ class RaceCheck:
         action = action_of(opcode)
         if action:
             self._begun.controlled(action, at, warp, lanes)
-        elif opcode is not None and not opcode.has("proxy"):
+        elif opcode is not None and opcode.has("proxy"):
+            if opcode.has("alias") and self._proxies.multicast:
+                self._clocks.fence_aliases(warp)
+        elif opcode is not None:
             if opcode.has("mbarrier_init"):  # of mbarrier.init alone (9.7.13.4)
                 warp.begun = dict(warp.known)
                 warp.tick()
@@ -230,22 +238,47 @@ class RaceCheck:
         """Lanes access shared memory, of their CTA or another one of the cluster, or global memory."""
         if access.space not in ("shared", "global"):
             return
-        rows, strength, warp = (
-            stored_bytes(at, access),
-            strength_of(at, access, by_words=self._by_words),
-            self._warp(at),
-        )
+        warp, wanted = self._warp(at), self._compared.get(at.op.where)
+        if wanted is not None:
+            fails = failing(at, access, wanted)
+            if fails.any():  # those only read
+                self._swaps_nothing(at, access, fails)
+                self._polls.moved(warp.agent)
+                return
+        rows, strength = stored_bytes(at, access), strength_of(at, access, by_words=self._by_words)
         looks = polls(at.op) and not (self._beside and access.space == "global")
         before = self._polls.before(warp) if looks else None
         if access.space == "global":
-            places = access.addresses.astype(np.int64)
-            self._access(at, access, None, self._global, access.lanes, places, rows, strength)
+            self._global_access(at, access, rows, strength)
         else:
             self._shared(at, access, rows, strength)
         if before is None:
             self._polls.moved(warp.agent)
         else:
             self._polls.looked(at, access, warp, before)
+
+    def _swaps_nothing(self, at: View, access: Access, fails: Array) -> None:
+        """A compare-and-swap that changes nothing in some lanes."""
+        strength = strength_of(at, access, by_words=self._by_words)
+        for some, action in ((fails, "read"), (~fails, access.action)):
+            if some.any():
+                part = replace(access, lanes=access.lanes[some], addresses=access.addresses[some], action=action)
+                if access.space == "global":
+                    self._global_access(at, part, None, strength)
+                else:
+                    self._shared(at, part, None, strength)
+
+    def sampled(self, at: View, lanes: Array, addresses: Array, size: int) -> None:
+        """Lanes fetch texels from textures."""
+        self._global_access(at, Access("global", lanes, addresses, size, "read", ""), None, Strength(WEAK, 0))
+        self._polls.moved(self._warp(at).agent)
+
+    def _global_access(self, at: View, access: Access, rows: Array | None, strength: Strength) -> None:
+        places = access.addresses.astype(np.int64)
+        if self._proxies.wanted:
+            who, proxy = (self._clocks, self._warp(at)), race_proxies.proxy_of(at.op)
+            self._proxies.look(at, access, who, access.lanes, places, strength, proxy)
+        self._access(at, access, None, self._global, access.lanes, places, rows, strength)
 
     def _shared(self, at: View, access: Access, rows: Array | None, strength: Strength) -> None:
         """The same for shared memory alone."""
@@ -274,7 +307,7 @@ class RaceCheck:
         strength: Strength,
     ) -> None:
         warp, scope = self._warp(at), strength.scope
-        if access.action == "atomic" and at.op.opcode is not None and at.op.opcode.has("cas"):
+        if at.op.where in self._compared or (at.op.opcode is not None and at.op.opcode.has("cas")):
             self._pages.swaps.add(at.op.where)
         pieces = shadow.pieces(places, access.size)
         for before in self._beside if owner is None else ():
@@ -385,8 +418,11 @@ class RaceCheck:
             self._polls.written(span.owner, starts.astype(np.int64), size)
         access = Access(space, np.array([lane]), starts, size, action, "")
         strength = strength_of(view, access, by_words=self._by_words)
+        who, places = np.full(len(starts), lane), starts.astype(np.int64)
+        if space == "global" and self._proxies.wanted:
+            clocks = self._clocks, warp
+            self._proxies.look(view, access, clocks, who, places, strength, race_proxies.ASYNC)
         for before in self._beside if space == "global" else ():
-            who, places = np.full(len(starts), lane), starts.astype(np.int64)
             before.look(self._session, view, access, warp, who, places, None, strength)
         for number, page, inside, _ in shadow.pieces(starts.astype(np.int64), size):
             lanes = np.full(len(inside), lane)
@@ -445,7 +481,6 @@ class RaceCheck:
 
     def grid_ended(self, launch: Launch) -> None:
         self._pages.end()
-        self._deciders.fetches(self.written)
         if self._child is not None:
             parent, child = self._child
             parent.ended(launch, self._clocks, self._global, child)

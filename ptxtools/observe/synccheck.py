@@ -174,7 +174,8 @@ class SyncCheck:
         if missing:
             message = f"{len(missing)} of {threads} threads of the warp did not come to this aligned barrier"
             detail = f"not there: {members.listed(sum(1 << n for n in missing))}"
-            self._session.report(at, lane, _NAME, message, key, (detail,))
+            who = program, here, cta, at.thread(lane)
+            self._session.report_at(*who, _NAME, message, key, details=(detail,))
         elif len(places) > 1:
             others = tuple(self._session.site(program, where, cta) for where in sorted(places) if where != here)
             message = "threads of the warp met at this aligned barrier from different instructions"

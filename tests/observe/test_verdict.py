@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import ptxtools
@@ -37,6 +36,9 @@ FIXED = {
     "atomics that a barrier separates": "setp.eq.u32 %p, %i, 0; @%p atom.global.add.u32 %r1, [%a], 1; bar.sync 0;"
     "setp.eq.u32 %p, %i, 32; @%p atom.global.add.u32 %r1, [%a], 1; @%p st.global.u32 [%a+4], %r1;",
     "a float reduction that nobody reads": "red.global.add.f32 [%a], 0f3F800000;",
+    "a state that is moved, kept in local memory, and waited for": f""".local .align 8 .b8 kept[8]; mov.u32 %s, sh;
+        {INIT} {STORE} mbarrier.arrive.shared.b64 %b, [%r3]; mov.b64 %c, %b; st.local.u64 [kept], %c; mov.b64 %b, 0;
+        ld.local.u64 %b, [kept]; WAIT: mbarrier.test_wait.shared.b64 %p, [%r3], %b; @!%p bra WAIT; {READ}""",
     "a loop that waits": f"""mov.u32 %s, sh; {INIT} {STORE} {ARRIVE}
         WAIT: mbarrier.try_wait.parity.shared.b64 %p, [%r3], 0; @!%p bra WAIT; {READ}""",
     "a loop that waits, as inlined": f"""mov.u32 %s, sh; {INIT} {STORE} {ARRIVE}
@@ -127,6 +129,16 @@ OPEN = {
         f"""mov.u32 %s, sh; {INIT} WAIT: mbarrier.test_wait.parity.shared.b64 %p, [%r3], 0; //!
         @%p bra WAIT; {ARRIVE}""",
     ),
+    "a state that is stored": (
+        "an arrival whose state is used",
+        f"""mov.u32 %s, sh; {INIT} mbarrier.arrive.shared.b64 %b, [%r3]; //!
+        mul.wide.u32 %c, %i, 8; add.u64 %a, %a, %c; mov.b64 %c, %b; st.global.u64 [%a], %c;""",
+    ),
+    "a state that decides": (
+        "an arrival whose state is used",
+        f"""mov.u32 %s, sh; {INIT} mbarrier.arrive.shared.b64 %b, [%r3]; //!
+        and.b64 %b, %b, 255; setp.eq.u64 %q, %b, 1; @%q st.global.u32 [%a], 1;""",
+    ),
     "the clock": ("%clock", "mov.u32 %r1, %clock; //!\nadd.u32 %r2, %r1, 1; st.local.u32 [x], %r2;"),
     "the SM": ("%smid", "mov.u32 %r1, %smid; //!\nst.local.u32 [x], %r1;"),
     "a barrier for any two of three warps": (
@@ -193,20 +205,3 @@ def test_the_command_prints_it_and_the_report_has_it(tmp_path: Path, capsys: pyt
     assert status == 0 and "racecheck: race-free in every schedule of this launch" in capsys.readouterr().out
     assert json.loads(report.read_text())["racecheck"] == {"verdict": "every-schedule", "decided_by": []}
     assert ptxtools.Device("sm_80").checks == frozenset()
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(("offset", "fetched"), [(0, True), (252, True), (256, False)])
-def test_a_texture_that_the_grid_writes(offset: int, fetched: bool, engine: str) -> None:
-    """What a fetch finds is not looked at."""
-    text = f"""{HEAD}.visible .entry k(.param .u64 t, .param .u64 a) {{ .reg .b64 %t, %a, %b; .reg .b32 %i, %r<5>;
-    ld.param.u64 %t, [t]; ld.param.u64 %a, [a]; mov.u32 %i, %tid.x; mul.wide.u32 %b, %i, 4; add.u64 %a, %a, %b;
-    tex.1d.v4.u32.s32 {{%r1, %r2, %r3, %r4}}, [%t, {{%i}}];
-    st.global.u32 [%a+{offset}], %r1; ret; }}
-    """
-    device = ptxtools.Device(checks="racecheck", engine=engine)
-    buffer = device.upload(np.arange(128, dtype=np.uint32))
-    texture = device.texture(buffer, "1d", type="u32", channels=1, size=[64])
-    result = device.launch(ptxtools.loads(text)["k"], 1, 32, [texture, buffer])
-    wanted = "race-free in this schedule; line 7 (a texture fetch) decides the order"
-    assert str(result.verdict) == (wanted if fetched else "race-free in every schedule of this launch")

@@ -6,6 +6,7 @@ ends at `passed` or `ask`. A word that several lanes change is read again: only 
 
 from __future__ import annotations
 
+from ptxtools.machine.filters import SEVERAL
 from ptxtools.native.code.structures import EPOCH_SHIFT
 from ptxtools.program.program import LANES
 
@@ -36,14 +37,18 @@ owner:                                            ; who am I, and in which epoch
   %grid.first = add i32 %cta.first, %warp.first
   %before.me = select i1 %shared.mode, i32 %warp.first, i32 %grid.first
   %before.all = splat32 %before.me
-  %me = add <32 x i32> %before.all, {_NUMBERS}
+  %me.own = add <32 x i32> %before.all, {_NUMBERS}
   %written = select i1 %shared.mode, i32 WRITTEN_SHARED, i32 WRITTEN_GLOBAL
   %several = select i1 %shared.mode, i32 SEVERAL_SHARED, i32 SEVERAL_GLOBAL
   %written.all = splat32 %written
   %several.all = splat32 %several
-  %me.written = or <32 x i32> %me, %written.all
   %sort = get access.sort
-  %is.sorted = icmp ne i32 %sort, 0
+  %is.many = icmp eq i32 %sort, {SEVERAL}
+  %me = select i1 %is.many, <32 x i32> %several.all, <32 x i32> %me.own
+  %me.written = or <32 x i32> %me, %written.all
+  %has.sort = icmp ne i32 %sort, 0
+  %is.one = xor i1 %is.many, true
+  %is.sorted = and i1 %has.sort, %is.one
   %sorts.first = select i1 %shared.mode, i32 ATOMIC_SHARED, i32 ATOMIC_GLOBAL
   %sort.number = add i32 %sorts.first, %sort
   %sort.written = or i32 %sort.number, %written

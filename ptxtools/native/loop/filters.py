@@ -159,9 +159,9 @@ def _teachable(op: Op, found: Filters) -> bool:
 
 
 def _sort(op: Op, tables: int, found: Filters) -> int:
-    """Which atomics an atomic may come beside, as the observer says that asks who has touched memory."""
+    """Which accesses an atomic or a read may come beside, as the observer says that asks who has touched memory."""
     sorts = [one.sort for one in found.chosen(tables) if one.sort is not None]
-    return sorts[0](op) if sorts and op.of(Look).action == "atomic" else 0
+    return sorts[0](op) if sorts and op.of(Look).action in ("atomic", "read") else 0
 
 
 def _access(op: Op, tables: int, sort: int) -> AccessFilter | None:

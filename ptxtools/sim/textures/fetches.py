@@ -17,7 +17,7 @@ from .access import Array, groups, lanes_of, reader, textures_of
 from .cubes import cube_face, slope
 from .levels import gradient_lod, levels_of
 from .objects import Sampler, Texture
-from .sampling import Fetch, Image
+from .sampling import Fetch, Image, Touched
 
 #: Kinds of textures that an instruction's geometry may meet.
 _FITTING = {"1d": ("1d", "linear"), "a1d": ("a1d",), "2d": ("2d",), "a2d": ("a2d",), "3d": ("3d",),
@@ -56,10 +56,11 @@ def tex(view: View) -> None:
     for texture, mask, sampler in groups(view):
         lanes = lanes_of(mask)
         operands = _checked(view, texture, sampler, lanes)
-        found, there = _Lookup(view, texture, sampler, operands).sampled()
+        found, there = _Lookup(view, texture, sampler, operands, lanes).sampled()
         values[lanes], resident[lanes] = _bits(view, found), there
     _answer(view, values, resident)
-    view.offer_fetch(textures_of(view))
+    if not _heard(view):
+        view.offer_fetch(textures_of(view))
 
 
 @serves("tld4")
@@ -70,9 +71,14 @@ def tld4(view: View) -> None:
     for texture, mask, sampler in groups(view):
         lanes = lanes_of(mask)
         operands = _checked(view, texture, sampler, lanes)
-        found, there = _Lookup(view, texture, sampler, operands).gathered(channel)
+        found, there = _Lookup(view, texture, sampler, operands, lanes).gathered(channel)
         values[lanes], resident[lanes] = _bits(view, found), there
     _answer(view, values, resident)
+
+
+def _heard(view: View) -> bool:
+    """Whether an observer wants to know of texels."""
+    return view.launch.observers is not None and view.launch.observers.hear("sampled")
 
 
 def _checked(view: View, texture: Texture, sampler: Sampler, lanes: Array) -> _Operands:
@@ -93,7 +99,8 @@ class _Lookup:
     """A fetch of some lanes from one texture: layer, sample and place inside the layer; cubes are a face and normalized
     coordinates on it."""
 
-    def __init__(self, view: View, texture: Texture, sampler: Sampler, operands: _Operands) -> None:
+    def __init__(self, view: View, texture: Texture, sampler: Sampler, operands: _Operands, lanes: Array) -> None:
+        self._view, self._lanes = view if _heard(view) else None, lanes
         self.memory, self.texture, self.sampler, self.operands = reader(view, texture), texture, sampler, operands
         coordinates, geometry = operands.coordinates, operands.mods["geom"]
         zero = np.zeros(len(coordinates[0]), np.int64)
@@ -109,8 +116,22 @@ class _Lookup:
         layer, place = self._on_faces(self.place)
         fetch = Fetch(Image(self.texture, 0, self.memory), self.sampler, layer, self.sample,
                       [o.astype(np.int64) for o in self.operands.offsets], self.operands.reference)  # fmt: skip
+        fetch.touched = self._touched(np.arange(len(layer)))
         found = fetch.gathered(place, channel)
         return _or_zero(found, fetch.resident), fetch.resident
+
+    def _touched(self, here: Array) -> Touched | None:
+        """Tells observers of the texels of some of the lanes."""
+        view = self._view
+        if view is None or view.launch.observers is None:
+            return None
+        listeners, lanes = view.launch.observers, self._lanes[here]
+
+        def tell(mine: Array, addresses: Array) -> None:
+            if mine.any():
+                listeners.tell("sampled", view, lanes[mine], addresses[mine], self.texture.texel)
+
+        return tell
 
     def sampled(self) -> tuple[Array, Array]:
         """Channel values (lanes x 4), and whether all texels that counted are resident."""
@@ -168,6 +189,7 @@ class _Lookup:
                 reference = None if operands.reference is None else operands.reference[here]
                 fetch = Fetch(Image(texture, int(level), self.memory), self.sampler, layer[here], self.sample[here],
                               offsets, reference)  # fmt: skip
+                fetch.touched = self._touched(here)
                 chosen = [c[here] for c in place]
                 if operands.whole:
                     found[here] = fetch.whole([c.astype(np.int64) for c in chosen])

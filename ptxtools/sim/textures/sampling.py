@@ -21,6 +21,8 @@ from .objects import COMPARISONS, Sampler, Texture
 Array: TypeAlias = npt.NDArray[Any]
 #: Bytes of device memory: (address, size) to a view.
 Memory: TypeAlias = Callable[[int, int], memoryview]
+#: Is told which lanes read texels, and of all lanes the addresses.
+Touched: TypeAlias = Callable[[Array, Array], None]
 
 #: Filter weights have 8 bits of fraction.
 STEPS = 256.0
@@ -43,6 +45,7 @@ class Image:
         self.texture = texture
         self.absent = [region for region in texture.absent if region.level == level]
         end = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)) + item
+        self.start, self.strides = start, strides
         self.texels: Array = np.ndarray(shape, "<" + texture.channel.code, memory(start, end), strides=strides)
 
     def values(self, layer: Array, sample: Array, place: Sequence[Array]) -> Array:
@@ -54,6 +57,12 @@ class Image:
         values[:, 3] = 1
         values[:, : texture.channels] = _normalized(found, texture) if texture.read != "element" else found
         return values
+
+    def addresses(self, layer: Array, sample: Array, place: Sequence[Array]) -> Array:
+        """Where texels are in global memory."""
+        x, y, z = _three(place)
+        parts = zip((layer, sample, z, y, x), self.strides, strict=False)
+        return self.start + sum((along * stride for along, stride in parts), np.zeros(len(x), np.int64))
 
     def resident(self, layer: Array, place: Sequence[Array]) -> Array:
         """Whether texels are there."""
@@ -115,6 +124,7 @@ class Fetch:
         self.sample = np.clip(sample, 0, texture.samples - 1)
         self.seamless = sampler.seamless and texture.is_cube
         self.resident = np.ones(len(layer), np.bool_)
+        self.touched: Touched | None = None
 
     def _texel(self, index: Sequence[Array], counts: Array | None = None) -> Array:
         """Values at whole texels, each axis by its address mode. counts: lanes to which it matters."""
@@ -131,6 +141,9 @@ class Fetch:
     def _found(self, layer: Array, place: Sequence[Array], inside: Array, counts: Array | None) -> Array:
         """Values at places inside of the level; lanes that are not `inside` get the border's colour."""
         values = self.image.values(layer, self.sample, place)
+        if self.touched is not None:
+            mine = inside if counts is None else inside & counts
+            self.touched(mine, self.image.addresses(layer, self.sample, place))
         values = np.where(inside[:, None], values, np.array(self.sampler.border, values.dtype))
         if self.image.absent:
             there = self.image.resident(layer, place)
