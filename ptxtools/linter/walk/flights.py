@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ptxtools.ir.nodes import Immediate
 
@@ -194,7 +194,7 @@ class Flights:
                     touch = Touch(op.line, op.addresses[0][0], "shared", where.address, 8, mask, self.shadow.now,
                                   "updates", True, None, group.doubtful)  # fmt: skip
                     self.memory.note_remote(touch)
-            return False
+            return self._wake()
         if ".expect_tx" in op.opcode:
             bar.expect(op, self.memory.size_at(group, op, len(op.line.item.operands) - 1) or None, mask)
         if "wait" not in op.opcode:
@@ -244,6 +244,15 @@ class Flights:
                 f"{names[0]} uses the mbarrier that {names[1]} initialises in line {{line}}: no barrier orders the two"
             )
             self.walker.report("mbarrier not visible", op.line, operand, message, before.line)
+
+    def _wake(self) -> bool:
+        """Let those go on that have waited for an arrival; whether there are any."""
+        woken = False
+        for group in self.walker.running:
+            if group.waits is not None and group.waits[0] == "mbarrier":
+                if self.is_over(cast("tuple[Value, int]", group.waits[1])):
+                    group.waits, woken = None, True
+        return woken
 
     def _look_at_bytes(self, bar: Bar) -> None:
         """Whether the copies of a phase bring what is expected, where the same threads do both."""
