@@ -130,6 +130,9 @@ COMMIT = "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n"
 MMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{{}}}, %rd1, %rd1, 1, 1, 1, 0, 0;\n"
 FIRST, SECOND = MMA.format("%f1, %f2, %f3, %f4"), MMA.format("%f5, %f6, %f7, %f8")
 CALLED = ".func f() { ret; }"
+ONCE_IN_A_WHILE = ".reg .pred p; .reg .b32 r; mov.u32 r, %clock; setp.eq.u32 p, r, 4; @p "
+RECURSIVE = f".func f() {{ {ONCE_IN_A_WHILE} call f; ret; }}"
+MUTUAL = f".func f(); .func g() {{ {ONCE_IN_A_WHILE} call f; ret; }} .func f() {{ call g; ret; }}"
 INDIRECT = "P: .callprototype _ (); mov.b64 %rd5, f; call %rd5, (), P; "
 
 
@@ -142,9 +145,35 @@ INDIRECT = "P: .callprototype _ (); mov.b64 %rd5, f; call %rd5, (), P; "
     (FENCE + FIRST + COMMIT + "call f;", ".extern .func f();", ["PTX707"]),
     (INDIRECT + FENCE + FIRST + COMMIT, CALLED, ["PTX707"]),
     (INDIRECT, CALLED, []),
+    (FENCE + FIRST + COMMIT + "call f;", RECURSIVE, ["PTX707"]),
+    (FENCE + FIRST + COMMIT + "call g;", RECURSIVE + ".func g() { call f; ret; }", ["PTX707"]),
+    (FENCE + FIRST + COMMIT + "call g;", MUTUAL, ["PTX707"]),
+    (FENCE + FIRST + COMMIT + "call g;", ".extern .func f(); .func g() { call f; ret; }", ["PTX707"]),
+    (FENCE + FIRST + COMMIT + "call g;", CALLED + ".func g() { call f; ret; }", []),
 ])  # fmt: skip
 def test_serialised_wgmma(body, extra, codes):
     assert found(body, "sm_90a", extra=extra) == codes
+
+
+DEC = "setmaxnreg.dec.sync.aligned.u32 64;"
+ENOUGH = ".reqntid 384 .maxnreg 168"
+
+
+@rows(("body", "directives", "extra", "codes"), [  # as ptxas 13.0 reports C7504 to C7508
+    (DEC, ENOUGH, "", []),
+    (DEC, ".reqntid 384", "", ["PTX705"]),
+    (DEC, ".reqntid 384 .minnctapersm 1", "", []),
+    (DEC + "call f;", ENOUGH, CALLED, []),
+    (DEC + "call f;", ENOUGH, RECURSIVE, ["PTX705"]),
+    (DEC + "call f;", ENOUGH, ".extern .func f();", ["PTX705"]),
+    (DEC + INDIRECT, ENOUGH, CALLED, ["PTX705"]),
+    ("call f;", ENOUGH, f".func f() {{ {DEC} ret; }}", []),
+    ("call f;", ".reqntid 384", f".func f() {{ {DEC} ret; }}", ["PTX705"]),
+    ("call f;", ".reqntid 384", f".func f() {{ ret; }} .func g() {{ {DEC} ret; }}", []),
+])  # fmt: skip
+def test_setmaxnreg_that_is_ignored(body, directives, extra, codes):
+    found_here = found(body, "sm_90a", directives=directives, extra=extra)
+    assert [code for code in found_here if code == "PTX705"] == codes
 
 
 LOADS = (

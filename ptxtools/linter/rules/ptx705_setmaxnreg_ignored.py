@@ -1,9 +1,10 @@
 """PTX705 | setmaxnreg that ptxas ignores | 9.7.20.5
 
-What: a kernel with setmaxnreg has neither .maxnreg nor .minnctapersm beside .maxntid or .reqntid; or its module has to
-be linked with another, because it calls functions without a body.
-Why: ptxas cannot tell how many registers a thread begins with (C7508), or has to keep to what other modules expect
-(C7504), and ignores setmaxnreg.
+What: a kernel with setmaxnreg, itself or in a function that it calls, has neither .maxnreg nor .minnctapersm beside
+.maxntid or .reqntid; or it has a call that is known only when it runs, or of a function that calls itself; or its
+module has to be linked with another, because it calls functions without a body.
+Why: ptxas cannot tell how many registers a thread begins with (C7508), or has to keep to what other functions or
+modules expect (C7504, C7506), and ignores setmaxnreg.
 Example:
     .version 9.0
     .target sm_90a
@@ -21,9 +22,9 @@ from __future__ import annotations
 from ptxtools.ir.positions import parts_of
 from ptxtools.ir.references import is_runtime_function
 
-from ..calls import callee_of
+from ..calls import Calls, callee_of, calls_of, reached_from, why_it_stays
 from ..context import LintContext
-from ..facts import FunctionFacts
+from ..facts import FunctionFacts, Line
 from ..registry import modules_with
 
 CODE = "PTX705"
@@ -32,17 +33,30 @@ CODE = "PTX705"
 @modules_with("setmaxnreg")
 def check(context: LintContext) -> None:
     outside = next(filter(None, map(_outside, context.facts.functions)), None)
+    calls = calls_of(context.facts.functions)
+    using = {id(facts.function): line for facts in context.facts.functions for line in facts.of("setmaxnreg")[:1]}
     for facts in context.facts.functions:
-        line = next(iter(facts.of("setmaxnreg")), None)
-        if line is None or facts.function.kind != "entry":
+        function = facts.function
+        users = [one for one in (function, *reached_from(function, calls)) if id(one) in using]
+        if not users or function.kind != "entry":
             continue
+        stays = next(filter(None, (_why_it_stays(line, calls) for line in facts.of("call"))), "")
         if not _begins_with(facts):
             why = "it cannot tell how many registers the kernel begins with"
         elif outside is not None:
             why = f"the module is to be linked with the one that has '{outside}'"
+        elif stays:
+            why = stays.replace("it calls", f"'{function.name}' calls")
         else:
             continue
+        line = using[id(users[0])]
         context.warn(CODE, f"ptxas ignores setmaxnreg: {why}", parts_of(line.item).opcode, section="9.7.20.5")
+
+
+def _why_it_stays(line: Line, calls: Calls) -> str:
+    """As `why_it_stays`; the runtime's functions are known to keep to any number of registers."""
+    callee = callee_of(line)
+    return "" if callee is not None and callee.body is None else why_it_stays(line, calls)
 
 
 def _begins_with(facts: FunctionFacts) -> bool:

@@ -1,9 +1,10 @@
 """PTX707 | wgmma that ptxas runs one by one | 9.7.15.7
 
-What: a function with wgmma has a call that ptxas cannot replace by the function's body; a function with wgmma is
-called; or two wgmma have some accumulator registers in common, but in other places.
-Why: ptxas waits after each wgmma then (C7509, C7510, C7511), so that none runs beside another one or beside other
-work. A pipeline cannot cross a call, and accumulators have fixed, neighbouring registers.
+What: a function with wgmma has a call that ptxas cannot replace by the function's body, as the one that it calls is in
+another module or calls itself; a function with wgmma is called; or two wgmma have some accumulator registers in common,
+but in other places.
+Why: ptxas waits after each wgmma then (C7509, C7510, C7511), so that none runs beside another one or beside other work.
+A pipeline cannot cross a call, and accumulators have fixed, neighbouring registers.
 Example:
     .version 9.0
     .target sm_90a
@@ -39,7 +40,7 @@ from __future__ import annotations
 from ptxtools.ir.positions import part_span, parts_of
 from ptxtools.ir.symbols import RegisterKey
 
-from ..calls import callee_of, stays_a_call
+from ..calls import callee_of, calls_of, why_it_stays
 from ..context import LintContext
 from ..facts import FunctionFacts, Line, operand_names
 from ..registry import modules_with
@@ -50,12 +51,12 @@ CODE = "PTX707"
 @modules_with("wgmma")
 def check(context: LintContext) -> None:
     pipelines = {id(facts.function) for facts in context.facts.functions if "wgmma" in facts.families}
+    calls = calls_of(context.facts.functions)
     for facts in context.facts.functions:
         for line in facts.of("call"):
             callee = callee_of(line)
-            if id(facts.function) in pipelines and stays_a_call(line):
-                name = f"'{callee.name}'" if callee is not None else "a function that is known only when it runs"
-                _warn(context, line, f"it calls {name}")
+            if id(facts.function) in pipelines and (why := why_it_stays(line, calls)):
+                _warn(context, line, why)
                 break
             if callee is not None and id(callee) in pipelines:
                 _warn(context, line, f"'{callee.name}' is called")

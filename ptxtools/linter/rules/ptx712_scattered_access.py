@@ -29,7 +29,7 @@ from ..uniform import by_most, same_for_all
 CODE = "PTX712"
 
 
-_APART = 64
+_APART, _SECTOR = 64, 32
 
 
 @bodies_with("ld", "st", "cp")
@@ -62,8 +62,12 @@ def _global(step: Step) -> Reach | None:
 
 
 def _apart(access: Reach) -> int:
-    """Bytes between the addresses of two neighbouring threads of the first warp, at least."""
-    return min(abs(b - a) for a, b in pairwise(access.address.numbers[:WARP]))
+    """Bytes between the addresses of two neighbouring threads of the first warp, at least; 0 if two threads have their
+    words in one sector."""
+    numbers = access.address.numbers[:WARP]
+    if len({number // _SECTOR for number in numbers}) < WARP:
+        return 0
+    return min(abs(b - a) for a, b in pairwise(numbers))
 
 
 def _place(access: Reach) -> object:
