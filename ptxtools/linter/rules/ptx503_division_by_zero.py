@@ -34,7 +34,7 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
 
 
 def _under_a_guard(facts: FunctionFacts, line: Line, operand: Operand) -> bool:
-    """Whether a guarded instruction shortly before has made the divisor zero, and the division is not guarded itself."""
+    """Whether a guarded instruction shortly before makes the divisor zero, and the division is not guarded."""
     made = last_write(facts, line, operand.name) if isinstance(operand, Name) and line.item.guard is None else None
     if made is None or made.plan.family != "mov" or made.item.guard is None or len(made.item.operands) != 2:
         return False

@@ -252,9 +252,9 @@ class Flights:
         """Let those go on that have waited for an arrival; whether there are any."""
         woken = False
         for group in self.walker.running:
-            if group.waits is not None and group.waits[0] == "mbarrier":
-                if self.is_over(cast("tuple[Value, int]", group.waits[1])):
-                    group.waits, woken = None, True
+            kind, place = (group.waits or (None, None))[:2]
+            if kind == "mbarrier" and self.is_over(cast("tuple[Value, int]", place)):
+                group.waits, woken = None, True
         return woken
 
     def _look_at_unknown(self, op: Op, value: Value) -> None:
