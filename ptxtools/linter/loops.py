@@ -42,7 +42,7 @@ def loops_of(facts: FunctionFacts) -> list[Loop]:
     found = []
     for head, body in bodies.items():
         lines = [line for block in sorted(body) for line in facts.lines[starts[block] : starts[block + 1]]]
-        innermost = not any(other in body for other in bodies if other != head)
+        innermost = not any(block in bodies for block in body if block != head)
         found.append(Loop(lines, innermost, frozenset(_written(lines))))
     return found
 

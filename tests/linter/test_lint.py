@@ -29,6 +29,7 @@ FOUND = {
     "cu_dynshared_sm75": {"PTX715": 2, "PTX716": 3},
     "tri_td_persist_sm100": {"PTX716": 1},
     "leakcheck_heap_leak": {"PTX597": 1},  # a bug on purpose
+    "racecheck_race": {"PTX515": 1},  # another one
 }
 
 

@@ -130,7 +130,8 @@ def test_clusters(body, codes):
     ("st.global.v2.b32 [%d1+8], {%r1, %r1};", []),
     ("st.global.v2.b32 [%d1+4], {%r1, %r1};", ["PTX541"]),
     ("mul.wide.u32 %d2, %r1, 16; add.u64 %d2, %d1, %d2; ld.global.v2.b64 {%d3, %d4}, [%d2+8];", ["PTX541"]),
-    ("mul.wide.u32 %d2, %r1, 8; add.u64 %d2, %d1, %d2; ld.global.v2.b64 {%d3, %d4}, [%d2+8];", []),
+    ("mul.wide.u32 %d2, %r1, 8; add.u64 %d2, %d1, %d2; ld.global.v2.b64 {%d3, %d4}, [%d2+8];", ["PTX541"]),
+    ("mul.wide.u32 %d2, %r1, 16; add.u64 %d2, %d1, %d2; ld.global.v2.b64 {%d3, %d4}, [%d2+16];", []),
     ("griddepcontrol.wait; ld.global.b32 %r10, [%d1]; st.global.b32 [%d1], %r10;", []),
     ("ld.global.b32 %r10, [%d1]; griddepcontrol.wait; st.global.b32 [%d1], %r10;", ["PTX596"]),
     ("setp.gt.u32 %p1, %r9, 4; @%p1 bra L; griddepcontrol.wait; L: ld.global.b32 %r10, [%d1];"

@@ -21,6 +21,7 @@ from ..context import LintContext
 from ..facts import FunctionFacts, Line
 from ..memory import Step, variable_of
 from ..registry import bodies_with, variable_accesses
+from ..values import WARP, Value
 
 CODE = "PTX541"
 
@@ -45,12 +46,25 @@ def check_arguments(context: LintContext, facts: FunctionFacts) -> None:
         if access is None or access.space not in ("", "global"):
             continue
         rest = misalignment(facts.function, access.address, access.size)
+        if not rest and step.active is not None and isinstance(access.address.each, range):
+            rest = _rest_of_a_thread(facts, step)
         if rest:
             message = (
                 f"the address is {rest} bytes behind a multiple of {access.size}, if the pointer that the kernel is "
                 "given is aligned"
             )
             context.warn(CODE, message, part_span(step.line.item, access.operand), section="6.4.1")
+
+
+def _rest_of_a_thread(facts: FunctionFacts, step: Step) -> int:
+    """By how many bytes the first thread that certainly runs an access, and is off, is so."""
+    for thread in range(WARP):
+        if step.access is not None and step.active is not None and step.active[thread]:
+            own = Value(step.access.address.terms, step.access.address.numbers[thread])
+            rest = misalignment(facts.function, own, step.access.size)
+            if rest:
+                return rest
+    return 0
 
 
 def _thread_off(step: Step) -> int | None:

@@ -16,7 +16,7 @@ Better:
 
 from __future__ import annotations
 
-from ptxtools.ir.nodes import Address, Name, Variable
+from ptxtools.ir.nodes import Address, Name, Operand, Variable
 from ptxtools.ir.positions import part_span
 
 from ..accesses import in_register
@@ -85,7 +85,10 @@ def _mismatch(step: Step, access: Reach) -> str:
 def check_conversion(context: LintContext, facts: FunctionFacts, line: Line) -> None:
     """cvta.to of a generic address that a cvta of another space has made."""
     op, operands = line.plan.op, line.item.operands
-    source = operands[1] if len(operands) == 2 and ".to." in line.item.opcode else None
+    if op is not None and len(operands) == 2 and ".to." not in line.item.opcode:
+        _look_at_variable(context, facts, line, operands[1])
+        return
+    source = operands[1] if len(operands) == 2 else None
     if op is None or not isinstance(source, Name):
         return
     made = only_write(facts, line, source.name) or last_write(facts, line, source.name)
@@ -94,4 +97,16 @@ def check_conversion(context: LintContext, facts: FunctionFacts, line: Line) -> 
     space, other = (op.space or "").partition("::")[0], (made.plan.op.space or "").partition("::")[0]
     if space != other and made.item.guard is None:
         message = f"the generic address of .{other} that '{source.name}' holds is no address in .{space}"
+        context.warn(CODE, message, part_span(line.item, 1), section="5.1")
+
+
+def _look_at_variable(context: LintContext, facts: FunctionFacts, line: Line, source: Operand) -> None:
+    """cvta of the address of a variable that is in another space."""
+    made = only_write(facts, line, source.name) if isinstance(source, Name) else None
+    if made is not None and made.plan.family == "mov" and made.item.guard is None and len(made.item.operands) == 2:
+        source = made.item.operands[1]
+    symbol = line.names.lookup(source.name) if isinstance(source, Name) else None
+    space = (line.plan.op.space or "").partition("::")[0] if line.plan.op is not None else ""
+    if isinstance(symbol, Variable) and symbol.space in (*_WINDOWS, "global") and space not in ("", symbol.space):
+        message = f"'{symbol.name}' is in .{symbol.space}, and this converts an address in .{space}"
         context.warn(CODE, message, part_span(line.item, 1), section="5.1")

@@ -22,6 +22,7 @@ from ..context import LintContext
 from ..facts import FunctionFacts
 from ..memory import variable_of
 from ..registry import bodies_with
+from ..walk import tell
 
 CODE = "PTX545"
 
@@ -47,3 +48,4 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
                 who = "this accesses" if isinstance(access.address.each, int) else f"thread {thread} accesses"
                 context.warn(CODE, f"{who} {what}", part_span(step.line.item, access.operand), section="6.4.1")
                 break
+    tell(context, facts, CODE, "beyond a variable", "6.4.1")

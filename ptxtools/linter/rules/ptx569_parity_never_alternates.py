@@ -45,24 +45,31 @@ from ..registry import bodies_with
 
 CODE = "PTX569"
 
+#: Instructions at one mbarrier in a loop that are looked at.
+_USERS = 64
+
 #: A variable's name or a register, and the bytes behind it.
 Place = tuple[object, int]
 
 
 @bodies_with("mbarrier")
 def check(context: LintContext, facts: FunctionFacts) -> None:
-    waits = [line for line in facts.of("mbarrier") if _is_wait(line)]
-    if not waits:
+    if not any(_is_wait(line) for line in facts.of("mbarrier")):
         return
     told: set[int] = set()
     for loop in facts.loops:
         uses = _uses(facts, loop)
-        for line in waits:
+        for line in [line for users in uses.values() for line in users if _is_wait(line)]:
             address = line.item.operands[1]
             place = _place(facts, loop, line, address)
             users = uses.get(place, []) if place is not None else []
             parity = line.item.operands[2]
-            if id(line.item) in told or line not in users or not _same(facts, loop, line, parity):
+            if (
+                id(line.item) in told
+                or len(users) > _USERS
+                or line not in users
+                or not _same(facts, loop, line, parity)
+            ):
                 continue
             others = [user for user in users if user is not line]
             again = any(_is_wait(user) and user.item.operands[2] != parity for user in others)

@@ -1,7 +1,7 @@
 """PTX573 | mbarrier at an address that nothing initialises | 9.7.13.15
 
 What: an operation on an mbarrier at a variable's offset, where the module initialises others of that variable, all at
-constant offsets, and not this one.
+constant offsets or in loops whose rounds are known, and not this one.
 Why: the word is no mbarrier: the operation is undefined.
 Example:
     .shared .align 8 .b64 bars[2];
@@ -20,11 +20,18 @@ from __future__ import annotations
 from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
-from ..facts import Line
+from ..facts import FunctionFacts, Line
 from ..mbarriers import Word, words
-from ..registry import modules_with
+from ..registry import bodies_with, modules_with
+from ..walk import tell
 
 CODE = "PTX573"
+
+
+@bodies_with("mbarrier")
+def check_walk(context: LintContext, facts: FunctionFacts) -> None:
+    """mbarriers that loops initialise."""
+    tell(context, facts, CODE, "no mbarrier", "9.7.13.15")
 
 
 @modules_with("mbarrier")

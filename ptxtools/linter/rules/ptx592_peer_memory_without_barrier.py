@@ -1,8 +1,10 @@
-"""PTX592 | memory of a peer CTA without a barrier of the cluster | 9.7.13.3
+"""PTX592 | memory of a peer CTA without a barrier of the cluster | 2.2.2
 
 What: the module accesses shared memory of other CTAs of its cluster, and has no barrier.cluster; or none comes
 between the begin of a CTA and an access of its memory by a peer, or between such an access and its end.
-Why: a CTA may access its peer's memory before the peer has begun, or after it has ended.
+Why: section 2.2.2 of the manual leaves it to the CTA that accesses a peer's shared memory to see to it that this memory
+exists, and that the peer does not exit before the access is complete. CTAs of a cluster are scheduled together, which
+does not say that a peer has begun; a barrier of the cluster does.
 Example:
     .version 9.0
     .target sm_90
@@ -51,10 +53,10 @@ def check(context: LintContext) -> None:
         message = (
             f"'{line.item.opcode}' gives memory of a CTA that may not have begun, or have ended: no barrier.cluster"
         )
-        context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.13.3")
+        context.warn(CODE, message, parts_of(line.item).opcode, section="2.2.2")
 
 
 @bodies_with("mapa")
 def check_end(context: LintContext, facts: FunctionFacts) -> None:
-    tell(context, facts, CODE, "peer starts", "9.7.13.3")
-    tell(context, facts, CODE, "peer ends", "9.7.13.3")
+    tell(context, facts, CODE, "peer starts", "2.2.2")
+    tell(context, facts, CODE, "peer ends", "2.2.2")

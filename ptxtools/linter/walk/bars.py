@@ -12,10 +12,12 @@ class Bar:
     """An mbarrier. count: arrivals that complete a phase, None if unknown; arrivals: those of this phase; phase: how
     many are over; copies: what completes this phase, done: what completed those before; vague: whether others arrive,
     so that nothing follows from arrivals; expected, brought: bytes of this phase, None if unknown; expects: what says
-    how many are expected; released: by when each half of the threads has arrived in this phase, past: in those before; who: the threads that expect and copy."""
+    how many are expected; who: the threads that expect and copy; released: by when each half of the threads has arrived
+    in this phase, past: in those before."""
 
     __slots__ = (
-        "arrivals", "brought", "copies", "count", "done", "expected", "expects", "past", "phase", "product", "released", "vague", "who",
+        "arrivals", "brought", "copies", "count", "done", "expected", "expects", "past", "phase", "product", "released",
+        "vague", "who",
     )  # fmt: skip
 
     def __init__(self, count: int | None) -> None:

@@ -180,6 +180,8 @@ class Flights:
             return False
         known = value in self._bars
         bar = self._bar(value)
+        if not known and ".arrive" in op.opcode:
+            self._look_at_unknown(op, value)
         self._met(group, op, mask, op.addresses[0][0], "updates")
         if ".arrive" in op.opcode or ".complete_tx" in op.opcode:
             counted = ".expect_tx" not in op.opcode and len(op.line.item.operands) - op.addresses[0][0] > 1
@@ -200,6 +202,7 @@ class Flights:
         if "wait" not in op.opcode:
             return False
         if not known:
+            self._look_at_unknown(op, value)
             self.lose()  # it may be any of them
         parity = self._parity(group, op)
         if self.threads.apart or parity is None or mask != group.mask or not known:
@@ -249,10 +252,19 @@ class Flights:
         """Let those go on that have waited for an arrival; whether there are any."""
         woken = False
         for group in self.walker.running:
-            if group.waits is not None and group.waits[0] == "mbarrier":
-                if self.is_over(cast("tuple[Value, int]", group.waits[1])):
-                    group.waits, woken = None, True
+            kind, place = (group.waits or (None, None))[:2]
+            if kind == "mbarrier" and self.is_over(cast("tuple[Value, int]", place)):
+                group.waits, woken = None, True
         return woken
+
+    def _look_at_unknown(self, op: Op, value: Value) -> None:
+        """Whether an mbarrier is used that has never been initialised, though all is known that has been."""
+        made = [each for each, bar in self._bars.items() if bar.count is not None]
+        beside = any(each.terms == value.terms for each in made)
+        known = value.variable is not None and isinstance(value.each, int) and all(each.variable for each in made)
+        if beside and known and not (self.walker.assumed or self.threads.apart or self.memory.blind):
+            message = f"nothing has initialised an mbarrier at '{value.variable}{value.each:+d}'"
+            self.walker.report("no mbarrier", op.line, op.addresses[0][0], message)
 
     def _look_at_bytes(self, bar: Bar) -> None:
         """Whether the copies of a phase bring what is expected, where the same threads do both."""

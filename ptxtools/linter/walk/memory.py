@@ -233,8 +233,10 @@ class Memory:
             op.line, operand, place.space, place.address, size, mask, moment, kind, strong, data, group.doubtful,
             flight, token,
         )  # fmt: skip
-        if place.space == "shared" and self.all_seen:
-            self._note_bytes(touch)
+        if place.space == "shared" and not self.threads.apart:
+            self._look_at_size(touch)
+            if self.all_seen:
+                self._note_bytes(touch)
         if place.space == "shared" and self.threads.kind == "cluster":
             self.note_remote(touch)
         meeting = shadow.touch(touch)
@@ -275,6 +277,22 @@ class Memory:
         program = self.walker.program
         first, second = program.number(before.line), program.number(after.line)
         return "round" if first > second and program.home(first) == program.home(second) else "behind"
+
+    def _look_at_size(self, touch: Touch) -> None:
+        """Whether threads access what is behind a variable, or before it."""
+        numbers, threads = touch.address.numbers, self.threads
+        name = touch.address.variable
+        if name is None or self.walker.assumed or not threads.declared or touch.flight:
+            return
+        symbol = touch.line.names.lookup(name)
+        total = variable_bytes(symbol) if isinstance(symbol, Variable) else None
+        for thread in range(THREADS) if total is not None else ():
+            if touch.mask >> thread & 1 and not 0 <= numbers[thread] <= (total or 0) - touch.size:
+                what = f"byte {numbers[thread]} of '{name}', which has {total} bytes"
+                self.walker.report(
+                    "beyond a variable", touch.line, touch.operand, f"{threads.name(thread)} accesses {what}"
+                )
+                return
 
     def _note_bytes(self, touch: Touch) -> None:
         """Remember which bytes of shared memory have been written, and look whether those that are read have been."""

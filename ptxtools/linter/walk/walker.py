@@ -30,6 +30,8 @@ _ROUNDS = 2
 #: Rounds of a loop that are walked if it is known how many there are, and lanes may part in it before a .sync
 #: instruction.
 _KNOWN_ROUNDS = 12
+#: Rounds of a loop of few instructions that are walked if it is known how many there are.
+_SHORT_ROUNDS, _SHORT = 8, 48
 #: Rounds of a loop with asynchronous copies: its buffers come round in them.
 _PIPELINE, _PIPELINE_STEPS = 8, 800
 
@@ -422,8 +424,10 @@ class Walker:
     def _goes_on(self, group: Group, op: Op, target: int, rounds: int) -> bool:
         """Whether another round of a loop is walked."""
         value = group.registers.get(op.guard) if op.guard is not None else None
+        known = value is not None and isinstance(truth(value), int)
+        if known and rounds <= _SHORT_ROUNDS and group.pc - target < _SHORT:
+            return True
         if self.program.flies(target, group.pc):
-            known = value is not None and isinstance(truth(value), int)
             return rounds <= (_KNOWN_ROUNDS if known else self._pipeline(target, group.pc))
         return rounds <= _KNOWN_ROUNDS and self._counted(group, op, target)
 
