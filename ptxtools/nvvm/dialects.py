@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from ptxtools.diagnostics import Diagnostic, PtxError, Source
 
 LLVM7, MODERN = "7", "modern"
 DIALECTS = (LLVM7, MODERN)
 MIXED = "NVVM103"
+_TO_A_NAME = re.compile(r'\blabel %"\d+"')
+_NUMBER_AS_LABEL = re.compile(r"^(\s*)(\d+):", re.MULTILINE)
 
 
 def check_dialect(dialect: str | None) -> None:
@@ -37,3 +41,14 @@ def demand_dialect(data: bytes, text: str | None, name: str, dialect: str) -> No
         has = "the modern dialect has no typed pointers" if dialect == MODERN else (
             "the dialect of LLVM 7 has no opaque pointers")  # fmt: skip
         raise PtxError([Diagnostic(MIXED, has, span, source, section="1")])
+
+
+def names_are_numbers(text: str) -> bool:
+    """Whether a branch of a text goes to a block whose name is a number: to LLVM 7 the label `1:` is such a name."""
+    return _TO_A_NAME.search(text) is not None
+
+
+def with_quoted_labels(text: str) -> str:
+    """A text of the dialect of LLVM 7, in which labels are names, as later LLVMs read them: quoted if they are
+    numbers."""
+    return _NUMBER_AS_LABEL.sub(r'\1"\2":', text) if names_are_numbers(text) else text

@@ -17,7 +17,7 @@ from . import toolkit
 from .bitcode import BitcodeError, facts_of
 from .child import Refusal, Request, lowered
 from .content import is_bitcode
-from .dialects import MODERN, demand_dialect
+from .dialects import MODERN, demand_dialect, with_quoted_labels
 from .failures import INVALID, as_error
 from .lines import with_lines
 from .literals import with_old_numbers
@@ -123,9 +123,15 @@ def _written_by(data: bytes) -> str:
 
 def _placed(text: str, name: str) -> bytes:
     """The text with locations, empty if it is the same."""
-    text = with_old_numbers(text)
+    text = _readable(text)
     placed = with_lines(text, name)
     return b"" if placed is text else placed.encode("utf-8", "replace")
+
+
+def _readable(text: str) -> str:
+    """The text as the LLVM of llvmlite reads it, line by line."""
+    text = with_old_numbers(text)
+    return text if _POINTER.search(text) else with_quoted_labels(text)
 
 
 def name_of_ptx(name: str, ptx: str) -> str:
@@ -150,7 +156,7 @@ def _content(data: str | bytes, name: str) -> tuple[bytes, str | None]:
         text = data
     if "\0" in text:
         raise _not_text("the text contains a NUL character", text[: text.index("\0")], name)
-    return with_old_numbers(text).encode("utf-8", "replace"), text
+    return _readable(text).encode("utf-8", "replace"), text
 
 
 def _not_text(message: str, before: str, name: str) -> PtxError:

@@ -143,6 +143,30 @@ def test_numbers_of_newer_llvms_are_read():
     assert lower(rounded) == lower(old)
 
 
+def test_labels_that_are_numbers_are_names_to_llvm_7(device, tmp_path):
+    """`%1` is the block without a label here, and `%"1"` the one behind it."""
+    text = """define void @f(i32* %p, i32 %n) {
+  %c = icmp eq i32 %n, 0
+  br i1 %c, label %1, label %"1"
+
+  br label %"1"
+1:
+  %x = phi i32 [ 40, %0 ], [ 50, %1 ]
+  %2 = add i32 %x, %n
+  store i32 %2, i32* %p
+  ret void
+}
+!nvvm.annotations = !{!0}
+!0 = !{void (i32*, i32)* @f, !"kernel", i32 1}
+"""
+    (tmp_path / "k.ll").write_text(text)
+    kernel = ptxtools.load(tmp_path / "k.ll")["f"]
+    for n, expected in ((0, 50), (3, 43)):
+        out = np.zeros(1, np.int32)
+        device.launch(kernel, grid=1, block=1, args=[out, n])
+        assert out == expected
+
+
 def test_launch_files_take_it(folder, capsys):
     (folder / "case.toml").write_text(LAUNCH)
     assert exit_status(run, "ptx-run", ["--launch", "case.toml"]) == 0, capsys.readouterr().err

@@ -298,3 +298,101 @@ def test_a_share_that_meets_pointers_first_decides_the_dialect(monkeypatch):
         source = Source(text, "k.ll")
         assert verify(source, processes=2) == verify(source) == verify(source, screened=False)
         assert not any(one.code == "NVVM103" for one in verify(source, processes=2))
+
+
+EXCHANGED = """define i32 @f(i32 %a, float %b, i1 %c, i32* %p) {
+entry:
+  br i1 %c, label %x, label %y
+x:
+  %r = add i32 VALUE, VALUE
+  %s = fmul float %b, REAL
+  store i32 VALUE, i32* %p
+  br label %y
+y:
+  %q = phi i32 [ VALUE, %entry ], [ %r, %x ]
+  %t = select i1 %c, float REAL, float %b
+  %u = call i32 @f(i32 VALUE, float REAL, i1 %c, i32* %p)
+  ret i32 %q
+}
+"""
+
+
+def test_names_numbers_and_undefined_values_are_exchanged_in_lines_of_known_shapes():
+    """A line follows from an earlier one with another sort of value in the same place, if the value has its type."""
+    first = EXCHANGED.replace("VALUE", "%a").replace("REAL", "%b")
+    for value, real, code in (("7", "2.0", None), ("undef", "undef", None), ("%a", "0x4000000000000000", None),
+                              ("5000000000", "2.0", "NVVM119"), ("2.0", "2.0", "NVVM111"), ("7", "7", "NVVM111"),
+                              ("%b", "%b", "NVVM111"), ("%n", "%b", "NVVM110"), ("7", "1.1", "NVVM111"),
+                              ("%q", "%b", "NVVM115"), ("poison", "poison", "NVVM103"), ("%c", "%b", "NVVM111"),
+                              ("@f", "%b", "NVVM111"), ("true", "%b", "NVVM111"), ("%y", "%b", "NVVM111")):  # fmt: skip
+        second = EXCHANGED.replace("@f(i32 %a", "@g(i32 %a", 1).replace("VALUE", value).replace("REAL", real)
+        for text in (first + second, second + first):
+            screened, read = both(module(text))
+            assert screened == read, (value, real, screened, read)
+            assert {one[:7] for one in screened} >= ({code} if code else set()), (value, real, screened)
+            assert code or not screened, (value, real, screened)
+            if not code:
+                assert all(passed(module(text), "7").values())
+
+
+def test_a_value_within_a_constant_is_no_name():
+    text = module("define <2 x i32> @f(<2 x i32> %v, i32 %a) {\n  %x = add <2 x i32> %v, <i32 1, i32 2>\n"
+                  "  %y = add <2 x i32> %v, <i32 3, i32 4>\n  ret <2 x i32> %y\n}\n")  # fmt: skip
+    assert both(text) == [[], []] and passed(text, "7") == {"@f": True}
+    for other in ("%a", "5000000000", "undef", "2.0"):
+        screened, read = both(text.replace("i32 4>", f"i32 {other}>"))
+        assert screened == read and bool(read) == (other != "undef"), (other, screened, read)
+
+
+ANNOTATIONS = """define void @k(float* %a) {
+  ret void
+}
+define void @kernel2(float* %a) {
+  ret void
+}
+define void @l(i32 %a) {
+  ret void
+}
+!nvvm.annotations = !{!0, !1, !2, !3}
+!0 = !{void (float*)* @k, !"kernel", i32 1}
+!1 = !{void (float*)* @kernel2, !"kernel", i32 1}
+!2 = !{void (i32)* @l, !"kernel", i32 1}
+!3 = !{void (float*)* @k, !"maxntidx", i32 7}
+"""
+#: What is exchanged, and the code of the finding that this makes.
+ANNOTATION_FAULTS = [
+    ("@kernel2, ", "@none, ", "NVVM110"),
+    ("!1 = ", "!0 = ", "NVVM110"),
+    ("!1 = ", "!7 = ", "NVVM110"),
+    ("@kernel2, ", "@l, ", "NVVM111"),
+    ("void @kernel2(", "i32 @kernel2(", "NVVM111"),
+    ("!2 = !{void (i32)*", "!2 = !{void (float*)*", "NVVM111"),
+    ('@kernel2, !"kernel", i32 1', '@kernel2, !"kernel", i32 1, i32 2', None),
+    ("!0 = !{void", "!0 = distinct !{void", None),
+    ('@k, !"kernel", i32 1}', '@k, !"kernel", i32 1} ; a comment', None),
+    ('!0 = !{void (float*)* @k, !"kernel", i32 1}', "!0 = !{}", None),
+    ('@k, !"kernel", i32 1}', '@k, !"kernel", i32 1', "NVVM101"),
+]
+
+
+def test_annotations_that_are_alike_have_the_same_findings():
+    assert both(module(ANNOTATIONS)) == [[], []]
+    for old, new, code in ANNOTATION_FAULTS:
+        assert ANNOTATIONS.count(old) == 1, old
+        screened, read = both(module(ANNOTATIONS.replace(old, new)))
+        assert screened == read, (new, screened, read)
+        assert code is None or code in {one[:7] for one in screened}, (new, screened)
+
+
+def test_annotations_that_are_alike_are_in_the_tree():
+    """With the places that a parse of each line gives."""
+    source = Source(module(ANNOTATIONS), "k.ll")
+    trees = [Parser(source, alike=alike).run().metadata for alike in (True, False)]
+    shown = [
+        {
+            name: (node.at, [(one.kind, one.text, one.type, one.at) for one in node.operands])
+            for name, node in each.items()
+        }
+        for each in trees
+    ]
+    assert shown[0] == shown[1] and len(shown[0]) > 4

@@ -53,6 +53,8 @@ class FunctionReader(BodyReader):
             passed += [line.span() for _, *others in self.annotations for line in others]
             passed.sort()
         super().__init__(text, between(passed, len(text)))
+        #: Whether a label that is a number is a name, as to LLVM 7; and whether one was read as a number.
+        self.numbers_are_names = self.numbered_label = False
         #: Functions whose bodies were passed over.
         self.unread: list[Function] = []
         self.found: list[Diagnostic] = []
@@ -198,9 +200,8 @@ class FunctionReader(BodyReader):
         token = self.texts[begun]
         if self.texts[begun + 1] == ":" and token[:1] not in "%@!":
             self.i += 2
-            name = unquoted(f"%{token}") if token[:1] == '"' else f"%{token}"
-            block = Block(name, self.starts[begun])
-            self._number(name, block.at)
+            block = Block(self._labelled(token), self.starts[begun])
+            self._number(block.name, block.at)
             made.blocks.append(block)
             return block
         if token == "uselistorder":
@@ -222,6 +223,16 @@ class FunctionReader(BodyReader):
         self._name(one)
         block.instructions.append(one)
         return None if one.op in TERMINATORS else block
+
+    def _labelled(self, token: str) -> str:
+        """The name of a block, from its label."""
+        if token[:1] == '"':
+            return unquoted(f"%{token}")
+        if token.isdecimal():
+            if self.numbers_are_names:
+                return f'%"{token}"'
+            self.numbered_label = True
+        return f"%{token}"
 
     def _unnamed_block(self, made: Function, token: int) -> Block:
         block = Block(f"%{self._next}", self.starts[token])

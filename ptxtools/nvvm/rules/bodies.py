@@ -41,7 +41,7 @@ def check_body(context: Context, function: Function) -> None:
                 _define(context, body, one.name, one.type, one.named_at, (number, place))
     _check_blocks(context, body)
     if context.counts_silently:
-        _check_labels(context, function)
+        _check_labels(context, body)
     tree = dominators_of(body.before)
     for number, block in enumerate(function.blocks):
         for place, one in enumerate(block.instructions):
@@ -52,13 +52,15 @@ def check_body(context: Context, function: Function) -> None:
                 _check_return(context, function, one)
 
 
-def _check_labels(context: Context, function: Function) -> None:
+def _check_labels(context: Context, body: Body) -> None:
     """A label that is a number is a name to LLVM 7, and `%1` is not that block."""
+    function = body.function
     aims = {aim.text for block in function.blocks for one in block.instructions for aim in one.extra.get("blocks", ())}
     for block in function.blocks:
-        if block.name in aims and context.source.text[block.at : block.at + 1].isdecimal():
-            message = f"to LLVM 7 the label {block.name[1:]} is a name, and {block.name} is another block"
-            context.at_name("NVVM103", block.at, block.name[1:], message, "give it a name, or leave the label out")
+        name = f"%{block.name[2:-1]}"
+        if name in aims and name not in body.blocks and context.source.text[block.at : block.at + 1].isdecimal():
+            message = f"to LLVM 7 the label {name[1:]} is a name, and {name} is another block"
+            context.at_name("NVVM103", block.at, name[1:], message, "give it a name, or leave the label out")
 
 
 def _define_heads(context: Context, body: Body) -> None:
@@ -87,7 +89,8 @@ def _check_blocks(context: Context, body: Body) -> None:
         for target in last.extra.get("blocks", ()) if last and last.op in TERMINATORS else ():
             reached = body.blocks.get(target.text)
             if reached is None:
-                if not function.broken:
+                named = context.counts_silently and f'%"{target.text[1:]}"' in body.blocks  # as `_check_labels` says
+                if not function.broken and not named:
                     context.at_value(UNDEFINED, target, f"use of undefined label '{target.text}'")
             elif reached == 0:
                 context.at_value(BLOCKS, target, "the entry block has no predecessors, and this branches to it")

@@ -27,7 +27,9 @@ def check_constant(context: Context, value: Value, locals: Mapping[str, Type | N
             context.at_value(MISMATCH, value, fault)
     for part in value.parts:
         if part.kind == "local":
-            if part.text not in locals:
+            if value.kind in ("aggregate", "expression"):
+                context.at_value(MISMATCH, part, f"'{part.text}' is no constant, and stands in one")
+            elif part.text not in locals:
                 context.at_value("NVVM110", part, f"use of undefined value '{part.text}'")
         else:
             check_constant(context, part, locals)

@@ -279,9 +279,12 @@ class _Body:
         if INCOMING in roles:
             used = list(compress(self.used, roles.translate(None, _NO_VALUES).translate(_OPERANDS)))
         steps = events.translate(None, _NO_STEPS).split(_RESULT)
-        there = chain.from_iterable(map(repeat, count(params), map(len, steps)))  # before each use
-        in_order = list(map(lt, used, there))
-        fine = all(in_order)
+
+        def there() -> Iterator[int]:
+            """How many values are defined before each use."""
+            return chain.from_iterable(map(repeat, count(params), map(len, steps)))
+
+        fine = all(map(lt, used, there()))
         if len(self.blocks) == 1 and TARGET not in roles and SOURCE not in roles:
             return fine
         parts = events.split(_CLOSES)
@@ -292,7 +295,9 @@ class _Body:
             return False
         home_of_each, uses = _picked(used)(homes), list(_numbered(parts, OPERAND))
         if not fine and any(
-            home == block for home, block, one in zip(home_of_each, uses, in_order, strict=True) if not one
+            home == block
+            for home, block, one in zip(home_of_each, uses, map(lt, used, there()), strict=True)
+            if not one
         ):
             return False
         pairs = set(compress(zip(home_of_each, uses, strict=True), map(ne, home_of_each, uses)))

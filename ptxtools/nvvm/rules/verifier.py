@@ -9,7 +9,7 @@ from ptxtools.ir.collector import CollectorOff
 
 from ..assembly.nodes import Function, Module, Value
 from ..assembly.parser import Parser
-from ..dialects import LLVM7, MODERN, check_dialect
+from ..dialects import LLVM7, MODERN, check_dialect, names_are_numbers
 from .alike import distinct, read_heads, read_nodes
 from .annotations import check_annotations, find_opaque
 from .assembler import check_module_assembler
@@ -55,10 +55,16 @@ def _verified(source: Source, dialect: str | None, arch: int, screened: bool, pr
         module = parser.run()
     meant = dialect or dialect_of(module)
     context = Context(module, source, meant, arch, dialect is not None)
+    if _numbers_are_names(context) and parser.numbered_label:
+        parser = Parser(source)
+        parser.numbers_are_names = True
+        module = context.module = parser.run()
+    parser.numbers_are_names = _numbers_are_names(context)
     find_opaque(context)
     alike = read_heads(context, parser) | read_nodes(context, parser)
     read_bodies(context, parser, screened, processes)
-    if meant != (dialect or dialect_of(module)):  # the first pointer is in a body
+    if meant != (dialect or dialect_of(module)) or (parser.numbered_label and _numbers_are_names(context)):
+        # The first pointer is in a body.
         return _verified(source, dialect_of(module), arch, screened, processes)
     context.found += parser.found
     check_headers(context)
@@ -79,6 +85,13 @@ def _verified(source: Source, dialect: str | None, arch: int, screened: bool, pr
     check_module_assembler(context)
     _check_references(context)
     return context
+
+
+def _numbers_are_names(context: Context) -> bool:
+    """Whether labels that are numbers are names, as to LLVM 7. A module without pointers shows it by its branches."""
+    if context.modern or getattr(context.source, "disassembled", False):
+        return False
+    return context.counts_silently or names_are_numbers(context.source.text)
 
 
 def dialect_of(module: Module) -> str:
