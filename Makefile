@@ -68,6 +68,7 @@ sweep: $(VENV)/.test  ## Long checks: all rows of all tests, every form on both 
 	$(BIN)/python tools/sweep_cases.py --engine reference
 	$(BIN)/python tools/sweep_litmus.py
 	$(BIN)/python tools/sweep_weak.py
+	$(BIN)/python tools/sweep_launches.py
 	$(BIN)/python tools/sweep_ptxas.py
 	$(BIN)/python tools/manual_examples.py
 

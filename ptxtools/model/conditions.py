@@ -114,10 +114,20 @@ class _Conditions:
 
     def implication(self, depth: int) -> Term:
         left = self.disjunction(depth)
-        if self.reader.accept("=>"):
+        if self.arrow():
             right = self.implication(self.deeper(depth))
             return _Any((_Not(left), right))
         return left
+
+    def arrow(self) -> bool:
+        """`=>`, or `->`."""
+        reader = self.reader
+        if reader.accept("=>"):
+            return True
+        if reader.next.text == "-" and reader.peek().text == ">":
+            reader.take(), reader.take()
+            return True
+        return False
 
     def disjunction(self, depth: int) -> Term:
         terms = [self.conjunction(depth)]

@@ -47,6 +47,8 @@ def _check_spaces(test: Test) -> None:
             one_sided = isinstance(fence, Fence) or bool(fence.order)
             for name, location in test.locations.items():
                 message = ""
+                if location.members:  # what is there are its locations
+                    continue
                 if not location.space:
                     message = f"this fence needs the state space of '{name}'"
                 elif (fence.space, location.space) == ("shared::cta", "shared") and (

@@ -23,9 +23,9 @@ from .programs import PROXIES, TENSOR_MEMORY, UNTYPED, Address, Branch, Label, L
 from .proxy_tests import is_proxy_test, read_proxy_tests
 from .scope_trees import read_map, read_tree, starts_map, starts_tree
 from .tensors import Engines, read_described
-from .words import Reader, Word, refuse, words_of
+from .words import Reader, Word, beginning, refuse, words_of
 
-_HEAD = re.compile(r"\ufeff?(?:\s+|//[^\n]*|\(\*.*?\*\)|/\*.*?\*/)*(?:GPU_PTX|PTX|ptx)\b[ \t]*([^\n{\"]*)", re.DOTALL)
+_HEAD = re.compile(r"(?:GPU_PTX|PTX|ptx)\b[ \t]*([^\n{\"]*)")
 _PRELUDE = re.compile(r'"[^"]*"|\(\*.*?\*\)|//[^\n]*|[^"{]', re.DOTALL)
 _BRACE_LINE = re.compile(r"^[ \t]*\{", re.MULTILINE)
 _THREADS_LINE = re.compile(r"^[ \t]*P?\d+[ \t]*[@|;]", re.MULTILINE)
@@ -52,7 +52,7 @@ def read_tests(source: Source, tensors: Engines | None = None) -> list[Test]:
 def read_litmus(source: Source, tensors: Engines | None = None) -> Test:
     """The test of a text in the format of herd. tensors: finds what knows tensor maps; without it a test that copies
     with one is refused. Raises PtxError with position and reason."""
-    head = _HEAD.match(source.text)
+    head = _HEAD.match(source.text, beginning(source.text))
     if head is None:
         refuse(source, "a litmus test begins with 'PTX' and its name", (0, 1))
     at = head.end()
@@ -279,10 +279,15 @@ def _read_threads(reader: Reader, test: Test) -> bool:
                   "warp": 0, "lane": 0}  # fmt: skip
         while at:
             level = reader.name("'cta', 'cluster' or 'gpu'")
-            name = _OTHER_LEVELS.get(level.text, level.text)
-            if name not in places or (name == "sys" and reader.next.text != "0"):
+            text = level.text.lower()
+            letters = text.rstrip("0123456789")
+            digits = text[len(letters) :]
+            name = _OTHER_LEVELS.get(letters, letters)
+            if name not in places or (name == "sys" and (digits or reader.next.text) != "0"):
                 reader.fail("expected 'cta', 'cluster' or 'gpu'", level)
-            places[name] = reader.number("a number")
+            if not digits:
+                reader.accept("=", ":")
+            places[name] = int(digits[:9]) if digits else reader.number("a number")
             at = reader.accept(",")
         if places["cta"] < 0:
             reader.fail("the thread's place names no CTA", word)

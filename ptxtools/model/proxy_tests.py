@@ -20,11 +20,9 @@ from ptxtools.diagnostics import Source
 from .conditions import read_condition
 from .instructions import Cells
 from .programs import Condition, Location, State, Test, Thread
-from .words import Reader, Word, refuse, words_of
+from .words import Reader, Word, beginning, refuse, words_of
 
-_BEGINNING = re.compile(
-    r"\ufeff?(?:\s+|//[^\n]*)*(?:\.(?:global|shared|texref|surfref|conref)\b|d\d+\.b\d+\.t\d+\s*\{)"
-)
+_BEGINNING = re.compile(r"\.(?:global|shared|texref|surfref|conref)\b|d\d+\.b\d+\.t\d+\s*\{")
 _THREAD = re.compile(r"d(\d{1,5})\.b(\d{1,5})\.t(\d{1,5})")
 _PROXIES = {".texref": "texture", ".surfref": "surface", ".conref": "constant", ".global": "generic",
             ".shared": "generic"}  # fmt: skip
@@ -34,7 +32,7 @@ _MOST_ROWS = 1000
 
 
 def is_proxy_test(text: str) -> bool:
-    return _BEGINNING.match(text) is not None
+    return _BEGINNING.match(text, beginning(text)) is not None
 
 
 def read_proxy_tests(source: Source) -> list[Test]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from .agents import WORD_BYTES, mask, own_events, updated
 from .events import Event, Issued, Path, Stage, Value, constant
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from .paths import Paths
     from .words import Word
 
-_T = TypeVar("_T")
 _FENCES = {"before_thread_sync": "before", "after_thread_sync": "after"}
 _GROUPS = ("cta_group::1", "cta_group::2")
 _TRANSFER = re.compile(
@@ -92,27 +91,16 @@ def _transfer(cells: Cells, word: Word, kind: str, most: int) -> Instruction:
     reader = cells.reader
     results: tuple[str, ...] = ()
     if kind == "ld":
-        results = tuple(_listed(cells, cells.result))
+        results = tuple(cells.listed(cells.result))
         cells.comma()
     place = cells.place()
     values: tuple[Operand, ...] = ()
     if kind == "st":
         cells.comma()
-        values = tuple(_listed(cells, cells.value))
+        values = tuple(cells.listed(cells.value))
     if len(results or values) > most:
         reader.fail(f"'{word.text}' has at most {most} registers", word)
     return TensorCore(kind=kind, places=(place,), results=results, values=values, **cells.done())
-
-
-def _listed(cells: Cells, read: Callable[[], _T]) -> list[_T]:
-    """One operand, or several in braces."""
-    if not cells.reader.accept("{"):
-        return [read()]
-    found = [read()]
-    while not cells.reader.accept("}"):
-        cells.comma()
-        found.append(read())
-    return found
 
 
 def _issued(cells: Cells, word: Word, kind: str, modifiers: list[str]) -> Instruction:
@@ -151,7 +139,7 @@ def _issued(cells: Cells, word: Word, kind: str, modifiers: list[str]) -> Instru
         if reader.next.text == "[":
             places.append(cells.place())
         elif reader.next.text == "{":
-            _listed(cells, cells.value)
+            cells.listed(cells.value)
         else:
             values.append(cells.value())
     if len(values) < 2:

@@ -9,14 +9,18 @@ from typing import NoReturn
 from ptxtools.diagnostics import Diagnostic, PtxError, Source, Span
 
 _WORD = re.compile(
-    r"""(?P<skip>\s+|(?://|\#)[^\n]*|\(\*.*?\*\)|/\*.*?\*/|<<.*?>>)
-      | (?P<open>\(\*|/\*|<<)
+    r"""(?P<skip>\s+|(?://|\#)[^\n]*|/\*.*?\*/|<<.*?>>)
+      | (?P<nested>\(\*)
+      | (?P<open>/\*|<<)
       | (?P<text>"[^"]*")
-      | (?P<number>0[xX][0-9a-fA-F]+[uU]?|\d+[uU]?(?![\w]))
+      | (?P<number>0[xX][0-9a-fA-F]+[uUlL]*(?![\w])|\d+[uUlL]*(?![\w]))
       | (?P<word>(?:[A-Za-z_$%]|\.(?=[A-Za-z_]))[\w$%]*(?:(?:\.|::)[\w$%]+(?:(?<=::\d):\d)?)*)
       | (?P<sign>/\\|\\/|[!=<>]=|=>|<>|[-=<>~!()\[\]{},;:|@&+*])""",
     re.VERBOSE | re.DOTALL,
 )
+
+_MARKS = re.compile(r"\(\*|\*\)")
+_COMMENT = re.compile(r"\s+|//[^\n]*|\(\*.*?\*\)|/\*.*?\*/", re.DOTALL)
 
 #: Longest test that is read, characters: a litmus test is a screen of text.
 LONGEST = 1 << 20
@@ -39,6 +43,24 @@ def refuse(source: Source, message: str, span: Span, help_: str = "") -> NoRetur
     raise PtxError([Diagnostic("PTX100", message, span, source, help=(help_,) if help_ else ())])
 
 
+def beginning(text: str) -> int:
+    """Where a text begins behind blanks and comments."""
+    at = int(text.startswith("\ufeff"))
+    while (match := _COMMENT.match(text, at)) is not None:
+        at = match.end()
+    return at
+
+
+def _behind_comment(source: Source, start: int, end: int) -> int:
+    """Where a comment ends that begins with `(*`; others may be inside of it."""
+    depth = 0
+    for mark in _MARKS.finditer(source.text, start, end):
+        depth += 1 if mark[0] == "(*" else -1
+        if not depth:
+            return mark.end()
+    refuse(source, "this comment or text has no end", (start, start + 1))
+
+
 def words_of(source: Source, start: int = 0, end: int | None = None) -> list[Word]:
     """The words between two offsets, and an "end". Raises PtxError for what is no word."""
     text, found, at = source.text, [], start
@@ -47,6 +69,9 @@ def words_of(source: Source, start: int = 0, end: int | None = None) -> list[Wor
         refuse(source, f"the test has more than {LONGEST} characters", (0, 1))
     while at < end:
         match = _WORD.match(text, at, end)
+        if match is not None and match.lastgroup == "nested":
+            at = _behind_comment(source, at, end)
+            continue
         if match is None or match.lastgroup == "open":
             endless = match is not None or text[at] == '"'
             refuse(source, "this comment or text has no end" if endless else "unexpected text", (at, at + 1))
@@ -92,7 +117,7 @@ class Reader:
         if self.next.kind != "number":
             self.fail(f"expected {what}")
         word = self.take()
-        digits = word.text.rstrip("uU")
+        digits = word.text.rstrip("uUlL")
         if len(digits) > 40:
             self.fail("this number is too long", word)
         value = int(digits, 16) if digits[:2] in ("0x", "0X") else int(digits)

@@ -1,5 +1,5 @@
-"""Kernels with launch files that the model and the simulator both run: one for each feature, whole, with lines that may
-be left out marked by comments such as `//wait`."""
+"""Kernels with launch files that the model and the simulator both run: one for each feature, whole, with lines that
+may be left out marked by comments such as `//wait`."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -172,7 +172,8 @@ TENSOR_CORE = Feature(
     body="""    .shared .align 16 .u32 taddr;
     .shared .align 8 .b64 done;
 """ + _FACTORS.replace("2048", "4096").replace("2304", "4352").replace(
-        "[bar], 1;", "[bar], 1;\n    mbarrier.init.shared.b64 [done], 1;").replace("    bar.sync 0;\n", """    bar.warp.sync -1;
+        "[bar], 1;", "[bar], 1;\n    mbarrier.init.shared.b64 [done], 1;").replace("    bar.sync 0;\n", """
+    bar.warp.sync -1;
     tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [taddr], 32;
     bar.sync 0;
 """) + """    ld.shared.u32 %r4, [taddr];

@@ -1,11 +1,14 @@
 """Older and other formats of litmus tests: scope trees, threads without places, declarations and commands."""
 
+import random
+import re
+
 import pytest
 
 from ptxtools.diagnostics import PtxError, Source
 from ptxtools.model.executions import run
 from ptxtools.model.litmus import read_tests
-from tests.model.suite import read
+from tests.model.suite import NO_CYCLES, read
 from tests.rows import rows
 
 OLD = """GPU_PTX SB
@@ -260,7 +263,8 @@ def test_declarations(declared):
     assert run(read(VARIANT.format(declared, PLACES, NEVER))).holds
 
 
-@rows("places", ["P0 @ cta 0, gpu 0|P1 @ cta 1, gpu 0;", "P0@gpu 0,cta 0 | P1@gpu 0,cta 1;", "P0@block 0 | P1@block 1;",
+@rows("places", ["P0 @ cta 0, gpu 0|P1 @ cta 1, gpu 0;", "P0@CTA=0,GPU=0 | P1@CTA=1,GPU=0;",
+                 "P0@cta0,gpu0 | P1@cta1,gpu0;", "P0@gpu 0,cta 0 | P1@gpu 0,cta 1;", "P0@block 0 | P1@block 1;",
                  "P0@thread 0,warp 0,cta 0,gpu 0 | P1@thread 1,warp 1,cta 0,gpu 0;",
                  "P0@cta 0,device 0,sys 0 | P1@cta 1,device 0,sys 0;"])  # fmt: skip
 def test_places(places):
@@ -269,7 +273,8 @@ def test_places(places):
     assert [thread.warp for thread in test.threads] == [0, int("warp" in places)]
 
 
-@rows("condition", ["~(exists (1:r0 = 1 /\\ 1:r1 = 0))", "not exists (P1:r0 = 1 and P1:r1 = 0)",
+@rows("condition", ["~(exists (1:r0 = 1 /\\ 1:r1 = 0))", "forall (1:r0 = 1 -> 1:r1 = 1)",
+                    "~exists (1:r0 = 1UL /\\ 1:r1 = 0x0l)", "not exists (P1:r0 = 1 and P1:r1 = 0)",
                     "forall 1:r0=0 or 1:r1=1", "exists 0==0", "filter (P1:r0 == 1) forall (P1:r1 == 1)",
                     "locations [x; 1:r0;] exists (true);",
                     "forall (P1:r0 == 1 => P1:r1 == 1)", "exists (P1:r0 == P1:r1 && [x] = 1)"])  # fmt: skip
@@ -344,3 +349,38 @@ def test_mapa_refused(initial, first, second, rank, message):
 def test_mapa_needs_places():
     with pytest.raises(PtxError, match="mapa"):
         read("PTX t\n{ .shared x = 0; }\n P0 | P1 ;\n mapa.u64 r1, x, 1 | ld.weak r0, x ;\nexists (x == 1)\n")
+
+
+def test_comments_may_be_inside_of_comments():
+    text = OLD + "(* one (* two *) (* three (* four *) *) five *)\n" + SB
+    assert run(read(text)).states == run(read(OLD + SB)).states
+    with pytest.raises(PtxError, match="this comment or text has no end"):
+        read(OLD + "(* one (* two *)\n" + SB)
+
+
+@rows("text", [" " * 5000 + "SB", "(* x *) " * 200 + "SB", "// x\n" * 2000 + "SB", "/* x */" * 200 + "\n\t " * 300,
+               "(*" * 3000, "\ufeff" + "\n" * 5000])  # fmt: skip
+def test_what_does_not_begin_as_a_test(text):
+    with pytest.raises(PtxError, match="begins with 'PTX'"):
+        read_tests(Source(text, "x"))
+
+
+def test_damaged_tests_are_errors_with_a_position():
+    """Words of all tests of the test data, left out, exchanged and inserted at random."""
+    generator = random.Random(7)
+    texts = [path.read_text("utf-8") for path in NO_CYCLES]
+    words = [word for text in texts for word in re.findall(r"\s+|[\w.:$%]+|.", text)]
+    refused = 0
+    for text in texts:
+        found = re.findall(r"\s+|[\w.:$%]+|.", text)
+        for _ in range(generator.choice((1, 1, 3))):
+            at = generator.randrange(len(found))
+            found[at : at + generator.choice((0, 1, 1, 2))] = generator.choices(words, k=generator.choice((0, 1)))
+        damaged = "".join(found)
+        try:
+            read(damaged)
+        except PtxError as error:
+            refused += 1
+            for problem in error.diagnostics:
+                assert problem.message and problem.span is not None and 0 <= problem.span[0] <= len(damaged)
+    assert refused > len(texts) // 4

@@ -32,7 +32,7 @@ def copy_async(f: FunctionLowering, instruction: Instruction, op: Opcode) -> Non
     rest = instruction.operands[3 : len(instruction.operands) - ("cache_hint" in op.mods)]
     rule, last = _source_rule(f, rest[0], size.value) if rest else ("", None)
     place = _whole(f, target)
-    if target.space == "cluster":  # the copy is to this CTA's own memory
+    if target.space == "cluster" and not f.linker.variant.late:  # the copy is to this CTA's own memory
         place = f.compute("sub.u64", ("u64", "u64"), (place, f.cta_window()), "u64")
     src: tuple[Ref | None, ...] = (source.base, place)
     types: tuple[str, ...] = (source.type, "u64")
