@@ -1,4 +1,4 @@
-"""The tutorial and the cookbook: every command is run, and prints what stands there."""
+"""The tutorial, the cookbook and the page of the memory model: every command is run, and prints what stands there."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from tools import console_pages
 from tools.site import links
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("docs/tutorial.md", "docs/cookbook.md")
+PAGES = ("docs/tutorial.md", "docs/cookbook.md", "docs/memory-model.md")
 #: What the pages show and nobody runs here, as it needs a CUDA toolkit or Triton.
 NOT_RUN = {
     "docs/tutorial.md": ["nvcc -ptx -arch=sm_80 -lineinfo smooth.cu"],
+    "docs/memory-model.md": [],
     "docs/cookbook.md": ["python softmax.py", "nvcc -ptx -arch=sm_80 -std=c++17 -I cutlass/include product.cu"],
 }
 

@@ -7,6 +7,7 @@ Usage: python tools/make_docs.py [--check] [PAGE ...]
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -22,6 +23,25 @@ def rules() -> str:
     from ptxtools.pages import all_pages
 
     return markdown(all_pages())
+
+
+def pictures() -> dict[str, Callable[[], str]]:
+    """The pictures of docs/memory-model.md, drawn from the tests whose names they have."""
+    from ptxtools.diagnostics import Source
+    from ptxtools.model.executions import run
+    from ptxtools.model.litmus import read_litmus
+    from ptxtools.model.nearest import nearest
+    from ptxtools.model.pictures import as_svg
+
+    def drawn(name: str) -> str:
+        test = read_litmus(Source((ROOT / "testdata" / "litmus" / f"{name}.litmus").read_text("utf-8"), name))
+        execution = run(test).witness or nearest(test)
+        assert execution is not None, f"{name} has nothing to show"
+        return as_svg(execution, test.name)
+
+    page = (ROOT / "docs" / "memory-model.md").read_text("utf-8")
+    names = re.findall(r"\]\(memory-model/(\S+)\.svg\)", page)
+    return {f"docs/memory-model/{name}.svg": partial(drawn, name) for name in names}
 
 
 def pages() -> dict[str, Callable[[], str]]:
@@ -41,7 +61,7 @@ def pages() -> dict[str, Callable[[], str]]:
         found[f"docs/man/{name}.1"] = partial(man_pages.page, name)
     for family in CHAPTERS:
         found[f"docs/isa/{family}.md"] = partial(reference.instruction_page, family)
-    return found
+    return found | pictures()
 
 
 def main() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 #: code -> (title, page)
@@ -46,5 +47,6 @@ def markdown(pages: Pages) -> str:
     lines += ["", *precision()]
     for code in sorted(pages):
         title, text = pages[code]
-        lines += ["", f"## {code}", "", f"**{title}**", "", cleandoc(text)]
+        linked = re.sub(r"^More: docs/(\S+?)(#\S+)$", r"More: [\1](\1\2)", cleandoc(text), flags=re.MULTILINE)
+        lines += ["", f"## {code}", "", f"**{title}**", "", linked]
     return "\n".join(lines) + "\n"

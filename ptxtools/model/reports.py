@@ -92,10 +92,19 @@ def _pairs(execution: Execution, name: str) -> Iterator[tuple[int, int]]:
 
 
 def _relations(execution: Execution) -> Iterator[str]:
+    """A line for each pair, but for those that follow from others: the initial write precedes all, and of writes that
+    are ordered one after the other, and of those later than what a read returned, the next one is enough."""
+    order = execution.relations["co"]
+    lines: dict[str, None] = {}
     for name in SHOWN:
+        rows = execution.relations[name]
         for a, b in _pairs(execution, name):
-            if name != "co" or execution.nodes[a].thread >= 0:
-                yield f"{place_of(execution, a)}  --{name}-->  {place_of(execution, b)}"
+            if name == "co" and execution.nodes[a].thread < 0:
+                continue
+            if name in ("co", "fr") and any(order[c] >> b & 1 for c in members(rows[a])):
+                continue
+            lines[f"{place_of(execution, a)}  --{name}-->  {place_of(execution, b)}"] = None
+    yield from lines
 
 
 def _steps(execution: Execution, steps: list[Step]) -> Iterator[str]:

@@ -35,8 +35,8 @@ class Message:
 class Write:
     """scope: "" for a weak one; number: how many were executed before; behind: the write that an atomic operation read,
     and directly follows; later: for one that is forgotten, the next, which stands for it; followed: whether another
-    write follows it in coherence order (8.9.6); after: undecided reads that precede it in causality order; pending: the
-    read of an atomic operation, if it is undecided."""
+    write follows it in coherence order (8.9.6); earlier: at least those that it follows; after: undecided reads that
+    precede it in causality order; pending: the read of an atomic operation, if it is undecided."""
 
     value: Array
     agent: Agent | None = None
@@ -46,6 +46,7 @@ class Write:
     behind: Write | None = None
     later: Write | None = None
     followed: bool = False
+    earlier: set[Write] = field(default_factory=set)
     after: frozenset[Pending] = frozenset()
     pending: Pending | None = None
 
@@ -109,6 +110,31 @@ class Agent:
 def mutual(a: Agent, scope: str, b: Agent | None, other: str) -> bool:
     """Whether operations of two threads are morally strong (8.7), if their locations are the same."""
     return b is not None and (a is b or (scope != "" and other != "" and a.includes(scope, b) and b.includes(other, a)))
+
+
+def stale(history: list[Write], low: int) -> list[Write]:
+    """The writes in front of a place that may still be read there: they race with all that stands in between, so that
+    coherence order relates them to nothing that is known there."""
+    found, known_there = [], set(history[low].earlier)
+    for write in reversed(history[:low]):
+        if write not in known_there:
+            found.append(write)
+        known_there |= write.earlier
+    return found
+
+
+def order_among(write: Write, history: list[Write], at: int, low: int, mutually: list[bool]) -> None:
+    """Note how a write that is put at a place is ordered with the others: what its thread may know of, up to `low`, and
+    what is morally strong with it (mutually, by place) precedes or follows it."""
+    for place, other in enumerate(history[:at]):
+        if place <= low or mutually[place]:
+            other.followed = True
+            write.earlier |= {other, *other.earlier}
+    later = [other for place, other in enumerate(history) if place >= at and mutually[place]]
+    write.followed = bool(later)
+    for other in history[at:]:
+        if other in later or not other.earlier.isdisjoint(later):
+            other.earlier |= {write, *write.earlier}
 
 
 def closed(agent: Agent, scope: str, history: list[Write]) -> set[int]:

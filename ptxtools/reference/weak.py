@@ -29,7 +29,7 @@ from .memory import narrow, parts, update
 from .pending import MOST_PENDING, Pending, slots_of
 from .registry import Array, Threads
 from .reordered import is_local
-from .views import Agent, Location, Message, Phase, View, Write, closed, known, mutual, settle
+from .views import Agent, Location, Message, Phase, View, Write, closed, known, mutual, order_among, settle, stale
 
 if TYPE_CHECKING:
     from .buffers import Buffer
@@ -319,8 +319,10 @@ class WeakMemory:
     def _read(self, agent: Agent, location: Location, history: list[Write], order: str, scope: str) -> Write:
         low = self._low(agent, location, history)
         choice = self.random.random()
-        at = len(history) - 1 if choice < 0.6 else low if choice < 0.8 else self.random.randrange(low, len(history))
-        found = history[at]
+        if choice < 0.6:
+            found = history[-1 if choice < 0.45 else low]
+        else:
+            found = self.random.choice([*history[low:], *stale(history, low)])
         self._observe(agent, location, found, order, scope)
         return found
 
@@ -369,11 +371,7 @@ class WeakMemory:
         if scope:
             messages += tuple(self._published(agent, location, order, scope))
         write = Write(np.array(value), agent, scope, self.number, messages, behind, after=agent.undecided())
-        for place, other in enumerate(history):
-            if place < at:
-                other.followed |= place <= low or mutual(agent, scope, other.agent, other.scope)
-            else:
-                write.followed |= mutual(agent, scope, other.agent, other.scope)
+        order_among(write, history, at, low, [mutual(agent, scope, other.agent, other.scope) for other in history])
         history.insert(at, write)
         agent.view[location] = write
         if at == len(history) - 1:
@@ -383,6 +381,7 @@ class WeakMemory:
             dropped = history.pop(place)
             dropped.later = following = history[place]
             following.number = min(following.number, dropped.number)
+            following.earlier |= dropped.earlier
         return write
 
     def _published(self, agent: Agent, location: Location, order: str, scope: str) -> list[Message]:

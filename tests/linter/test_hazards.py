@@ -271,6 +271,9 @@ READ = "R: ld.acquire.gpu.global.b32 %r2, [%d1]; setp.eq.u32 %p2, %r2, 0; @%p2 b
     (LOCK + "st.global.b32 [%d1+4], 0; st.release.gpu.global.b32 [%d1], 0;", []),
     (LOCK + "membar.gl; st.global.b32 [%d1], 0;", []),
     (LOCK + "membar.gl; st.global.b32 [%d1+4], 7; st.global.b32 [%d1], 0;", ["PTX526"]),
+    (LOCK + "st.global.b32 [%d1+4], 7; st.relaxed.gpu.global.b32 [%d1], 0;", ["PTX526"]),
+    (LOCK + "st.global.b32 [%d1+4], 7; fence.acq_rel.gpu; @%p1 bra M; M: st.relaxed.gpu.global.b32 [%d1], 0;", []),
+    (LOCK.replace("acquire", "relaxed") + "st.relaxed.gpu.global.b32 [%d1], 0;", []),  # it may protect nothing
     (LOCK.replace("gpu", "cta") + "st.release.gpu.global.b32 [%d1], 0;", ["PTX518"]),
     ("mul.wide.u32 %d2, %r1, 4; add.u64 %d2, %d1, %d2; ld.acquire.cta.global.b32 %r2, [%d2];", []),
     (FLAG.format("st.relaxed.gpu.global.b32 [%d1], 1;") + READ, ["PTX519"]),

@@ -65,6 +65,23 @@ def test_an_acquire_and_an_undecided_read(name):
     assert set(outcomes(kernel, allowed.names, 60)) <= set(allowed.states)
 
 
+def test_writes_that_race_are_in_no_order():
+    """Each thread reads the other's store behind its own, and either is the one that is left."""
+    test = read("PTX t\n{ x=0; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n"
+                "st.weak x, 1 | st.weak x, 2 ;\nld.weak r1, x | ld.weak r2, x ;\n")  # fmt: skip
+    kernel, allowed = Kernel(test), run(test)
+    assert len(allowed.states) == 8
+    assert set(outcomes(kernel, allowed.names, 6 * COPIES)) == set(allowed.states)
+
+
+def test_a_stale_read_is_not_what_a_thread_knows_to_be_old():
+    """The second store of a thread follows its first one, whatever races with the two."""
+    test = read("PTX t\n{ x=0; f=0; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\nst.weak x, 1 | ld.acquire.gpu r1, f ;\n"
+                "st.weak x, 2 | st.weak x, 3 ;\nst.release.gpu f, 1 | ld.weak r2, x ;\n")  # fmt: skip
+    kernel, allowed = Kernel(test), run(test)
+    assert set(outcomes(kernel, allowed.names, COPIES)) <= set(allowed.states)
+
+
 @rows("text", texts(21, 5, 2, 4) + texts(22, 3, 3, 3), ids=[f"random-{at}" for at in range(8)])
 def test_random_tests(text):
     """tools/sweep_litmus.py has more seeds and all tests of the test data."""

@@ -6,6 +6,11 @@ import re
 import textwrap
 
 _HEAD = re.compile(r"^# (PTX\d+) \| (.+?)(?: \| (.+))?$", re.M)
+#: Sections of the memory consistency model -> where docs/memory-model.md explains them.
+EXPLAINED = {
+    "8.5": "scopes", "8.6": "proxies-and-copies", "8.7": "morally-strong", "8.8": "release-and-acquire",
+    "8.10.6": "the-axioms",
+}  # fmt: skip
 _PART = re.compile(r"^(What|Why|Example|Better):", re.M)
 
 
@@ -38,6 +43,8 @@ def _page(body: str, sections: str | None) -> str:
             blocks.append(textwrap.fill(f"{name}: {' '.join(part.split())}", 100))
     if sections:
         blocks.append(f"See: PTX ISA {sections}.")
+        known = [EXPLAINED[one] for one in re.findall(r"[\d.]+", sections) if one in EXPLAINED]
+        blocks += [f"More: docs/memory-model.md#{known[0]}"] if known else []
     return "\n\n".join(blocks)
 
 

@@ -1,4 +1,4 @@
-"""PTX508 | CTAs exchange data without order | 8.5, 8.7
+"""PTX508 | CTAs exchange data without order | 8.5, 8.7, 8.10.6 (Causality)
 
 What: two CTAs of a grid certainly access one word of global memory, one of them writes it, and nothing orders the two:
 no release by one and acquire by the other. A barrier orders the threads of one CTA only. Certain if the grid has two
@@ -48,4 +48,4 @@ CODE = "PTX508"
 
 @bodies_with("st", "atom", "red")
 def check(context: LintContext, facts: FunctionFacts) -> None:
-    tell(context, facts, CODE, "race of CTAs", "8.5")
+    tell(context, facts, CODE, "race of CTAs", "8.5, 8.10.6 (Causality)")

@@ -1,4 +1,4 @@
-"""PTX518 | scope of the CTA for what all CTAs reach | 8.5
+"""PTX518 | scope of the CTA for what all CTAs reach | 8.5, 8.10.3 (Atomicity), 8.10.6 (Causality)
 
 What: an acquire or release of the scope .cta at an address of global memory that is the same in all CTAs, or such an
 atomic operation in a kernel that asks for the number of its CTA. Possible: the kernel may be meant for a single CTA.
@@ -51,7 +51,6 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
         if isinstance(access.address.each, int) and all(term[0] not in "%#" for term, _ in access.address.terms):
             lacks = "orders nothing" if orders else "is not atomic"
             message = f"'{step.line.item.opcode}' {lacks} for other CTAs, which reach the same address"
-            context.warn(
-                CODE, message, parts_of(step.line.item).opcode, help=("use .gpu",), section="8.5, 8.10.6 (Causality)"
-            )
+            section = f"8.5, {'8.10.6 (Causality)' if orders else '8.10.3 (Atomicity)'}"
+            context.warn(CODE, message, parts_of(step.line.item).opcode, help=("use .gpu",), section=section)
             return

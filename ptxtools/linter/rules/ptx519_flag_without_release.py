@@ -1,4 +1,4 @@
-"""PTX519 | flag that is read with acquire, and written without release | 8.8
+"""PTX519 | flag that is read with acquire, and written without release | 8.8, 8.10.6 (Causality)
 
 What: a load with .acquire, whose address the kernel also stores to, but only with relaxed or volatile stores, before
 which no fence and no release stands.
@@ -70,7 +70,13 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
     for address, step in unordered.items():
         if address in acquired:
             message = "nothing orders what was stored before this flag; it is read with .acquire, and has no release"
-            context.warn(CODE, message, parts_of(step.line.item).opcode, help=("use .release",), section="8.8")
+            context.warn(
+                CODE,
+                message,
+                parts_of(step.line.item).opcode,
+                help=("use .release",),
+                section="8.8, 8.10.6 (Causality)",
+            )
 
 
 def _releases(step: Step) -> bool:

@@ -1,8 +1,8 @@
-"""PTX526 | lock that a plain store gives back | 8.8
+"""PTX526 | lock that a plain store gives back | 8.8, 8.10.6 (Causality)
 
-What: an address that atom.cas takes as a lock, the same for all threads, gets a plain store, and no fence stands
-directly before that.
-Why: a plain store orders nothing: what was stored under the lock may be seen after the lock is free. Beside the atomic
+What: an address that atom.cas takes as a lock, the same for all threads, gets a plain store, or a relaxed one if the
+atom acquires, and no fence stands directly before that.
+Why: such a store orders nothing: what was stored under the lock may be seen after the lock is free. Beside the atomic
 operations of others it is a race, too.
 Example:
     .version 8.0
@@ -36,6 +36,7 @@ from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
 from ..facts import FunctionFacts
+from ..memory import Step
 from ..registry import bodies_with
 from ..values import Value
 
@@ -45,15 +46,26 @@ CODE = "PTX526"
 @bodies_with("atom")
 def check(context: LintContext, facts: FunctionFacts) -> None:
     locks: set[Value] = set()
+    acquired: set[Value] = set()
+    fenced = False  # also behind a branch: blocks are in the order of the text
     for steps in facts.steps:
-        fenced = False
         for step in steps:
             access = step.access
             if access is not None and access.address.uniform and access.address.terms:
                 if step.family == "atom" and step.has("cas"):
                     locks.add(access.address)
-                elif step.family == "st" and not step.strong and not fenced and access.address in locks:
-                    message = "a plain store gives back a lock that atom.cas takes: it orders nothing"
+                    if step.has("acquire") or step.has("acq_rel"):
+                        acquired.add(access.address)
+                elif step.family == "st" and not fenced and _is_given_back(step, access.address, locks, acquired):
+                    kind = "relaxed" if step.strong else "plain"
+                    message = f"a {kind} store gives back a lock that atom.cas takes: it orders nothing"
                     help = ("use st.release or atom.exch with .release",)
-                    context.warn(CODE, message, parts_of(step.line.item).opcode, help=help, section="8.8")
+                    context.warn(
+                        CODE, message, parts_of(step.line.item).opcode, help=help, section="8.8, 8.10.6 (Causality)"
+                    )
             fenced = step.family in ("fence", "membar", "bar", "barrier") or (fenced and not step.writes)
+
+
+def _is_given_back(step: Step, address: Value, locks: set[Value], acquired: set[Value]) -> bool:
+    """Whether a store without a release is one to a lock."""
+    return address in (acquired if step.strong else locks) and not step.has("release")

@@ -1,4 +1,4 @@
-"""PTX556 | scope of the CTA for memory of another CTA | 8.5
+"""PTX556 | scope of the CTA for memory of another CTA | 8.5, 8.10.6 (Causality)
 
 What: an atomic operation, a strong access or an mbarrier operation has the scope .cta, and an address from mapa or in
 .shared::cluster. Or a thread waits with the scope .cta, written out, for an mbarrier at which other CTAs arrive behind

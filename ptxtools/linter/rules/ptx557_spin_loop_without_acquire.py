@@ -1,4 +1,4 @@
-"""PTX557 | loop that waits without acquiring | 8.8
+"""PTX557 | loop that waits without acquiring | 8.8, 8.10.6 (Causality)
 
 What: a loop of one block polls memory by a volatile or relaxed load, or takes a lock by a relaxed compare-and-swap of
 constants, and a plain load follows it with no fence, barrier or acquire in between. Possible: the load may not depend
@@ -84,4 +84,5 @@ def _polls(opcode: str) -> bool:
 def _report(context: LintContext, line: Line, polled: Line) -> None:
     where = context.source.line_of(polled.item.span[0])
     message = f"nothing orders this access behind the polling in line {where}"
-    context.warn(CODE, message, parts_of(line.item).opcode, help=("poll with .acquire, or add a fence",), section="8.8")
+    help_ = ("poll with .acquire, or add a fence",)
+    context.warn(CODE, message, parts_of(line.item).opcode, help=help_, section="8.8, 8.10.6 (Causality)")

@@ -1,4 +1,4 @@
-"""PTX558 | fence that synchronises nothing, or too few threads | 8.8
+"""PTX558 | fence that synchronises nothing, or too few threads | 8.8, 8.9.4, 8.10.6 (Causality)
 
 What: a fence that is not .sc, in a kernel without strong access, barrier or call; a fence whose scope is narrower
 than that of the relaxed store behind it, or of the relaxed load before it; or a fence under a guard between stores of
