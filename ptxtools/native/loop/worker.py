@@ -498,8 +498,8 @@ def _memory(size: int) -> tuple[mmap.mmap, int]:
         for index, (memory, _) in enumerate(_spare):
             if size <= len(memory) <= 8 * size + (1 << 20):
                 return _spare.pop(index)
-    if sys.platform == "win32":
-        return mmap.mmap(-1, _up(size, 1 << 16)), 0
+    if sys.platform == "win32":  # which keeps pages for all of it
+        return mmap.mmap(-1, _up(size, 1 << 16)), size
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
     return mmap.mmap(-1, _up(size, 1 << 16), flags=flags), 0
 
