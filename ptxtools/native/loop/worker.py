@@ -472,7 +472,9 @@ class Worker:
 
     def close(self) -> None:
         """Give the memory back for the next launch."""
-        used = max(self.used, self.slot_offset(self.get("slot_used")))
+        used = len(self.memory)
+        if used > _SMALL:
+            used = max(self.used, self.slot_offset(self.get("slot_used")))
         _release(self.memory, used)
 
 
@@ -506,10 +508,15 @@ def _memory(size: int) -> tuple[mmap.mmap, int]:
 
 #: Memory kept for later launches: at most so many bytes that have been used, and so many addresses.
 _SPARE_BYTES, _SPARE_ADDRESSES = 64 << 20, 4 << 30
+#: Memory of so many bytes counts as used.
+_SMALL = 1 << 18
 
 
 def _release(memory: mmap.mmap, used: int) -> None:
     with _spare_lock:
-        room = len(memory) + sum(len(other) for other, _ in _spare) <= _SPARE_ADDRESSES
-        if room and used + sum(bytes_used for _, bytes_used in _spare) <= _SPARE_BYTES:
+        addresses, pages = len(memory), used
+        for other, more in _spare:
+            addresses += len(other)
+            pages += more
+        if addresses <= _SPARE_ADDRESSES and pages <= _SPARE_BYTES:
             _spare.append((memory, used))
