@@ -15,7 +15,7 @@ from ptxtools import native, reference
 from ptxtools.diagnostics import Trap
 from ptxtools.native.code.encode import Encoded, encode
 from ptxtools.native.code.structures import RECORD
-from ptxtools.native.loop import driver
+from ptxtools.native.loop import driver, worker
 from tests.rows import rows
 
 from .harness import Memory, body_kernel, launch_of
@@ -209,6 +209,18 @@ def test_random_kernels(seed: int) -> None:
     by_definition = outcome(reference, text, threads, words)
     assert len(by_definition) == len(expected), text  # which thread's trap comes first is another matter
     assert len(expected) == 1 or by_definition == expected, text
+
+
+@rows("seed", [*range(60)], share=12)
+def test_random_kernels_in_short_slices(seed: int) -> None:
+    """Warps stop between any two blocks, and go on with what is in their slots."""
+    text, threads = Writer(1000 + seed).kernel(), (64, 96, 32, 128, 50, 200)[seed % 6]
+    short = (5, 17, 40, 111)[seed % 4]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worker, "WARP_SLICE", short)
+        patch.setattr(worker, "CTA_SLICE", (short, 300, 131072)[seed % 3])
+        expected = outcome(native, text, threads, tier="interpreter")
+        assert outcome(native, text, threads, tier="regions") == expected, text
 
 
 _HEAD = ".version 8.3\n.target sm_80\n.address_size 64\n"

@@ -17,8 +17,9 @@ MXCSR = {"rn": 0x1F80, "rm": 0x3F80, "rp": 0x5F80, "rz": 0x7F80}
 LOAD, _STORE, _TABLE = "llvm.x86.sse.ldmxcsr", "llvm.x86.sse.stmxcsr", "rounding_modes"
 #: Features of CPUs with this register.
 FEATURE = "sse2"
-#: Lines in front of which the mode must be to nearest: ends of basic blocks, and calls of anything but intrinsics.
-_LEAVES = re.compile(r"\s*(br|ret|switch|unreachable)\b|.*\bcall\b(?!.*@llvm\.)")
+#: Lines in front of which the mode must be to nearest: ends of basic blocks, and calls of anything but intrinsics and
+#: empty assembly.
+_LEAVES = re.compile(r'\s*(br|ret|switch|unreachable)\b|.*\bcall\b(?!.*@llvm\.|.* asm "")')
 _TYPE = re.compile(r"(?:<(\d+) x )?(\w+)>?")
 _SHORT = {"half": "f16", "float": "f32", "double": "f64"}
 

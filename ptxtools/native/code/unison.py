@@ -10,7 +10,7 @@ is called. Those records stand behind the program, each with one behind it that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -153,15 +153,15 @@ def form(
     called = sum(group[0].whole is None and group[0].run is None and not group[0].spends for group in groups)
     if 100 * called > MOST_CALLS * len(groups):
         return None
-    read = {(slot, storage) for run in _runs(stages) for _, slot, storage in run.read}
+    read = {(slot, storage) for stage in stages for run in runs_of(stage.parts) for _, slot, storage in run.read}
     constants = sorted((*key, value) for key, value in known.items() if key is not None and key in read)
     return Op("unison", detail=Unison(tuple(stages), barrier, tuple(constants))), maker.copies
 
 
-def _runs(stages: Sequence[Stage]) -> Iterator[Run]:
-    for stage in stages:
-        for part in stage.parts:
-            yield from (run for run in (part.run, part.whole) if run is not None)
+def runs_of(parts: Iterable[Part]) -> Iterator[Run]:
+    """What parts do that call no records."""
+    for part in parts:
+        yield from (run for run in (part.run, part.whole) if run is not None)
 
 
 def grouped(parts: Sequence[Part]) -> Iterator[Sequence[Part]]:

@@ -72,6 +72,7 @@ class Accesses:
         self.sums, self.strides, self.found = addresses.sums, addresses.strides, addresses.found
         self.skipped, self._steady = addresses.skipped, addresses.steady
         self.grown = {root: self.code.value("alloca i64") for root in self.strides}
+        self.opaque: dict[int, str] = {}
         self.points = self._likely_points(detail)
         self.measures = None
         if any(step.kind == "measure" for step in self.steps):
@@ -196,6 +197,7 @@ class Accesses:
         """Another round is emitted."""
         self.stores.clear()
         self.stretches.clear()
+        self.opaque.clear()
         for group in self.groups.values():
             group.starts, group.hosts, group.fits = [], [], ""
 
@@ -422,7 +424,7 @@ class Accesses:
     def _check(self, group: _Group, place: _Place, pattern: Pattern, root: int, terms: tuple[int, ...]) -> None:
         """Find whether all accesses of a group are in bounds and aligned."""
         if self.trusted:
-            grown = self._grown(root) if root in self.strides else "0"
+            grown = self._opaque(root) if root in self.strides else "0"
             group.hosts = [self.code.value(f"add i64 {host}, {grown}") for host in group.fixed]
             return
         e, least, number = self.code, min(group.imms), place[0]
@@ -568,6 +570,13 @@ class Accesses:
 
     def _grown(self, root: int) -> str:
         return self.code.value(f"load i64, ptr {self.grown[root]}")
+
+    def _opaque(self, root: int) -> str:
+        """What an address has grown by in this round, as a number that LLVM knows nothing of: else each access of each
+        round would have a sum of its own."""
+        if root not in self.opaque:
+            self.opaque[root] = self.code.value(f'call i64 asm "", "=r,0"(i64 {self._grown(root)})')
+        return self.opaque[root]
 
     def _scalar(self, number: int) -> str:
         """An operand that all lanes have in common; else a miss, before the first round."""

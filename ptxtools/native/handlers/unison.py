@@ -7,6 +7,7 @@ that are at each; `warp.pc` has that only when the function is left. `pend` is t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
@@ -17,7 +18,7 @@ from ptxtools.native.code.handler import ELEMENT, WHOLE, Handler
 from ptxtools.native.code.live_words import Key
 from ptxtools.native.code.notation import CONVENTION, call_of
 from ptxtools.native.code.structures import SERVED_DONE
-from ptxtools.native.code.unison import Part, Stage, finds_addresses, grouped
+from ptxtools.native.code.unison import Part, Stage, finds_addresses, grouped, runs_of
 from ptxtools.program.details import Run, Unison
 from ptxtools.program.program import Op, Slot
 
@@ -27,8 +28,26 @@ from .regions import Accesses
 
 #: Parts that may note in s2 to s9 of the record, a bit each, that their accesses are not to words in a row.
 MOST_TRIED = 8 * 32
+#: Slots that a block takes over from the blocks before it, at most: each is two registers or more.
+MOST_CARRIED = 6
 #: Terminators that are done in here; at others, lanes leave.
 _HERE = frozenset({"jump", "branch", "exit", "barrier", "warpsync", "served"})
+
+
+#: Where the ways into a block are written, once they are known: its number, and which of the slots that it takes over.
+_WAYS = re.compile(r"@(\d+)\.(\d+)@")
+
+
+def _kind(storage: str) -> str:
+    """The type of a slot's contents, "" of those that are never at hand."""
+    return "i32" if storage == "pred" else f"<32 x {ELEMENT[storage]}>" if storage in ELEMENT else ""
+
+
+def _next_blocks(stage: Stage) -> set[int]:
+    """The blocks that lanes go on at without a look at others."""
+    if stage.kind == "branch":
+        return {stage.target, stage.other}
+    return {stage.target} if stage.kind == "jump" else {stage.other} if stage.kind == "warpsync" else set()
 
 
 class Inline(Handler):
@@ -96,6 +115,14 @@ class Whole:
         self.windows: dict[str, Window] = {}
         self.limits: dict[tuple[str, int, bool], str] = {}
         self.leaving: list[tuple[str, str, int, bool]] = []
+        #: What the last part has written to slots, right in the lanes that run; a predicate's as a word.
+        self.values: dict[Key, str] = {}
+        self.wanted = {
+            (slot, storage) for stage in self.stages for run in runs_of(stage.parts) for _, slot, storage in run.read
+        }
+        #: Slots whose contents a block takes over from the blocks before it, and its ways in: labels, and contents.
+        self.carried = [self._carried(number) for number in range(len(self.stages))]
+        self.ways_in: list[list[tuple[str, list[str]]]] = [[] for _ in self.stages]
         #: Parts that note in the record where they miss.
         self.tried = 0
 
@@ -119,6 +146,7 @@ class Whole:
         for label, mask, record, soon in self.leaving:
             e.begin(label)
             unison_turns.leave_at(self, mask, record, soon=soon)
+        self._take_over()
         body = e.take()
         attributes = "#2" if WHOLE.search(body) else "#0"
         attributes += " strictfp" if modes.LOAD in body else ""
@@ -138,12 +166,60 @@ class Whole:
     def set(self, variable: str, value: object) -> None:
         self.code.line(f"store {self.kind_of(variable)} {value}, ptr %v.{variable}")
 
+    # --- contents of slots --------------------------------------------------------------------------------------------
+
+    def _carried(self, number: int) -> list[Key]:
+        """The slots that a block reads first and that a block before it has just written: stored vectors take long to
+        be loaded again."""
+        first = next(grouped(self.stages[number].parts), ())
+        read = {(slot, storage) for run in runs_of(first[:1]) for _, slot, storage in run.read}
+        written: set[Key] = set()
+        for stage in self.stages:
+            if number in _next_blocks(stage):
+                for run in runs_of(stage.parts[-1:]):
+                    written |= {(slot, storage) for _, slot, storage in run.kept if _kind(storage)}
+        return sorted((read & written) - self.constants.keys())[:MOST_CARRIED]
+
+    def _loaded(self, key: Key) -> str:
+        slot, storage = key
+        place = self.code.value(f"getelementptr i8, ptr %fp, i64 {slot}")
+        return self.code.value(f"load {_kind(storage)}, ptr {place}, align {4 if storage == 'pred' else 64}")
+
+    def _joined(self, ways: list[tuple[str, dict[Key, str]]]) -> dict[Key, str]:
+        """Contents behind several ways, each with its last label, where a block begins."""
+        common = sorted(set.intersection(*(set(contents) for _, contents in ways)))
+        joined: dict[Key, str] = {}
+        for key in common:
+            if len({contents[key] for _, contents in ways}) == 1:
+                joined[key] = ways[0][1][key]
+                continue
+            pairs = ", ".join(f"[{contents[key]}, %{label}]" for label, contents in ways)
+            joined[key] = self.code.value(f"phi {_kind(key[1])} {pairs}")
+        return joined
+
+    def _take_over(self) -> None:
+        """Let each block know its ways in."""
+        for at, line in enumerate(self.code.lines):
+            found = _WAYS.search(line)
+            if found is not None:
+                number, place = int(found[1]), int(found[2])
+                more = "".join(f", [{contents[place]}, %{label}]" for label, contents in self.ways_in[number])
+                self.code.lines[at] = line.replace(found[0], more)
+
     # --- blocks -------------------------------------------------------------------------------------------------------
 
     def _stage(self, number: int, stage: Stage) -> None:
         e = self.code
         self._meet(number)
         e.begin(f"body{number}")
+        self.values = {}
+        if self.carried[number]:
+            loaded = [self._loaded(key) for key in self.carried[number]]
+            e.jump(f"core{number}")
+            e.begin(f"core{number}")
+            for place, (key, first) in enumerate(zip(self.carried[number], loaded, strict=True)):
+                way = f"[{first}, %body{number}]@{number}.{place}@"
+                self.values[key] = e.value(f"phi {_kind(key[1])} {way}")
         mask = self.get("mask")
         self.handler.lanes_are(mask)
         self.flags = ""
@@ -161,11 +237,12 @@ class Whole:
         for part in parts:
             if part.run is not None and part.passed is not None:
                 self.flags = ""
-                self._chain(part, part.run, *part.passed)
+                self.values = self._chain(part, part.run, *part.passed)
             elif part.run is not None:
-                self.flags = self._run(part, part.run, guard if part is parts[-1] else -1)
+                self.flags, self.values = self._run(part, part.run, guard if part is parts[-1] else -1)
             else:
                 self._call(part)
+                self.values = {}
 
     def _either(self, parts: Sequence[Part], guard: int) -> None:
         """What parts do together if all lanes run, or one by one."""
@@ -182,8 +259,10 @@ class Whole:
             whole = e.label("whole")
             e.branch(h.full, whole, single, likely=True)
             e.begin(whole)
+        before = self.values
         with h.all_lanes():
-            flags = self._version(first.whole, first.number if guard >= 0 else -1, way, miss)
+            flags, together = self._version(first.whole, first.number if guard >= 0 else -1, way, miss)
+        self.values = before
         end = e.label("end")
         e.jump(end)
         e.begin(end)
@@ -197,6 +276,7 @@ class Whole:
         e.begin(on)
         if guard >= 0:
             self.flags = e.value(f"phi i32 [{flags}, %{end}], [{self.flags}, %{last}]")
+        self.values = self._joined([(end, together), (last, self.values)])
 
     def _leave(self, record: int, *, soon: bool = False) -> str:
         """Label of a way out: the lanes that run go on at a record; soon: for this turn, and it is no miss."""
@@ -204,10 +284,10 @@ class Whole:
         self.leaving.append((label, self.handler.running, record, soon))
         return label
 
-    def _run(self, part: Part, detail: Run, number: int) -> str:
+    def _run(self, part: Part, detail: Run, number: int) -> tuple[str, dict[Key, str]]:
         """As `run.run`, of a run that does not go round. Where accesses are not to words in a row, all of it is done
-        again for other patterns, and where they have none, with gathers; what these cannot do leaves. Answers the flags
-        that a predicate has behind it, by its number."""
+        again for other patterns, and where they have none, with gathers; what these cannot do leaves. Answers as
+        `_version`."""
         if not any(step.space for step in detail.steps):
             return self._version(detail, number, "", "")
         e, done = self.code, self.code.label("done")
@@ -218,22 +298,24 @@ class Whole:
         fails = [*labels[1:], self._leave(part.record)]
         if ways[0] == "rows":
             fails[0] = self._try_rows(labels[1])
-        flags = []
+        flags, contents = [], []
         for way, label, fail in zip(ways, labels, fails, strict=True):
             if way != ways[0]:
                 e.begin(label)
             with self.handler.all_lanes() if way == "rows" else nullcontext():
-                found = self._version(detail, number, way, fail)
+                found, made = self._version(detail, number, way, fail)
             end = e.label("end")
             e.jump(end)
             e.begin(end)
             e.jump(done)
             flags.append(f"[{found}, %{end}]")
+            contents.append((end, made))
         e.begin(done)
-        return e.value(f"phi i32 {', '.join(flags)}") if number >= 0 else ""
+        answer = e.value(f"phi i32 {', '.join(flags)}") if number >= 0 else ""
+        return answer, self._joined(contents)
 
-    def _chain(self, part: Part, detail: Run, cost: int, weight: int, highest: int) -> None:
-        """A run over several blocks: what `region_bounds` does in front of one, and behind it."""
+    def _chain(self, part: Part, detail: Run, cost: int, weight: int, highest: int) -> dict[Key, str]:
+        """A run over several blocks: what `region_bounds` does in front of one, and behind it; contents of slots."""
         e, on, known = self.code, self.code.label("chain"), self.code.label("known")
         left = e.value(f"sub i32 {self.get('slice')}, {cost}")
         time = e.value(f"icmp sge i32 {left}, 0")
@@ -243,8 +325,9 @@ class Whole:
         fail = self._leave(part.record)
         e.branch(e.value("icmp ne ptr %chain.filter, null"), known, fail, likely=True)
         e.begin(known)
-        self._version(detail, -1, "patterns", fail)
+        _, made = self._version(detail, -1, "patterns", fail)
         self._spend(left, weight)
+        return made
 
     def _try_rows(self, other: str) -> str:
         """Look whether a part has missed its rows in this launch, or lanes are missing, and go elsewhere if so; a label
@@ -261,8 +344,9 @@ class Whole:
         e.begin(rows)
         return miss
 
-    def _version(self, detail: Run, number: int, way: str, fail: str) -> str:
-        """The steps of a run; way: where its accesses are, if there are any; fail: where misses go."""
+    def _version(self, detail: Run, number: int, way: str, fail: str) -> tuple[str, dict[Key, str]]:
+        """The steps of a run; way: where its accesses are, if there are any; fail: where misses go. The flags that a
+        predicate has behind it, by its number, and contents of slots that it has written."""
         h = self.handler
         h.begin_part()
         contents = run.Contents(h, {number: (slot, storage) for number, slot, storage in detail.read})
@@ -270,6 +354,9 @@ class Whole:
         for operand, slot, storage in detail.read:
             if (slot, storage) in self.constants:
                 self._same_for_all(contents, operand, slot, storage)
+            elif (slot, storage) in self.values:
+                value = self.values[slot, storage]
+                contents.known[operand] = contents.flags(operand, value) if storage == "pred" else value
         accesses = None
         if way:
             accesses = RegionPart(h, contents, detail, self)
@@ -277,7 +364,12 @@ class Whole:
             contents.made = {number: storage for step in detail.steps for number, storage, _ in step.targets}
             targets = {number: key for number, key in targets.items() if number not in accesses.skipped}
         run.steps(h, detail, contents, targets, accesses)
-        return contents.word(number) if number >= 0 else ""
+        made = {
+            key: contents.word(target) if key[1] == "pred" else contents[target]
+            for target, key in targets.items()
+            if key in self.wanted and _kind(key[1])
+        }
+        return contents.word(number) if number >= 0 else "", made
 
     def _same_for_all(self, contents: run.Contents, number: int, slot: Slot, storage: str) -> None:
         """Let an operand be a constant, or one that a launch gives."""
@@ -332,7 +424,13 @@ class Whole:
         e = self.code
         near = e.value(f"icmp ult i32 {2 * target}, {self.get('pend')}")
         time = e.value(f"icmp sge i32 {self.get('slice')}, 0")
-        e.branch(e.value(f"and i1 {near}, {time}"), f"body{target}", f"stop{target}", likely=True)
+        way = e.label("way") if self.carried[target] else f"body{target}"
+        e.branch(e.value(f"and i1 {near}, {time}"), way, f"stop{target}", likely=True)
+        if self.carried[target]:
+            e.begin(way)
+            known = [self.values.get(key) or self._loaded(key) for key in self.carried[target]]
+            self.ways_in[target].append((way, known))
+            e.jump(f"core{target}")
 
     def _meet(self, number: int) -> None:
         """In front of a block: lanes come while others wait at it or before it, or time is over."""
@@ -372,6 +470,7 @@ class Whole:
             e.begin(here)
         if stage.kind == "served":
             self._serve(stage.end)
+            self.values = {}
         self._charge(stage)
         if stage.kind == "jump":
             self._land(stage.target)

@@ -204,10 +204,10 @@ class _GridRun:
             self.stop = True
 
     def _is_long(self) -> bool:
-        """Whether it is known that several workers have enough to do: from the last launch like this one, or by what
-        each warp does first."""
-        if self.count == 1 or self.shape.instructions > 32 * _LONG:
-            return self.count > 1
+        """Whether it is known that several workers have enough to do: from the last launch like this one, or else by
+        what each warp does first."""
+        if self.count == 1 or self.shape.instructions:
+            return self.count > 1 and self.shape.instructions > 32 * _LONG
         first = self.launch.program.functions[0].first
         return self.shape.ctas * self.shape.warps * weight(self.launch.program.blocks[first], first) > _LONG
 
@@ -297,7 +297,8 @@ class _GridRun:
 
     def _ran(self, total: int, *, whole: bool = False) -> None:
         for tier in (self.encoded.regions, self.encoded.whole, self.encoded.better):
-            tier.ran(total, whole=whole)
+            if tier.waiting:
+                tier.ran(total, whole=whole)
 
     def _check_count(self, total: int) -> None:
         limit = self.launch.max_instructions

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
 
 #: Seconds that a thread waits for the next launch before it ends.
 IDLE = 1.0
@@ -51,26 +50,33 @@ def begin(work: Callable[[], None]) -> Job:
         helper = _idle.pop()
     except IndexError:
         helper = _Helper()
-    helper.jobs.put(job)
+    helper.call(job)
     return job
 
 
 class _Helper:
     def __init__(self) -> None:
-        self.jobs: SimpleQueue[Job] = SimpleQueue()
+        self._job: Job | None = None
+        self._called = threading.Lock()
+        self._called.acquire()
         threading.Thread(target=self._serve, name="ptxtools worker", daemon=True).start()
+
+    def call(self, job: Job) -> None:
+        """Have a job done; none is at present."""
+        self._job = job
+        self._called.release()
 
     def _serve(self) -> None:
         while True:
-            try:
-                job = self.jobs.get(timeout=IDLE)
-            except Empty:
+            if not self._called.acquire(timeout=IDLE):
                 try:
                     _idle.remove(self)
                 except ValueError:  # somebody has just taken it
-                    job = self.jobs.get()
+                    self._called.acquire()
                 else:
                     return
+            job, self._job = self._job, None
+            assert job is not None
             job.run()
             del job
             _idle.append(self)

@@ -475,7 +475,9 @@ class Worker:
 
     def close(self) -> None:
         """Give the memory back for the next launch."""
-        used = max(self.used, self.slot_offset(self.get("slot_used")))
+        used = len(self.memory)
+        if used > _SMALL:
+            used = max(self.used, self.slot_offset(self.get("slot_used")))
         _release(self.memory, used)
 
 
@@ -501,18 +503,23 @@ def _memory(size: int) -> tuple[mmap.mmap, int]:
         for index, (memory, _) in enumerate(_spare):
             if size <= len(memory) <= 8 * size + (1 << 20):
                 return _spare.pop(index)
-    if sys.platform == "win32":
-        return mmap.mmap(-1, _up(size, 1 << 16)), 0
+    if sys.platform == "win32":  # which keeps pages for all of it
+        return mmap.mmap(-1, _up(size, 1 << 16)), size
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
     return mmap.mmap(-1, _up(size, 1 << 16), flags=flags), 0
 
 
 #: Memory kept for later launches: at most so many bytes that have been used, and so many addresses.
 _SPARE_BYTES, _SPARE_ADDRESSES = 64 << 20, 4 << 30
+#: Memory of so many bytes counts as used.
+_SMALL = 1 << 18
 
 
 def _release(memory: mmap.mmap, used: int) -> None:
     with _spare_lock:
-        room = len(memory) + sum(len(other) for other, _ in _spare) <= _SPARE_ADDRESSES
-        if room and used + sum(bytes_used for _, bytes_used in _spare) <= _SPARE_BYTES:
+        addresses, pages = len(memory), used
+        for other, more in _spare:
+            addresses += len(other)
+            pages += more
+        if addresses <= _SPARE_ADDRESSES and pages <= _SPARE_BYTES:
             _spare.append((memory, used))

@@ -1,0 +1,65 @@
+"""The memory of workers, from launch to launch."""
+
+from __future__ import annotations
+
+import mmap
+
+import numpy as np
+import pytest
+
+import ptxtools
+from ptxtools.native.loop import worker
+
+KERNEL = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 out) {
+    .reg .b32 %i; .reg .b64 %o, %a;
+    mov.u32 %i, %ctaid.x; ld.param.u64 %o, [out]; mul.wide.u32 %a, %i, 4; add.u64 %a, %a, %o;
+    st.global.u32 [%a], %i; ret;
+}"""
+
+
+@pytest.fixture(autouse=True)
+def _none_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_spare", [])
+
+
+def test_memory_for_many_ctas_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has addresses for all CTAs that can be resident, of which one has been used."""
+    device, kernel = ptxtools.Device("sm_90", threads=1), ptxtools.loads(KERNEL)["k"]
+    out = device.upload(np.zeros(1024, np.uint32))
+    device.launch(kernel, 1024, 1024, [out])
+    ((memory, used),) = worker._spare
+    assert used < worker._SPARE_BYTES < len(memory)
+
+    def none(*_: object, **__: object) -> mmap.mmap:
+        raise AssertionError("memory is mapped anew")
+
+    monkeypatch.setattr(worker.mmap, "mmap", none)
+    device.launch(kernel, 1024, 1024, [out])
+    np.testing.assert_array_equal(out.download(), np.arange(1024))
+    assert worker._spare == [(memory, used)]
+
+
+def test_memory_that_was_used_is_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_SPARE_BYTES", 100)
+    memories = [mmap.mmap(-1, mmap.PAGESIZE) for _ in range(3)]
+    for memory in memories:
+        worker._release(memory, 50)
+    assert [memory for memory, _ in worker._spare] == memories[:2]
+
+
+def test_where_addresses_are_short_what_was_kept_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    worker._release(mmap.mmap(-1, mmap.PAGESIZE), 50)
+    made, least = mmap.mmap, []
+
+    def scarce(number: int, size: int, **options: int) -> mmap.mmap:
+        least.append(size)
+        if worker._spare:
+            raise OSError
+        return made(number, size, **options)
+
+    monkeypatch.setattr(worker.mmap, "mmap", scarce)
+    _, used, slots = worker._resident_memory(1 << 20, 8, 1)
+    assert (used, slots) == (0, 8) and len(least) == 2
