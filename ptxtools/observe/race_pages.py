@@ -67,8 +67,7 @@ class Pages:
                 if access.action == "atomic":
                     replaced = late & strong & (before < scope)
                     hides[NARROWER] |= replaced
-                    if at.op.opcode is not None and at.op.opcode.family != "red":
-                        behind = inside[replaced]  # its own thread comes behind those
+                    behind = inside[replaced]  # its own thread comes behind those
                 else:
                     hides[OWN] = ~late & (before >= scope) & (writes["writer"][inside] == warp.agent)
             racing, found_in = late & ~strong, writes

@@ -67,8 +67,6 @@ _NAME = "racecheck"
 _ALL = np.arange(LANES)
 #: How mbarriers are used.
 _MBARRIER = Strength(SYS, 8)
-#: Bits of an address in the shared window: rank and offset.
-_SHARED = 0xFFFF_FFFF
 #: Strengths that acquire and that release.
 _ACQUIRES, _RELEASES = ("acquire", "acq_rel"), ("release", "acq_rel")
 
@@ -148,7 +146,7 @@ class RaceCheck:
     def _arrive_at_mbarriers(self, at: View, what: str, lanes: Array, warp: Warp, *, relaxed: bool) -> None:
         """An mbarrier's init and inval are stores; what else comes must be ordered with them."""
         stores = what.endswith((" init", " inval"))
-        addresses = at.addresses()[lanes] & np.uint64(_SHARED)
+        addresses = at.shared_places(at.addresses()[lanes])
         access = Access("shared", lanes, addresses, 8, "write" if stores else "read", "")
         # Libraries have one lane invalidate what all have used, after a match or a vote.
         with warp.using_mbarriers(together=what.endswith(" inval")):
