@@ -60,6 +60,8 @@ def accesses(view: View) -> list[Access]:
     lanes = lanes[lanes < look.lanes]
     addresses = view.addresses()[lanes]
     space = {"cluster": "shared", "const": "global"}.get(view.op.space, view.op.space)
+    if space == "shared":
+        addresses = view.shared_places(addresses)
     if space != "generic":
         return [Access(space, lanes, addresses, size, action, order)] if len(lanes) else []
     found = []
@@ -67,7 +69,10 @@ def accesses(view: View) -> list[Access]:
     for window, name in SPACE_OF_WINDOW.items():
         here = addresses >> np.uint64(56) == np.uint64(window)
         if here.any():
-            found.append(Access(name, lanes[here], addresses[here] & _INSIDE, size, action, order))
+            places = addresses[here] & _INSIDE
+            if name == "shared":
+                places = view.shared_places(places)
+            found.append(Access(name, lanes[here], places, size, action, order))
             rest &= ~here
     if rest.any():
         found.append(Access("global", lanes[rest], addresses[rest], size, action, order))

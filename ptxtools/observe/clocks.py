@@ -251,6 +251,8 @@ class Clocks:
             self._accept(warp, message, scope, lanes)
             return
         reach = min(scope, message.scope)
+        if message.told is None and any(known.agent == message.agent for known in warp.heard):
+            return  # the release before it counts (8.8)
         warp.heard = [known for known in warp.heard if known.agent != message.agent][-63:]
         warp.heard.append(Message(message.agent, message.told, reach, message.where))
         warp.missed[message.agent] = message, WEAK

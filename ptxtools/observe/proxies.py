@@ -215,7 +215,7 @@ def _keys(view: View, what: str, lanes: Numbers) -> Iterator[tuple[Any, Numbers]
         yield ("cluster",), lanes
         return
     mbarriers = what.startswith("mbarrier")
-    numbers = (view.addresses() & np.uint64(0xFFFF_FFFF) if mbarriers else view.source(0))[lanes]
+    numbers = (view.shared_places(view.addresses()) if mbarriers else view.source(0))[lanes]
     for number in np.unique(numbers).tolist():
         some = lanes[numbers == number]
         yield (("mbarrier", number) if mbarriers else ("bar", view.cta.rank, number)), some

@@ -67,8 +67,7 @@ class Pages:
                 if access.action == "atomic":
                     replaced = late & strong & (before < scope)
                     hides[NARROWER] |= replaced
-                    if at.op.opcode is not None and at.op.opcode.family != "red":
-                        behind = inside[replaced]  # its own thread comes behind those
+                    behind = inside[replaced]  # its own thread comes behind those
                 else:
                     hides[OWN] = ~late & (before >= scope) & (writes["writer"][inside] == warp.agent)
             racing, found_in = late & ~strong, writes
@@ -89,6 +88,9 @@ class Pages:
             if seen is not None and seen.any():
                 self._note_seen(page, warp, inside[seen], now)
             return
+        if scope:
+            words = (base + inside * page.grain) // WORD
+            self._deciders.changed(at, access, memory, words, (self._clocks, warp))
         if page.readers:
             self._against_reads(at, access, warp, owner, which, inside, lanes, strength)
         if self._lanes_race and not scope and len(inside) > 1:

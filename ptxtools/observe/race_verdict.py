@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ptxtools.machine.observers import Access
     from ptxtools.program.program import Op, Program
 
-    from .clocks import Array
+    from .clocks import Array, Clocks, Warp
     from .session import Session
 
 #: Special registers whose values depend on when and where a thread runs (10).
@@ -39,6 +39,9 @@ class Deciders:
         self._session, self._program = session, program
         self._useful = useful_atomics(program)
         self._open: dict[tuple[object, int], int] = {}  # words whose value depends on the order, by line of a writer
+        #: Of words by warp when it last changed one by an atomic whose result is used, and that line.
+        self._atomics: dict[tuple[object, int], dict[int, tuple[int, int]]] = {}
+        self._decided: set[int] = set()
         for block in program.blocks:
             for op in block.ops if block.terminator.op is None else [*block.ops, block.terminator.op]:
                 self._look(op)
@@ -58,6 +61,7 @@ class Deciders:
 
     def decide(self, where: int, what: str) -> None:
         """This line decides an order."""
+        self._decided.add(where)
         self._session.decide(self._program, where, what)
 
     # --- accesses to memory -------------------------------------------------------------------------------------------
@@ -90,6 +94,27 @@ class Deciders:
                 self.decide(where, "a write")
             elif where is not None and access.action == "write":
                 del self._open[memory, place]
+
+    def changed(
+        self, view: View, access: Access, memory: object, words: Array, who: tuple[Clocks, Warp]
+    ) -> None:  # fmt: skip
+        """A strong write: atomics of other warps have come before it in this run, behind which it is not ordered."""
+        clocks, warp = who
+        tracked = access.action == "atomic" and view.op.where in self._useful - self._decided
+        if not (self._atomics or tracked):
+            return
+        for place in np.unique(words).tolist():
+            for agent, (time, where) in list(self._atomics.get((memory, place), {}).items()):
+                if agent != warp.agent and time > clocks.known(np.array([agent]), warp.known)[0]:
+                    self.decide(where, "an atomic")
+                    del self._atomics[memory, place][agent]
+            if tracked:
+                self._atomics.setdefault((memory, place), {})[warp.agent] = warp.time, view.op.where
+
+    @property
+    def leaves_open(self) -> bool:
+        """Whether what memory has in the end depends on the order of stores or atomics."""
+        return bool(self._open)
 
     def together(self, view: View, access: Access, memory: object, places: Array) -> None:
         """Lanes of one atomic that meet at one place: their order is open."""

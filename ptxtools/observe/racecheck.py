@@ -70,8 +70,6 @@ _NAME = "racecheck"
 _ALL = np.arange(LANES)
 #: How mbarriers are used.
 _MBARRIER = Strength(SYS, 8)
-#: Bits of an address in the shared window: rank and offset.
-_SHARED = 0xFFFF_FFFF
 #: Strengths that acquire and that release.
 _ACQUIRES, _RELEASES = ("acquire", "acq_rel"), ("release", "acq_rel")
 
@@ -162,7 +160,7 @@ class RaceCheck:
     def _arrive_at_mbarriers(self, at: View, what: str, lanes: Array, warp: Warp, *, relaxed: bool) -> None:
         """An mbarrier's init and inval are stores; what else comes must be ordered with them."""
         stores, before = what.endswith((" init", " inval")), self._polls.before(warp)
-        addresses = at.addresses()[lanes] & np.uint64(_SHARED)
+        addresses = at.shared_places(at.addresses()[lanes])
         access = Access("shared", lanes, addresses, 8, "write" if stores else "read", "")
         # Libraries have one lane invalidate what all have used, after a match or a vote.
         with warp.using_mbarriers(together=what.endswith(" inval")):
@@ -481,6 +479,8 @@ class RaceCheck:
 
     def grid_ended(self, launch: Launch) -> None:
         self._pages.end()
+        if self._deciders.leaves_open:
+            self._session.leave_open()
         if self._child is not None:
             parent, child = self._child
             parent.ended(launch, self._clocks, self._global, child)

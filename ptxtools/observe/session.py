@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from .race_grids import Before
 
+#: What decides an order that only the content of memory shows.
+_WRITE = "a write"
 #: Reports of one grid; what comes after is counted.
 _MOST = 100
 
@@ -42,6 +44,7 @@ class Session:
         self._room = _MOST
         self._known: dict[Any, Finding] = {}  # what was found before in the same launch, by key
         self._deciders: dict[tuple[str, int | None], str] = {}
+        self._left_open = 0
         self.lock = threading.Lock()
 
     def begin(self, grid: Grid) -> Sequence[object]:
@@ -148,6 +151,10 @@ class Session:
         file, line, _ = self.place(program, where)
         self._deciders.setdefault((file, line), what)
 
+    def leave_open(self) -> None:
+        """Note that what memory has in the end depends on an order."""
+        self._left_open = 1
+
     @property
     def verdict(self) -> Verdict | None:
         """racecheck's, where it runs and has found no race."""
@@ -157,7 +164,10 @@ class Session:
 
     @property
     def deciders(self) -> Collection[str]:
-        return self._deciders.values() if TrapKind.RACECHECK in self._names else ()
+        """Those of the verdict; and, as writes, those that decide nothing but what memory has in the end."""
+        if TrapKind.RACECHECK not in self._names:
+            return ()
+        return [*self._deciders.values(), *[_WRITE] * bool(self._left_open)]
 
     def site(
         self, program: Program, where: int, cta: tuple[int, int, int] | None = None,

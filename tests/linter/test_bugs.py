@@ -18,6 +18,7 @@ _MAP = "a tensor map is an argument of the launch"
 _HOST = "the host may have written the buffer"
 _CLUSTER = "the launch says how large a cluster is"
 _PATHS = "it takes heap memory followed through branches, or byte by byte"
+_NC = "the rule about .nc follows the stores of its own thread"
 #: The bugs that no rule sees, and why.
 UNSEEN = {
     "one_behind_the_buffer": _SIZE, "one_before_the_second_buffer": _SIZE, "a_row_before_the_second_buffer": _SIZE,
@@ -27,6 +28,8 @@ UNSEEN = {
     "flag_of_another_size": _GRID, "half_of_a_ticket_is_read": _GRID,
     "buffer_not_written": _HOST, "buffer_half_written": _HOST,
     "buffer_accumulated_without_zero": _HOST, "leak_of_one_thread": _PATHS, "heap_not_written": _PATHS,
+    "nc_load_behind_a_release": _NC, "bulk_store_and_an_nc_load": _NC,
+    "node_pushed_without_a_fence": "the node's address comes from an atomic",
     "local_memory_of_a_function_that_has_returned": "the function is warned of, in both",
 }  # fmt: skip
 

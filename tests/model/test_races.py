@@ -94,6 +94,10 @@ PATTERNS = {
                                 ("st.relaxed.gpu y, 4", "st.relaxed.sys y, 5", "st.weak y, 6")),
     "a relaxed store behind a release": (("st.release.sys x, 1", "st.relaxed.sys x, 2"),
                                          ("ld.relaxed.sys r0, x", "ld.weak r1, x")),
+    "a release, a relaxed store, and a fence": (
+        ("st.weak y, 1", "st.release.gpu x, 2", "st.relaxed.gpu x, 3", "nop"),
+        ("L: ld.relaxed.gpu r0, x", "bne r0, 3, L", "fence.acq_rel.gpu", "ld.weak r1, y"),
+    ),
     "two relaxed stores, and an atomic": (("st.relaxed.gpu x, 1", "st.relaxed.gpu x, 2"),
                                           ("atom.relaxed.gpu.add r0, x, 4", "ld.weak r1, x")),
     "two atomics, of which the last is seen": (("atom.relaxed.gpu.add r0, x, 1", "atom.relaxed.sys.add r1, x, 2"),

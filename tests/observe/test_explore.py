@@ -163,3 +163,24 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     explored_ = json.loads(report.read_text())["explored"]
     assert explored_["complete"] and explored_["schedules"] >= explored_["orders"] > 1
     assert [set(one) for one in explored_["failed"]] == [{"schedule", "reason"}]
+
+
+def test_what_memory_has_in_the_end_has_orders_too() -> None:
+    """Nobody in the launch reads what comes out of two kinds of reductions: the verdict stays, the results differ."""
+    body = f"""{ONE}setp.eq.u32 %q, %w, 0; @%q red.relaxed.gpu.global.add.u32 [%a], 3;
+      @!%q red.relaxed.gpu.global.or.b32 [%a], 2; DONE:"""
+    result = explored(body)
+    assert str(result.verdict) == "race-free in every schedule of this launch" and result.reports == []
+    assert (result.explored.orders, result.explored.complete, len(result.explored.differs)) == (2, True, 1)
+    same = explored(body.replace("or.b32", "add.u32"))
+    assert (same.explored.orders, same.explored.schedules, same.explored.differs) == (1, 0, ())
+
+
+def test_an_atomic_that_another_one_of_its_warp_stands_before() -> None:
+    """What the first atomic finds depends on the store, too."""
+    body = f"""{ONE}setp.eq.u32 %q, %w, 0; @%q bra FIRST; st.relaxed.gpu.global.u32 [%a], 9; bra DONE;
+      FIRST: atom.relaxed.gpu.global.add.u32 %r1, [%a], 3; red.relaxed.gpu.global.add.u32 [%a], 1;
+      st.global.u32 [%a+8], %r1; DONE:"""
+    result = explored(body)
+    assert "an atomic" in {what for *_, what in result.verdict.decided_by}
+    assert (result.explored.orders, result.explored.complete) == (3, True)
