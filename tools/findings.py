@@ -1,6 +1,6 @@
 """Counts what the warning rules find in PTX files, for the table of ptxtools/linter/precision.py.
 
-Usage: python tools/findings.py [--list] [--only CODES] FILE_OR_FOLDER…
+Usage: python tools/findings.py [--list | --table] [--only CODES] FILE_OR_FOLDER…
 
 Folders are searched for *.ptx. Files with equal contents count once, like functions that differ in local names alone.
 --list prints each finding with its file, line and level ("certain", "possible", or nothing where a rule has one level
@@ -21,6 +21,7 @@ sys.path.insert(0, str(ROOT))
 
 from ptxtools.diagnostics import Severity  # noqa: E402
 from ptxtools.linter import lint  # noqa: E402
+from ptxtools.linter.precision import FINDINGS  # noqa: E402
 from ptxtools.syntax import parse  # noqa: E402
 
 #: Code, line, level and message of a finding.
@@ -49,10 +50,21 @@ def findings(path: Path) -> list[Finding]:
     return found
 
 
+def print_table(count: Counter[tuple[str, str]], modules: Counter[tuple[str, str]]) -> None:
+    """Rows as FINDINGS of ptxtools/linter/precision.py has them; a module counts once for each level."""
+    for code in sorted({code for code, _ in count} | set(FINDINGS)):
+        findings = sum(number for (one, _), number in count.items() if one == code)
+        files = sum(number for (one, _), number in modules.items() if one == code)
+        before = FINDINGS.get(code, (0, 0, 0, ""))
+        note = "" if before[:2] == (findings, files) else f"  # judge: {before[0]} in {before[1]} before"
+        print(f'    "{code}": ({findings}, {files}, {before[2]}, "{before[3]}"),{note}')
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--table", action="store_true")
     parser.add_argument("--only", default="")
     parser.add_argument("--jobs", type=int, default=1)
     given = parser.parse_args()
@@ -67,6 +79,9 @@ def main() -> None:
             for code, line, level, message in chosen if given.list else ():
                 print(f"{file}:{line}: {code} {level or '-'}: {message}")
     print(f"{len(files)} different files")
+    if given.table:
+        print_table(count, modules)
+        return
     for code, level in sorted(count):
         print(f"{code} {level or '-'}: {count[code, level]} in {modules[code, level]}")
 

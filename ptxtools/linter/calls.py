@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from ptxtools.ir.nodes import Function, Name
+from ptxtools.ir.references import is_runtime_function
 
 from .facts import FunctionFacts, Line
 
@@ -43,14 +44,17 @@ def reached_from(function: Function, calls: Calls) -> Iterator[Function]:
                 waiting.append(callee)
 
 
-def why_it_stays(line: Line, calls: Calls) -> str:
-    """Why a call, or one in what it calls, cannot be replaced by the body; "" if all can."""
+def why_it_stays(line: Line, calls: Calls, *, runtime: bool = True) -> str:
+    """Why a call, or one in what it calls, cannot be replaced by the body; "" if all can. runtime: whether a call of a
+    function of the CUDA runtime is such a reason."""
     waiting, seen = [line], {id(line)}
     while waiting:
         at = waiting.pop()
         callee = callee_of(at)
         if callee is None:
             return "it calls a function that is known only when it runs"
+        if callee.body is None and not runtime and is_runtime_function(callee.name):
+            continue
         if stays_a_call(at):
             return f"it calls '{callee.name}'"
         if any(one is callee for one in reached_from(callee, calls)):

@@ -15,7 +15,7 @@ from ptxtools.isa.targets import check_target, check_version
 
 from .context import LintContext
 from .registry import BodyCheck, LineCheck, checks
-from .suppress import chosen, suppressed, without_echoes, without_repeats
+from .suppress import chosen, suppressed, without_echoes, without_guesses, without_repeats
 
 #: Statements from which several processes pay off.
 LARGE = 6000
@@ -101,6 +101,7 @@ def _finished(
 ) -> list[Diagnostic]:
     """Findings as they are shown. declared: they are for the version and target that the module declares."""
     found = without_repeats(without_echoes(found, syntax))
+    found = without_guesses(found, syntax, module)
     if declared and any(d.code.startswith("PTX30") for d in found):
         from .headers import offer_raised_headers
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 #: How the modules came about, and how many there are of each kind.
 MODULES = """\
-1,082 different modules that compilers made: 579 by numba-cuda 0.30 (22 kernels, five types, sm_75 to sm_120, one of
+1,102 different modules that compilers made: 579 by numba-cuda 0.30 (22 kernels, five types, sm_75 to sm_120, one of
 six without optimisation), 333 by Triton 3.9 and Gluon (13 kernels and those of the test data, four types, one to eight
 warps, sm_75 to sm_120), 170 by nvcc 13.0 (kernels of the test data, ten algorithms of CUB, cooperative groups,
 cuda::barrier and cuda::pipeline, clusters, bulk copies, and 30 small kernels, for up to six targets; four modules
-without optimisation). `python tools/findings.py FOLDERS` counts them. A finding counts as false if the kernel does what
-it should on hardware that is as the manual says, and could not be better in the way that the rule says. Rules that are
-not named found nothing.
+without optimisation), 20 by LLVM from NVVM IR. `python tools/corpus/make.py FOLDER` makes such modules with the
+compilers that a machine has, `python tools/findings.py --table FOLDERS` counts. A finding counts as false if the
+kernel does what it should on hardware that is as the manual says, and could not be better in the way that the rule
+says. Rules that are not named found nothing.
 
 Four of nvcc's modules are programs with bugs on purpose, and one kernel of numba-cuda's adds to a word that another CTA
 stores: what is found there is true."""
@@ -26,16 +27,20 @@ FINDINGS = {
     "PTX559": (2, 1, 2, "a reduction of coalesced threads, which computes its lanes"),
     "PTX567": (4, 4, 0, "programs with bugs on purpose"),
     "PTX597": (5, 5, 0, "programs with bugs on purpose"),
-    "PTX702": (1, 1, 0, "a size divided by 4, without optimisation"),
+    "PTX701": (521, 7, 0, "pointers to shared memory in a pipeline; the others without optimisation"),
+    "PTX702": (103, 36, 0, "divisions by 2, 4 and 16, without optimisation"),
+    "PTX706": (26, 15, 0, "one barrier behind another, each for a step of its own"),
     "PTX709": (1, 1, 0, "an intrinsic of the source"),
     "PTX710": (2, 2, 0, "an address converted twice, and a number widened for nothing"),
     "PTX711": (160, 4, 0, "bytes and halves stored with eight lanes to a bank"),
-    "PTX712": (1, 1, 0, "a double in each row of a matrix"),
     "PTX713": (12, 4, 0, "the table of a polynomial"),
     "PTX714": (5, 4, 0, "arrays whose indices are data"),
-    "PTX715": (43, 39, 0, "kernels for f64; a constant that Python's rules make a double"),
-    "PTX716": (29, 12, 0, "strides and sizes that are arguments"),
+    "PTX715": (46, 42, 0, "kernels for f64; a constant that Python's rules make a double"),
+    "PTX716": (34, 13, 0, "strides and sizes that are arguments"),
     "PTX718": (266, 78, 0, "kernels of one warp by Triton"),
+    "PTX719": (1, 1, 0, "an absolute value, without optimisation"),
+    "PTX721": (170, 51, 0, "Triton's atomic operations, which have .acq_rel if nothing else is said"),
+    "PTX722": (1, 1, 0, "a barrier of a cluster with nothing to order"),
 }  # fmt: skip
 
 

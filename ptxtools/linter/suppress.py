@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 
-from ptxtools.diagnostics import Diagnostic, Source
+from ptxtools.diagnostics import Diagnostic, Severity, Source
 from ptxtools.diagnostics.comments import matches, silenced
+from ptxtools.ir.nodes import Module
 
 _UNDECLARED, _NO_END, _FOREIGN = "PTX201", "PTX102", "PTX101"
+#: Errors of statements of which it is not clear what was meant.
+_NOT_UNDERSTOOD = ("PTX1", "PTX2")
+#: Rules that miss something: an end, a use, a write, a wait, a fence. Some of them look at the whole module.
+_UNUSED = ("PTX513", "PTX514", "PTX523", "PTX527")
+_LACKING = (
+    "PTX510", "PTX511", "PTX512", "PTX520", "PTX521", "PTX522", "PTX534", "PTX56", "PTX57", "PTX58", "PTX59", *_UNUSED
+)  # fmt: skip
 
 
 def without_repeats(found: Sequence[Diagnostic]) -> list[Diagnostic]:
@@ -80,3 +89,26 @@ def _echo(name: str, damaged: str) -> bool:
     if not name.startswith("%"):
         return True
     return name in damaged or f"{name.rstrip('0123456789')}<" in damaged
+
+
+def without_guesses(findings: Iterable[Diagnostic], syntax: Sequence[Diagnostic], module: Module) -> list[Diagnostic]:
+    """The findings without warnings of what a function lacks, where a statement of it has an error: that may stand
+    for what is missing, as while a line is typed."""
+    findings = list(findings)
+    errors = sorted(
+        d.span[0] for d in (*syntax, *findings) if d.severity is Severity.ERROR and d.code.startswith(_NOT_UNDERSTOOD)
+    )
+    if not errors:
+        return findings
+    damaged = [
+        function.span
+        for function in module.functions
+        if function.body is not None and bisect_left(errors, function.span[0]) < bisect_right(errors, function.span[1])
+    ]
+    if not damaged:
+        return findings
+    return [
+        d for d in findings
+        if not d.code.startswith(_LACKING)
+        or (not d.code.startswith(_UNUSED) and not any(start <= d.span[0] <= end for start, end in damaged))
+    ]  # fmt: skip

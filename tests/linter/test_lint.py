@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ptxtools.diagnostics import Severity
-from ptxtools.linter import chosen, lint, lint_targets, suppressed
+from ptxtools.linter import chosen, findings_of, lint, lint_targets, suppressed
 from ptxtools.linter.fixes import apply_fixes, unified_diff
 from ptxtools.syntax import parse
 from tests.rows import rows
@@ -21,13 +21,25 @@ FOUND = {
     "cu_bits64_sm75": {"PTX710": 1},  # an unsigned number of 64 bits of which only the low half is used
     "cu_simd_sm75": {"PTX709": 1},  # mul24, as its CUDA source says
     "tri_mm_fp8e4_sm90": {"PTX711": 64},  # stores of single bytes
-    "cu_mma_mix_sm80": {"PTX712": 1},
     "cu_calls_sm75": {"PTX714": 2},  # arrays whose indices are data
     "cu_localarr_sm75": {"PTX714": 1, "PTX716": 3},
     "cu_sha256_sm75": {"PTX714": 1},
     "cu_vm_sm75": {"PTX714": 1},
     "cu_dynshared_sm75": {"PTX715": 2, "PTX716": 3},
     "tri_td_persist_sm100": {"PTX716": 1},
+    "cu_cuda_atomic_sm80": {"PTX721": 1},
+    "cu_divergent_sm75": {"PTX721": 1},
+    "cu_ticket_chain_sm75": {"PTX721": 1},
+    "gluon_clc_sm100": {"PTX721": 1},
+    "gluon_ring_sm90": {"PTX706": 1},
+    "gluon_roles_f16_sm100": {"PTX706": 2},
+    "launch-error_cluster_grid": {"PTX722": 1},
+    "tri_atomics_f_sm80": {"PTX706": 6, "PTX721": 12},
+    "tri_atomics_sm75": {"PTX706": 2, "PTX721": 9},
+    "tri_ds_mxfp4_sm100": {"PTX706": 1},
+    "tri_ds_mxfp8_sm100": {"PTX706": 1},
+    "tri_mm_splitk_sm90": {"PTX721": 8},
+    "tri_td_ws_sm100": {"PTX706": 3},
     "leakcheck_heap_leak": {"PTX597": 1},  # a bug on purpose
     "racecheck_race": {"PTX515": 1},  # another one
 }
@@ -149,3 +161,21 @@ def test_diff_is_a_patch():
 
 def test_nothing_to_fix_changes_nothing():
     assert apply_fixes("abc", []) == ("abc", 0)
+
+
+WHOLE = "ld.param.b64 %d1, [x];\nmov.b32 %r1, 3;\n{}st.global.b32 [%d1], %r1;\n{}ret;\n{}"
+
+
+@rows(
+    "line", ["add.u32 %r2, %r1, 5;", "ld.global.v2.b32 {%r1, %r2}, [%d1];", "bar.sync 0;", "st.global.b32 [%d1], %r1;"]
+)
+@rows("place", [0, 1, 2])
+def test_a_line_that_is_being_typed_makes_nothing_else_lack(line, place):
+    head = ".version 8.0\n.target sm_80\n.address_size 64\n"
+    for end in range(1, len(line)):
+        parts = ["", "", ""]
+        parts[place] = line[:end] + "\n"
+        body = ".reg .b32 %r<4>;\n.reg .b64 %d<4>;\n" + WHOLE.format(*parts)
+        result = parse(f"{head}.entry k(.param .b64 x)\n{{\n{body}}}\n", "a.ptx")
+        found = codes(findings_of(result.module, result.diagnostics))
+        assert not {"PTX510", "PTX511", "PTX512", "PTX520"} & set(found), (line[:end], found)

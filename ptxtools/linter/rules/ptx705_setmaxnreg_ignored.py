@@ -22,9 +22,9 @@ from __future__ import annotations
 from ptxtools.ir.positions import parts_of
 from ptxtools.ir.references import is_runtime_function
 
-from ..calls import Calls, callee_of, calls_of, reached_from, why_it_stays
+from ..calls import callee_of, calls_of, reached_from, why_it_stays
 from ..context import LintContext
-from ..facts import FunctionFacts, Line
+from ..facts import FunctionFacts
 from ..registry import modules_with
 
 CODE = "PTX705"
@@ -40,7 +40,7 @@ def check(context: LintContext) -> None:
         users = [one for one in (function, *reached_from(function, calls)) if id(one) in using]
         if not users or function.kind != "entry":
             continue
-        stays = next(filter(None, (_why_it_stays(line, calls) for line in facts.of("call"))), "")
+        stays = next(filter(None, (why_it_stays(line, calls, runtime=False) for line in facts.of("call"))), "")
         if not _begins_with(facts):
             why = "it cannot tell how many registers the kernel begins with"
         elif outside is not None:
@@ -51,12 +51,6 @@ def check(context: LintContext) -> None:
             continue
         line = using[id(users[0])]
         context.warn(CODE, f"ptxas ignores setmaxnreg: {why}", parts_of(line.item).opcode, section="9.7.20.5")
-
-
-def _why_it_stays(line: Line, calls: Calls) -> str:
-    """As `why_it_stays`; the runtime's functions are known to keep to any number of registers."""
-    callee = callee_of(line)
-    return "" if callee is not None and callee.body is None else why_it_stays(line, calls)
 
 
 def _begins_with(facts: FunctionFacts) -> bool:
