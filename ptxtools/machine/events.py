@@ -220,6 +220,13 @@ class View(ABC):
         values: Array = self.values(ref).astype(np.uint64) + offset
         return values & np.uint64(0xFFFF_FFFF) if ref.type == "b32" else values
 
+    def address(self, lane: int) -> int:
+        """The address of one lane, likewise."""
+        ref, offset = self.op.src[0], self.op.imm
+        if ref is None:
+            return offset & _MASK64
+        return self.read(ref, lane) + offset & (0xFFFF_FFFF if ref.type == "b32" else _MASK64)
+
     def register(self, name: str) -> Any:
         """The 32 lanes of a PTX register by its name (`machine.registers`). Raises KeyError for one that is not known
         here."""

@@ -292,7 +292,7 @@ class Listeners:
         self.aloof = methods.keys() <= GRIDS | COUNTS
         #: Whether any observer wants flags beside shared memory (`residents.Cta.flags`).
         self.flags = any(getattr(observer, "FLAGS", False) for observer in self.observers)
-        self.trial = False  # the observers are those of a first look (`Doubt`)
+        self.trial = 0  # the observers are those of a first look (`Doubt`), or a closer one (2)
         #: Bytes of shared memory that have a word which says who has touched them (`filters.Bounds`); 0: none have.
         pieces = [getattr(observer, "owners", 0) for observer in self.observers]
         self.owners = min(filter(None, pieces), default=0)
@@ -380,12 +380,12 @@ def makers(names: Iterable[str]) -> dict[Maker, frozenset[str]]:
     return found
 
 
-def classes_of(names: Iterable[str], *, trial: bool = False) -> list[type]:
+def classes_of(names: Iterable[str], *, trial: int = 0) -> list[type]:
     """The classes of observers by name; trial: those of a first look (`Doubt`)."""
     return [provided.find(name).class_of(name, trial=trial) for name in names]
 
 
-def events_of(names: Iterable[str], observers: Iterable[object], *, trial: bool = False) -> frozenset[str]:
+def events_of(names: Iterable[str], observers: Iterable[object], *, trial: int = 0) -> frozenset[str]:
     """All events that observers, some of them by name, listen to; trial: as of `classes_of`."""
     return frozenset[str]().union(*map(wants, [*classes_of(names, trial=trial), *observers]))
 
@@ -420,6 +420,11 @@ class Doubt(Exception):  # noqa: N818 - no error: nobody but `sim.trial` sees it
     not possible, None where there is nothing to look for."""
 
 
+class Closer(Doubt):
+    """The same, where a closer look may see that there is nothing. A class of observers that has one says with a static
+    method `closer(program)` whether it is possible; to others the closer look is a first one."""
+
+
 class Anew(Exception):  # noqa: N818 - no error: nobody but `sim.trial` sees it
     """What an observer has seen asks for another run from the beginning, in which it looks closer. A class of observers
     that may ask so says with a static method `restarts(program, device)` whether it might; it does so only where
@@ -438,9 +443,12 @@ def suspects_of(classes: Iterable[type], device: Any, kernel: str) -> frozenset[
     return frozenset[int]().union(*found)
 
 
-def wants_trial(classes: Iterable[type], program: Program) -> bool:
-    """Whether any class of observers has a first look at a program, and none needs more."""
-    says = [one.trial(program) for one in classes if hasattr(one, "trial")]
+def wants_trial(classes: Iterable[type], program: Program, *, closer: bool = False) -> bool:
+    """Whether any class of observers has a first look at a program, or a closer one, and none needs more."""
+    says = []
+    for one in classes:
+        if hasattr(one, "trial"):
+            says.append(one.closer(program) if closer and hasattr(one, "closer") else one.trial(program))
     return True in says and False not in says
 
 

@@ -43,6 +43,8 @@ WRITTEN_GLOBAL, SEVERAL_GLOBAL = 1 << 31, (1 << 31) - 1
 #: below `CLOCK_SHIFT`, or `ALL_LANES`; above it the time, which belongs to one warp. Of several reads, by warps of one
 #: CTA or of several, the word has the last one's. GUARDED: nothing passes.
 CLOCK_SHIFT, ALL_LANES, SEVERAL_CTA, SEVERAL_GRID, GUARDED = 6, 32, 1 << 31, 1 << 30, (1 << 32) - 1
+#: Times that there can be, a power of two.
+MOST_TIMES = 1 << 22
 #: Of the table of `repeats.Repeats`: rows, a power of two, and words of one; where the number of the warp begins in a
 #: key; what a key is multiplied by, so that its upper bits are the row.
 REPEAT_ROWS, REPEAT_WORDS, REPEAT_SHIFT, REPEAT_FACTOR = 1024, 34, 20, 0x9E37_79B9_7F4A_7C15

@@ -8,7 +8,7 @@ other one: lanes run independently (9.7.13.1), and what a lane learns from outsi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -63,7 +63,7 @@ class Warp:
     was read of another warp without taking it in, by its number, and the narrowest scope of the two sides (0: there
     was no acquire); seen: what relaxed reads told, which orders writes behind them after reads before the release;
     begun: what it knew at its last fence.mbarrier_init; inits: what it knows of others' mbarrier.init alone; met:
-    what those had done that it met at relaxed barriers."""
+    what those had done that it met at relaxed barriers; later: gives another time than the next one."""
 
     agent: int
     cluster: int
@@ -78,14 +78,19 @@ class Warp:
     begun: Known = field(default_factory=dict)
     inits: Known = field(default_factory=dict)
     met: Known = field(default_factory=dict)
+    later: Callable[[int], int] | None = None
 
     @property
     def time(self) -> int:
         return int(self.known[self.cluster][self.number])
 
     def tick(self) -> None:
+        self.reach(self.time + 1 if self.later is None else self.later(self.agent))
+
+    def reach(self, time: int) -> None:
+        """Its time is a later one now."""
         row = self.known[self.cluster].copy()
-        row[self.number] += 1
+        row[self.number] = time
         self.known[self.cluster] = row
 
     def take(self, told: Mapping[int, Array], lanes: Array) -> None:
@@ -132,6 +137,7 @@ class Clocks:
 
     def __init__(self, per_cta: int, per_cluster: int) -> None:
         self.per_cta, self.per_cluster = per_cta, per_cluster
+        self.later: Callable[[int], int] | None = None  # another time for a warp than the next one
         self._warps: dict[int, Warp] = {}
         self._carried: dict[Any, Known] = {}
         self._inits: dict[Any, Known] = {}
@@ -143,8 +149,8 @@ class Clocks:
         agent = cluster * self.per_cluster + number
         if agent not in self._warps:
             row = np.zeros(self.per_cluster, np.int64)
-            row[number] = 1
-            self._warps[agent] = Warp(agent, cluster, number, {cluster: row})
+            row[number] = 1 if self.later is None else self.later(agent)
+            self._warps[agent] = Warp(agent, cluster, number, {cluster: row}, later=self.later)
         return self._warps[agent]
 
     def cta_of(self, agent: Any) -> Any:
@@ -269,4 +275,7 @@ class Clocks:
         return True
 
     def _between(self, warp: Warp, message: Message) -> int:
-        return int(self.distance(warp, np.array([message.agent]))[0])
+        """The narrowest scope that includes a warp and the one that wrote."""
+        if message.agent // self.per_cluster != warp.cluster:
+            return GPU
+        return CTA if self.cta_of(message.agent) == warp.number // self.per_cta else CLUSTER

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 #: Stretches that there is room for. Where more would be needed, nothing is free.
 _ROOM = 64
 _END = int(EVERYWHERE[0, 1])
+_UNUSED = np.array((_END, _END, 0), np.uint64)
 
 
 class Ground:
@@ -58,5 +59,5 @@ class Ground:
         free.append((at, _END, 0))
         if self._closed or len(free) > _ROOM:
             free = []
-        unused = [(_END, _END, 0)] * (_ROOM - len(free))
-        self.rows[:] = np.array(free + unused, np.uint64)
+        self.rows[: len(free)] = np.array(free, np.uint64).reshape(-1, 3)
+        self.rows[len(free) :] = _UNUSED

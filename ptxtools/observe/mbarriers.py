@@ -67,10 +67,15 @@ class Transactions:
 
     def expect(self, view: View, lanes: Array) -> None:
         """Lanes add to what is expected."""
-        amounts = view.source(1)
+        amounts, ref = None, view.op.src[1]
         for lane, cta, offset in each(view, lanes):
             phase = self._phase(cta, offset)
-            phase.expected.append((view.op.where, int(amounts[lane])))
+            if len(lanes) == 1 and ref is not None:
+                amount = view.read(ref, lane)
+            else:
+                amounts = view.source(1) if amounts is None else amounts
+                amount = int(amounts[lane])
+            phase.expected.append((view.op.where, amount))
             phase.program, phase.thread = view.launch.program, view.thread(lane)
 
     def brought(self, view: View, cta: Cta, offset: int, size: int) -> None:
@@ -184,7 +189,9 @@ def _places(view: View, lanes: Array) -> Iterator[tuple[int, Cta, int]]:
 
 def each(view: View, lanes: Array) -> Iterator[tuple[int, Cta, int]]:
     """The mbarrier of each lane; what is no mbarrier's address traps in the operation."""
-    for lane, address in zip(lanes.tolist(), view.addresses()[lanes].tolist(), strict=True):
+    numbers = lanes.tolist()
+    addresses = [view.address(numbers[0])] if len(numbers) == 1 else view.addresses()[lanes].tolist()
+    for lane, address in zip(numbers, addresses, strict=True):
         if view.op.space == "generic" and address >> 56 != SHARED_WINDOW >> 56:
             continue
         rank, offset = (address & 0xFFFF_FFFF) >> RANK_SHIFT, address & OFFSET_MASK

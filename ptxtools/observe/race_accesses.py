@@ -182,6 +182,12 @@ def granules(rows: Array | None, bytes_: Array, grain: int) -> Array | None:
     return found
 
 
+def piece_of(looks: list[tuple[str, int]], space: str) -> int:
+    """Bytes of the pieces that all accesses to a space, given with their sizes, fall into; 0: there are none."""
+    spaces: tuple[Any, ...] = ("shared", "cluster", "generic") if space == "shared" else ("global", "const", "generic")
+    return min((min(size, WORD) for where, size in looks if where in spaces), default=0)
+
+
 def words_of(places: Array, size: int) -> list[int]:
     """Words that accesses touch."""
     words: list[int] = np.unique((places[:, None] + np.arange(0, size, min(size, WORD))) // WORD).tolist()

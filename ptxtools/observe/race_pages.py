@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ptxtools.machine.observers import Doubt
+
 from . import race_reports
 from .clocks import WEAK, Clocks, Warp
 from .race_accesses import Strength, lanes_late, sort_of
@@ -31,7 +33,7 @@ class Pages:
     compare-and-swap."""
 
     def __init__(self, session: Session, deciders: Deciders, clocks: Clocks, *, lanes_race: bool) -> None:
-        self._session, self._deciders, self._clocks, self._lanes_race = session, deciders, clocks, lanes_race
+        self._session, self._deciders, self._clocks, self.lanes_race = session, deciders, clocks, lanes_race
         self.swaps: set[int] = set()
         self.told: set[tuple[int, int]] = set()  # pairs of lines of which `race_proxies` has told
         self._guesses: dict[Any, Callable[[], None]] = {}  # by who read, and where
@@ -93,7 +95,7 @@ class Pages:
             self._deciders.changed(at, access, memory, words, (self._clocks, warp))
         if page.readers:
             self._against_reads(at, access, warp, owner, which, inside, lanes, strength)
-        if self._lanes_race and not scope and len(inside) > 1:
+        if self.lanes_race and not scope and len(inside) > 1:
             self._same_instruction(at, access, warp, owner, which, inside, lanes, values)
         if len(behind):
             self._note_seen(page, warp, behind, now)
@@ -154,7 +156,7 @@ class Pages:
             known = warp.lanes[lanes, lane]
         else:
             known = np.where(mine, warp.lanes[lanes, lane], self._clocks.known(writer, warp.known))
-        same = (lane == lanes) | (lane < 0) | (lanes < 0) if self._lanes_race else np.True_
+        same = (lane == lanes) | (lane < 0) | (lanes < 0) if self.lanes_race else np.True_
         late: Array = (written > known) & ~(mine & same)
         return late
 
@@ -181,7 +183,7 @@ class Pages:
             return
         old = reads["lanes"][row, inside]
         since = reads["since"][row, inside]
-        stays = since > warp.known_reads().min() if self._lanes_race else np.zeros(len(inside), np.bool_)
+        stays = since > warp.known_reads().min() if self.lanes_race else np.zeros(len(inside), np.bool_)
         reads["since"][row, inside] = np.where(stays, since, now)
         reads["lanes"][row, inside] = np.where(stays, old, 0)
         np.bitwise_or.at(reads["lanes"][row], inside, np.uint32(1) << lanes.astype(np.uint32))
@@ -205,7 +207,7 @@ class Pages:
         late = times > known[:, None]
         mine = np.flatnonzero(agents == warp.agent)
         late[mine] = False
-        if len(mine) and self._lanes_race:
+        if len(mine) and self.lanes_race:
             late[mine[0]] = lanes_late(warp, reads["lanes"][mine[0], inside], reads["since"][mine[0], inside], lanes)
         if not late.any():
             return
@@ -260,6 +262,8 @@ class Pages:
         self, at: View, access: Access, warp: Warp, owner: Cta | None, place: int, lane: int,
         other: race_reports.Other, strength: Strength,
     ) -> None:  # fmt: skip
+        if other.where < 0:
+            raise Doubt  # which is not known, as this is no more than a look
         if (at.op.where, other.where) in self.told:
             return
         tell = race_reports.report(self._session, at, access, (self._clocks, warp), owner, place, lane, other, strength)

@@ -1,8 +1,8 @@
 """Polls that racecheck need not be told of again.
 
-A warp that looks at a flag, and finds what it has found before, changes nothing: neither what it knows, nor what is kept
-of the flag. So what a strong read or a wait for an mbarrier has left is noted for native code (`machine.repeats`), until
-the warp does anything else, or somebody writes to the words that it has looked at.
+A warp that looks at a flag, and finds what it has found before, changes nothing: neither what it knows, nor what is
+kept of the flag. So what a strong read or a wait for an mbarrier has left is noted for native code (`machine.repeats`),
+until the warp does anything else, or somebody writes to the words that it has looked at.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Of each piece of memory the native engine notes who has touched it (`machine.filters.Bounds.owners`): of shared memory
 since all threads of the CTA last met at a barrier, of global memory ever. As long as every piece is one thread's own,
-or is only read, no two accesses race, in this schedule or another one. Whatever else happens raises `Doubt`: then the
-grid runs again from the beginning, and `RaceCheck` judges.
+or is only read, no two accesses race, in this schedule or another one. Whatever else happens raises `Closer`: then the
+grid runs again from the beginning, and `RaceClocked` looks, or `RaceCheck` judges.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptxtools.machine.filters import ALWAYS, COMES, EVERYWHERE, MATRICES, SEVERAL, Bounds, stretches
-from ptxtools.machine.observers import Doubt
+from ptxtools.machine.observers import Closer, Doubt
 from ptxtools.machine.residents import SEVERAL_GLOBAL, WRITTEN_GLOBAL
 from ptxtools.program.details import Action, Look, Meeting
 from ptxtools.program.operations import (
@@ -29,7 +29,7 @@ from ptxtools.program.operations import (
 )
 from ptxtools.program.program import LANES
 
-from .race_accesses import commuting
+from .race_accesses import commuting, piece_of
 from .race_grids import action_of, lets_begin
 from .race_proxies import CONSTANT, TEXTURE, proxy_of
 from .race_shadow import WORD
@@ -124,8 +124,8 @@ class RaceTrial(RaceCheck):
             raise Doubt  # the next grid has to know all accesses
         looks = [(op.space, op.of(Look).size) for op in grid.program.operations() if op.kind in ADDRESSED]
         kinds = {op.kind for op in grid.program.operations()}
-        self._global_piece = _piece(looks, "global")
-        self.owners = _piece(looks, "shared")
+        self._global_piece = piece_of(looks, "global")
+        self.owners = piece_of(looks, "shared")
         if not kinds.isdisjoint(TENSOR_CORES | BULK_COPIES) or any(
             OPERATIONS[kind].seen == "mbarrier" for kind in kinds
         ):
@@ -165,15 +165,15 @@ class RaceTrial(RaceCheck):
 
     def access(self, at: View, access: Access) -> None:
         if access.space != "local":
-            raise Doubt
+            raise Closer
 
     def fetched(self, at: View, access: Access) -> None:
-        raise Doubt
+        raise Closer
 
     def arrive(self, at: View, what: str, lanes: Array) -> None:
         if not what.startswith("mbarrier"):
             if not at.counted:
-                raise Doubt
+                raise Closer
             return
         self._tensor.arrive(at, what, lanes)
 
@@ -192,7 +192,7 @@ class RaceTrial(RaceCheck):
         """Work of tensor cores begins, or a copy."""
         kind = claim.view.op.kind
         if kind not in TENSOR_CORES | BULK_COPIES:
-            raise Doubt
+            raise Closer
         for span in sorted((span for span in claim.spans if span.owner is None), key=lambda span: span.kind != "read"):
             self._touch(claim, span)
         self._tensor.issued(claim, -1 if OPERATIONS[kind].warp else claim.lane)
@@ -204,13 +204,13 @@ class RaceTrial(RaceCheck):
         last = (span.pieces()[0] + (span.pieces()[1] - 1 - self._memory[0])) // piece
         words = (first[:, None] + np.arange(int((last - first).max()) + 1)).reshape(-1)
         if not 0 <= int(words[0]) <= int(words[-1]) < len(self._words):
-            raise Doubt
+            raise Closer
         x, y, z = view.launch.block
         me = view.cta.number * x * y * z + LANES * view.warp + claim.lane + 1
         found, writes = self._words[words], span.kind != "read"
         mine = (found == 0) | (found == me) | (found == me | WRITTEN_GLOBAL)
         if not (mine if writes else mine | (found < WRITTEN_GLOBAL)).all():
-            raise Doubt
+            raise Closer
         now = np.where((found == 0) | (found == me), me, SEVERAL_GLOBAL)
         self._words[words] = me | WRITTEN_GLOBAL if writes else np.where(found == me | WRITTEN_GLOBAL, found, now)
 
@@ -249,9 +249,3 @@ def _odd(op: Op) -> bool:
     """Whether an access does not fall into whole pieces."""
     size = op.of(Look).size
     return bool(size & (size - 1))
-
-
-def _piece(looks: list[tuple[str, int]], space: str) -> int:
-    """Bytes of the pieces that all accesses to a space fall into; 0: there are none."""
-    spaces: tuple[Any, ...] = ("shared", "cluster", "generic") if space == "shared" else ("global", "const", "generic")
-    return min((min(size, WORD) for where, size in looks if where in spaces), default=0)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptxtools.machine.claims import Span
-from ptxtools.machine.observers import Doubt
+from ptxtools.machine.observers import Closer
 from ptxtools.machine.residents import EPOCH_SHIFT, OWNERS_HEAD, SEVERAL_SHARED, WRITTEN_SHARED, Cta
 from ptxtools.program import mbarrier as word
 from ptxtools.program.program import LANES
@@ -57,7 +57,7 @@ class TensorTrial:
             if span.owner is None:
                 continue
             if span.owner is not view.cta:
-                raise Doubt
+                raise Closer
             if span.tensor:
                 _cells(span.owner).touch(_epoch(view.cta), view.warp, lane, span)
             else:
@@ -89,13 +89,13 @@ class TensorTrial:
         """A thread, or several, access words in this epoch."""
         head, epoch = cta.owners[OWNERS_HEAD:], _epoch(cta)
         if len(words) and int(words[-1]) >= len(head):
-            raise Doubt  # outside of shared memory
+            raise Closer  # outside of shared memory
         now = head[words]
         found = np.where(now >> np.uint32(EPOCH_SHIFT) == epoch, now & np.uint32(_WHO), np.uint32(0))
         mine = (found == 0) | (found == who) | (found == who | WRITTEN_SHARED)
         good = mine if writes else mine | (found & np.uint32(WRITTEN_SHARED) == 0)
         if not good.all():
-            raise Doubt
+            raise Closer
         if writes:
             new: Any = who | WRITTEN_SHARED
         else:
@@ -123,7 +123,7 @@ class TensorTrial:
         """Lanes are about to initialise mbarriers, to wait for them, or to arrive."""
         stores = what.endswith((" init", " inval"))
         if stores and len(lanes) > 1:
-            raise Doubt
+            raise Closer
         for lane, offset in _places(at, lanes):
             who = _thread(at, lane) if len(lanes) == 1 else SEVERAL_SHARED
             words = np.arange(offset // self._owners, -(-(offset + _WORD.size) // self._owners))
@@ -136,7 +136,7 @@ class TensorTrial:
     def tell(self, at: View, cta: Cta, offset: int) -> None:
         """A warp, or what it has issued, arrives."""
         if cta is not at.cta:
-            raise Doubt
+            raise Closer
         _phase(cta, offset).arrive(at.warp, _epoch(cta))
 
     def wait(self, at: View, what: str, lanes: Array) -> None:
@@ -174,7 +174,7 @@ class _Phase:
             return
         for warp, epoch, number in self.waited:
             if not any(then > epoch or (who == warp and when > number) for who, then, when in self.arrived):
-                raise Doubt
+                raise Closer
         for warp, epoch, _ in self.arrived:
             if epoch > self.before:
                 self.before, self.warps = epoch, set()
@@ -186,7 +186,7 @@ class _Phase:
 
     def arrive(self, warp: int, epoch: int) -> None:
         if self.before == epoch and self.warps != {warp}:
-            raise Doubt
+            raise Closer
         self.arrived.append((warp, epoch, self.tick()))
 
 
@@ -206,10 +206,10 @@ def _places(at: View, lanes: Array) -> list[tuple[int, int]]:
     addresses = at.addresses()[lanes]
     wanted = at.source(1)[lanes] if len(at.op.src) > 1 and at.op.src[1] is not None else addresses
     if (addresses != addresses[0]).any() or (wanted != wanted[0]).any():
-        raise Doubt
+        raise Closer
     found = [(lane, cta, offset) for lane, cta, offset in each(at, lanes[:1])]
     if any(cta is not at.cta for _, cta, _ in found):
-        raise Doubt
+        raise Closer
     return [(lane, offset) for lane, _, offset in found]
 
 
@@ -231,7 +231,7 @@ class _Cells:
         me, writes = (LANES + 1) * warp + lane + 1, span.kind != "read"
         fresh, mine = self.epoch[place] == epoch, self.who[place] == me
         if (fresh & ~mine & (self.wrote[place] | writes)).any():
-            raise Doubt
+            raise Closer
         self.who[place] = me if writes else np.where(fresh & ~mine, -1, me)
         self.wrote[place] = writes | (self.wrote[place] & fresh)
         self.epoch[place] = epoch

@@ -77,6 +77,8 @@ _ACQUIRES, _RELEASES = ("acquire", "acq_rel"), ("release", "acq_rel")
 class RaceCheck:
     """Looks at a grid. Shadows of shared memory hang on the CTAs, and end with them."""
 
+    SHARED = f"{_NAME} shared"  # under which the shadow of a CTA's shared memory is kept
+
     def __init__(self, session: Session, grid: Grid) -> None:
         self._session: Session = weakref.proxy(session)  # which outlives this
         self._global = Shadow()
@@ -133,6 +135,13 @@ class RaceCheck:
     def passing(self, op: Op) -> int | None:
         """Likewise of waits for mbarriers."""
         return AGAIN if waits(op) else None
+
+    @staticmethod
+    def closer(program: Program) -> bool:
+        """Whether a grid can be looked at with clocks, but without Python for plain accesses."""
+        from .race_clocked import possible
+
+        return possible(program)
 
     def _warp(self, at: View) -> Warp:
         """The warp of a view."""
@@ -289,7 +298,7 @@ class RaceCheck:
             offsets = addresses & OFFSET_MASK
             mine = (ranks == rank) & (offsets + access.size <= len(owner.shared))
             if mine.any():
-                shadow = owner.state.setdefault(f"{_NAME} shared", Shadow())
+                shadow = owner.state.setdefault(self.SHARED, Shadow())
                 some = None if rows is None else rows[mine]
                 self._access(at, access, owner, shadow, access.lanes[mine], offsets[mine], some, strength)
 
@@ -407,7 +416,7 @@ class RaceCheck:
         if span.owner is None:
             shadow = self._global
         else:
-            shadow = span.owner.state.setdefault(f"{_NAME} {space}", Shadow())
+            shadow = span.owner.state.setdefault(self.SHARED if space == "shared" else f"{_NAME} {space}", Shadow())
         action = {"read": "read", "reduce": "write" if span.tensor else "atomic"}.get(span.kind, "write")
         starts, size = tensor_places(span) if span.tensor else span.pieces()
         if not len(starts):
@@ -469,7 +478,7 @@ class RaceCheck:
 
     def cta_ended(self, cta: Cta) -> None:
         """A CTA has ended, perhaps before others of its cluster."""
-        shadow = cta.state.get(f"{_NAME} shared")
+        shadow = cta.state.get(self.SHARED)
         if shadow is not None:
             race_exits.ended(self._session, self._clocks, cta, shadow)
 

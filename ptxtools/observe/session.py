@@ -249,8 +249,13 @@ _CHECKERS: dict[str, Callable[[], type]] = {
 }
 
 
-def class_of(name: str, *, trial: bool = False) -> type:
-    """The class of a checker that looks at grids. It takes the session, and the grid. trial: for a first look."""
+def class_of(name: str, *, trial: int = 0) -> type:
+    """The class of a checker that looks at grids. It takes the session, and the grid. trial: for a first look, or a
+    closer one (2)."""
+    if trial > 1 and name == TrapKind.RACECHECK:
+        from .race_clocked import RaceClocked
+
+        return RaceClocked
     if trial and name == TrapKind.RACECHECK:
         from .race_trial import RaceTrial
 

@@ -84,14 +84,14 @@ _PLANS = 256
 
 @dataclass(slots=True)
 class Grid:
-    """A grid that is about to run, as observers of the package see it. trial: as a first look (`trial`); again: it can
-    run once more from the beginning (`machine.observers.Anew`)."""
+    """A grid that is about to run, as observers of the package see it. trial: as a first look, or as a closer one
+    (`trial`); again: it can run once more from the beginning (`machine.observers.Anew`)."""
 
     image: Image
     program: Program
     request: Request
     context: LaunchContext
-    trial: bool = False
+    trial: int = 0
     again: bool = False
 
 
@@ -134,7 +134,7 @@ class Device:
         self.runtime = Runtime(self)
         self._arena: Arena | None = None
         self._images: dict[int, tuple[Loadable, Image]] = {}  # by identity; the module stays alive with its image
-        self._programs: dict[tuple[int, str, Hashable, bool], Program] = {}
+        self._programs: dict[tuple[int, str, Hashable, int], Program] = {}
         self._plans: dict[Hashable, Plan] = {}
         self.launches = 0
         self._workspace: Allocation | None = None  # of cooperative grids
@@ -170,7 +170,7 @@ class Device:
         return self._arena
 
     @contextmanager
-    def watched(self, observer: object, programs: dict[tuple[int, str, Hashable, bool], Program]) -> Iterator[None]:
+    def watched(self, observer: object, programs: dict[tuple[int, str, Hashable, int], Program]) -> Iterator[None]:
         """One observer more for a while. programs: those for observers like this one, instead of the device's own."""
         kept = self.observers, self._events, self._interrupted, self.threads, self._programs
         self.observers, self._programs = (*self.observers, observer), programs
@@ -196,8 +196,8 @@ class Device:
         if not provides(self.target, wanted):
             raise LaunchError(f"the module is for {wanted}; a device of {self.target} cannot run it")
 
-    def program(self, module: Loadable, kernel: Kernel, *, trial: bool = False) -> Program:
-        """The kernel lowered for this device, and cached; for a first look of observers if `trial`. Raises
+    def program(self, module: Loadable, kernel: Kernel, *, trial: int = 0) -> Program:
+        """The kernel lowered for this device, and cached; if `trial`, for a look of that kind (`trial`). Raises
         `PtxError`."""
         key = (id(module), kernel.name, self._observed_state(), trial)
         program = self._programs.get(key)
@@ -214,12 +214,12 @@ class Device:
 
         return observers.state_of(observers.classes_of(self.checks), self)
 
-    def _lowered(self, module: Loadable, kernel: Kernel, trial: bool) -> Program:
+    def _lowered(self, module: Loadable, kernel: Kernel, trial: int) -> Program:
         image, events = self.load(module), self._events
         if trial:
             from ptxtools.machine.observers import events_of
 
-            events = events_of(self.checks, (), trial=True)
+            events = events_of(self.checks, (), trial=trial)
         oldest = self.chip is not None and self.chip.architecture == "tesla"
         variant = Variant(self.late, oldest, "memcheck" in self.checks, self.optimise)
         if not events:
@@ -295,16 +295,17 @@ class Device:
             specials |= slices.specials
         memory = self._memory_for(image, host)
 
-        def run(trial: bool, again: bool = False) -> RunResult:
-            at_once = trial and self._asynchronous(program)
-            chosen = self.program(module, kernel, trial=at_once) if at_once or again else program
+        def run(trial: int, again: bool = False) -> RunResult:
+            at_once = bool(trial) and self._asynchronous(program)
+            kind = trial if at_once or trial > 1 else 0
+            chosen = self.program(module, kernel, trial=kind) if kind or again else program
             grid = Grid(image, chosen, request, context, trial, again)
             listeners = self._listeners(grid, memory) if self._events else None
             late = self.late and not at_once
             return self._execute(module, chosen, request, plan, specials, memory, context, listeners, late)
 
         try:
-            return self._observed(program, request, plan.cluster, host, context, run) if self._events else run(False)
+            return self._observed(program, request, plan.cluster, host, context, run) if self._events else run(0)
         finally:
             if slices is not None:
                 self.arena.free(slices.address)
@@ -356,11 +357,11 @@ class Device:
         """A grid under observers; a trial comes first where it is worth while."""
         from . import trial
 
-        first = host is None and trial.worth(self, program, request, cluster)
+        looks = trial.looks(self, program, request, cluster) if host is None else []
         again = host is None and trial.repeatable(self, program)
-        if first or again:
-            return trial.attempt(self, context, run, trial=first, again=again)
-        return run(False)
+        if looks or again:
+            return trial.attempt(self, context, run, looks, again=again)
+        return run(0)
 
     def _stack(self, request: Request) -> int:
         """Bytes of a thread's stack."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ptxtools.diagnostics import Trap, TrapKind
-from ptxtools.machine.observers import Anew, Doubt, classes_of, may_restart, wants_trial
+from ptxtools.machine.observers import Anew, Closer, Doubt, classes_of, may_restart, wants_trial
 from ptxtools.program.operations import ISSUES
 
 from .kept import Bytes, Kept, touched_bytes
@@ -26,20 +26,23 @@ _MOST_BYTES, _MOST_THREADS = 1 << 30, (1 << 31) - 66
 _MOST_RUNS = 12
 
 
-def worth(device: Device, program: Program, request: Request, cluster: tuple[int, int, int]) -> bool:
-    """Whether a grid is to be run like that: the native engine has what it takes, nobody else looks on, and what the
-    grid changes can be put back."""
-    if device.engine != "native" or device.observers or device.host_addresses or prod(cluster) > 1:
-        return False
-    if program.suspects:
-        return False
+def looks(device: Device, program: Program, request: Request, cluster: tuple[int, int, int]) -> list[int]:
+    """The looks with which a grid is to be run first: 1, a first one, 2, a closer one, or none: the native engine has
+    what it takes, nobody else looks on, and what the grid changes can be put back."""
+    if device.engine != "native" or device.observers or device.host_addresses or program.suspects:
+        return []
     if device.seed is not None and asynchronous(program):
-        return False  # when they end is up to the seed
+        return []  # when they end is up to the seed
     if _too_much(device) or prod(request.grid) * prod(request.block) > _MOST_THREADS:
-        return False
-    if "trial" not in program.cache:
-        program.cache["trial"] = wants_trial(classes_of(device.checks), program)
-    return bool(program.cache["trial"])
+        return []
+    if "looks" not in program.cache:
+        classes = classes_of(device.checks)
+        found = [wants_trial(classes, program), wants_trial(classes, program, closer=True)]
+        program.cache["looks"] = [look for look, wanted in enumerate(found, 1) if wanted]
+    known: list[int] = program.cache["looks"]
+    if prod(cluster) == 1:
+        return known
+    return [2] if 2 in known and not asynchronous(program) else []
 
 
 def asynchronous(program: Program) -> bool:
@@ -66,29 +69,30 @@ def _too_much(device: Device) -> bool:
 
 
 def attempt(
-    device: Device, context: LaunchContext, run: Callable[..., RunResult], *, trial: bool, again: bool
+    device: Device, context: LaunchContext, run: Callable[..., RunResult], looks: list[int], *, again: bool
 ) -> RunResult:
-    """Run a grid, `run(trial, again)`, first as a trial if `trial`; if there is any doubt, or that fails, from the same
-    memory without; and, if `again`, as often as observers ask for it. What ends by a limit is not run again."""
+    """Run a grid, `run(look, again)`, first with the first of the looks; if there is any doubt, or that fails, from
+    the same memory with the next one, if that can help, or with none (0); and, if `again`, as often as observers ask
+    for it. What ends by a limit is not run again."""
     try:
         before = Kept(_memory(device))
     except MemoryError:
-        return run(False, False)
-    left = _MOST_RUNS if again else 0
+        return run(0, False)
+    left, trial = _MOST_RUNS if again else 0, min(looks, default=0)
     while True:
         restore = [watch.saved() for watch in context.watches]
         try:
             return run(trial, left > 0)
         except Anew:  # a closer look leaves nothing for a first one
-            left, trial = left - 1, False
-        except (Doubt, MemoryError):
+            left, trial = left - 1, 0
+        except (Doubt, MemoryError) as doubt:
             if not trial:
                 raise
-            trial = False
+            trial = 2 if isinstance(doubt, Closer) and trial < 2 and 2 in looks else 0
         except Trap as trap:
             if not trial or trap.kind in (TrapKind.TIMEOUT, TrapKind.INTERRUPTED):
                 raise
-            trial = False
+            trial = 0
         before.put_back()
         for put_back in restore:
             put_back()

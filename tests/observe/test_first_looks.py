@@ -71,7 +71,7 @@ def test_what_lacks_synchronisation_is_reported_alike(
 def test_seeded_bugs_are_reported_alike(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     looks, pairs = _looks(monkeypatch), [pair for pair in PAIRS if pair in bugs.read(bugs.FOLDER / f"{name}.bugs")]
     found = [bugs.shown(bugs.run(pair, sign, "asynccheck")) for pair in pairs for sign in "-+"]
-    assert True in looks and found
+    assert 1 in looks and found
     _judged(monkeypatch)
     assert found == [bugs.shown(bugs.run(pair, sign, "asynccheck")) for pair in pairs for sign in "-+"]
 
@@ -109,7 +109,7 @@ def test_products_of_warpgroups_are_looked_at_natively(checks: str, monkeypatch:
         told.clear()
         assert not device.launch(kernel, 1, 128, words).reports
         assert ("observe.together" in told) == (number == 0)
-    assert looks == [True, True]
+    assert looks == [1, 1]
 
 
 def test_registers_that_a_path_touches_in_flight_need_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +118,7 @@ def test_registers_that_a_path_touches_in_flight_need_the_judge(monkeypatch: pyt
         assert bugs.run(_pair(name), "-", "asynccheck")
         assert not looks
         assert not bugs.run(_pair(name), "+", "asynccheck")
-        assert looks == [True]
+        assert looks == [1]
         looks.clear()
 
 
@@ -132,7 +132,7 @@ SILENT = {"bulk_load_not_waited": True, "tensor_load_not_waited": True, "load_no
 def test_what_is_right_passes_at_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     looks = _looks(monkeypatch)
     assert not bugs.run(_pair(name), "+", "asynccheck")
-    assert looks == ([True] if SILENT[name] else [True, False])
+    assert looks == ([1] if SILENT[name] else [1, 0])
 
 
 #: Two warps: the first waits for a copy, the second reads it, with or without having waited, or met the first.
@@ -146,14 +146,14 @@ READ = "ld.shared.u32 %r1, [%s]; mad.wide.u32 %d1, %i, 4, %a; st.global.u32 [%d1
 
 
 @pytest.mark.parametrize(("body", "seen"), [
-    (f"{WAIT.format(1)} {READ}", [True]),
-    (f"@%p1 bra A; {WAIT.format(1)} A: bar.sync 0; {READ}", [True]),
-    (f"@%p1 bra A; {WAIT.format(1)} A: nanosleep.u32 2000; {READ}", [True, False]),
-    (f"{READ} {WAIT.format(1)}", [True, False]),
-    (f"@!%p1 bra A; {WAIT.format(1)} A: {READ} {WAIT.format(2)}", [True, False]),
+    (f"{WAIT.format(1)} {READ}", [1]),
+    (f"@%p1 bra A; {WAIT.format(1)} A: bar.sync 0; {READ}", [1]),
+    (f"@%p1 bra A; {WAIT.format(1)} A: nanosleep.u32 2000; {READ}", [1, 0]),
+    (f"{READ} {WAIT.format(1)}", [1, 0]),
+    (f"@!%p1 bra A; {WAIT.format(1)} A: {READ} {WAIT.format(2)}", [1, 0]),
 ])  # fmt: skip
 def test_who_reads_a_copy_must_know_that_it_is_there(
-    body: str, seen: list[bool], monkeypatch: pytest.MonkeyPatch
+    body: str, seen: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = _looks(monkeypatch)
     pair = bugs.Pair("k", "asynccheck", {"target": "sm_90", "block": "64"}, [(" ", TWO + body)])

@@ -72,24 +72,26 @@ def _run(seed: int, size: int) -> tuple[list[Any], Any]:
     return [(found.line, found.message, found.thread, found.count) for found in result.reports], memory.tolist()
 
 
-def _looks(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether each run of a grid was the first look."""
-    attempts, attempt = list[bool](), trial.attempt
+def _looks(monkeypatch: pytest.MonkeyPatch, *, closer: bool = False) -> list[int]:
+    """What each run of a grid was: a first look (1), a closer one (2), if there are any, or for the judge (0)."""
+    attempts, attempt, looks = list[int](), trial.attempt, trial.looks
 
-    def counted(device: Any, context: Any, run: Any, **options: Any) -> Any:
-        def one(first: bool, again: bool) -> Any:
-            attempts.append(first)
-            return run(first, again)
+    def counted(device: Any, context: Any, run: Any, wanted: list[int], **options: Any) -> Any:
+        def one(look: int, again: bool) -> Any:
+            attempts.append(look)
+            return run(look, again)
 
-        return attempt(device, context, one, **options)
+        return attempt(device, context, one, wanted, **options)
 
     monkeypatch.setattr(trial, "attempt", counted)
+    if not closer:
+        monkeypatch.setattr(trial, "looks", lambda *what: [look for look in looks(*what) if look == 1])
     return attempts
 
 
 def _judged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a first look."""
-    monkeypatch.setattr(trial, "worth", lambda *what: False)
+    monkeypatch.setattr(trial, "looks", lambda *what: [])
 
 
 @pytest.mark.share(8)
@@ -98,9 +100,9 @@ def _judged(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_reports_and_results_are_those_of_the_judge(seed: int, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     looks = _looks(monkeypatch)
     found = _run(seed, size)
-    assert looks in ([True], [True, False])
+    assert looks in ([1], [1, 0])
     if seed % 3 == 0:
-        assert looks == [True] and not found[0]
+        assert looks == [1] and not found[0]
     _judged(monkeypatch)
     assert found == _run(seed, size)
 
@@ -108,10 +110,10 @@ def test_reports_and_results_are_those_of_the_judge(seed: int, size: int, monkey
 @pytest.mark.share(10)
 @pytest.mark.parametrize("path", sorted(bugs.FOLDER.glob("*.bugs")), ids=lambda path: path.stem)
 def test_seeded_bugs_are_reported_alike(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    looks, pairs = _looks(monkeypatch), bugs.read(path)
+    looks, pairs = _looks(monkeypatch, closer=True), bugs.read(path)
     found = [bugs.shown(bugs.run(pair, sign, "racecheck")) for pair in pairs for sign in "-+"]
     if "races" in path.stem:
-        assert True in looks
+        assert 1 in looks and 2 in looks
     _judged(monkeypatch)
     assert found == [bugs.shown(bugs.run(pair, sign, "racecheck")) for pair in pairs for sign in "-+"]
 
@@ -124,10 +126,10 @@ COUNT = "mad.wide.u32 %b, %i, 4, %a; ld.global.u32 %r1, [%b]; add.u32 %r1, %r1, 
 def test_what_was_doubted_begins_again_from_the_same_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     looks, words = _looks(monkeypatch), np.arange(64, dtype=np.uint32)
     result = ptxtools.Device(checks="racecheck").launch(module(f"{COUNT}{RACE}")["k"], 1, 64, [words], shared=64)
-    assert looks == [True, False] and len(result.reports) == 1
+    assert looks == [1, 0] and len(result.reports) == 1
     assert words.tolist() == list(range(1, 65))
     result = ptxtools.Device(checks="racecheck").launch(module(COUNT)["k"], 1, 64, [words])
-    assert looks == [True, False, True] and not result.reports
+    assert looks == [1, 0, 1] and not result.reports
     assert words.tolist() == list(range(2, 66))
 
 
@@ -135,9 +137,9 @@ def test_what_other_checkers_found_is_found_once(monkeypatch: pytest.MonkeyPatch
     looks, device = _looks(monkeypatch), ptxtools.Device(checks="initcheck,racecheck,memcheck")
     fresh = device.alloc(256)
     (found,) = device.launch(module(COUNT)["k"], 1, 64, [fresh]).reports
-    assert looks == [True, False] and found.checker == "initcheck" and found.count == 2
+    assert looks == [1, 0] and found.checker == "initcheck" and found.count == 2
     assert not device.launch(module(COUNT)["k"], 1, 64, [fresh]).reports
-    assert looks == [True, False, False]
+    assert looks == [1, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +199,7 @@ def test_mbarriers_whose_phases_barriers_keep_apart(body: str, alone: bool, monk
         return [(found.line, found.message) for found in result.reports], str(result.verdict)
 
     first = run()
-    assert looks == ([True] if alone else [True, False])
+    assert looks == ([1] if alone else [1, 0])
     _judged(monkeypatch)
     assert run() == first
 
@@ -228,7 +230,7 @@ def test_atomics_in_any_order(body: str, alone: bool, reports: int, monkeypatch:
         return len(result.reports), words.tolist(), result.verdict
 
     found = run()
-    assert looks == ([True] if alone else [True, False]) and min(found[0], 1) == reports
+    assert looks == ([1] if alone else [1, 0]) and min(found[0], 1) == reports
     _judged(monkeypatch)
     assert found == run()
 
@@ -239,7 +241,7 @@ def test_a_barrier_that_not_all_threads_reach_orders_nothing(monkeypatch: pytest
     bar.sync 0; bar.sync 0; bar.sync 0; and.b32 %r0, %r0, 124; ld.shared.u32 %r1, [%r0];"""
     looks = _looks(monkeypatch)
     result = ptxtools.Device(checks="racecheck").launch(module(body)["k"], 1, 96, [np.zeros(64, np.uint32)], shared=512)
-    assert looks == [True, False] and result.reports
+    assert looks == [1, 0] and result.reports
 
 
 def test_a_deadlock_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,4 +250,4 @@ def test_a_deadlock_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
         ptxtools.Device(checks="racecheck").launch(
             module("setp.lt.u32 %p, %i, 32; @%p bar.sync 0; @!%p bar.sync 1;")["k"], 1, 64, [np.zeros(64, np.uint32)]
         )
-    assert looks == [True, False]
+    assert looks == [1, 0]

@@ -321,9 +321,9 @@ class LogEntry(NamedTuple):
 class MeetingFilter(NamedTuple):
     """The payload of an event where lanes meet. guard, turned: as of an access; rule: `machine.filters.WHOLE` and so
     on; members: slot of the member masks, where the rule asks for them; counts: of the thread counts; mbarrier: of an
-    mbarrier's address, to which imm is added; narrow: it has 32 bits; space: as of an access; number: of the event in the
-    program, where it may be a repeated one; wanted: slot of the phases that are waited for; states: these are states of
-    mbarriers, not parities."""
+    mbarrier's address, to which imm is added; narrow: it has 32 bits; space: as of an access; number: of the event in
+    the program, where it may be a repeated one; wanted: slot of the phases that are waited for; states: these are
+    states of mbarriers, not parities."""
 
     guard: Slot
     turned: int
@@ -410,20 +410,20 @@ ROW = structure("row", 24, "i64: first after flags")
 #: Spaces of an access, as it is filtered.
 SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_GENERIC = range(4)
 #: The table of an observer. flagged: bytes have flags; owned: bytes have words that say who has touched them, or (2)
-#: when, each for
-#: so many as the logarithms say, of global and shared memory; marks: counts bytes marked as in flight, or null; repeats:
-#: rows of REPEAT which say all that matters, or null; bounds: the first of six BOUNDs, space by space one for reads and
-#: one for writes.
+#: when, each for so many as the logarithms say, of global and shared memory; marks: counts bytes marked as in flight,
+#: or null; repeats: rows of REPEAT which say all that matters, or null; bounds: the first of six BOUNDs, space by space
+#: one for reads and one for writes.
 FILTER = structure("filter", 128, "i32: flagged owned global shared\nptr: marks repeats\ni64: bounds")
 assert FILTER.offset("bounds") + 2 * SPACE_GENERIC * BOUND.size == FILTER.size
 #: What an observer need not be told of again (`machine.repeats.Repeats`); addresses: the first of
 #: 32, or an mbarrier's and the parity that is waited for.
 REPEAT = structure("repeat", 8 * REPEAT_WORDS, "i64: key mask addresses parity")
-#: What warps know of each other (`machine.filters.Clocks`): warps: by time, the warp that it belongs to; known: a row of
-#: `count` times for each warp; times: of each warp its own, and those up to which it knows all of its CTA, and all of
-#: the grid. Warps are numbered CTA by CTA, per_cta for each.
-CLOCKS = structure("clocks", 40, "ptr: warps known times\ni64: count per_cta")
-MOMENT = structure("moment", 12, "i32: now cta grid")
+#: What warps know of each other (`machine.clocks`): warps: by time, the warp that it belongs to; known: a row of
+#: `count` times for each warp; times: MOMENTs. Warps are numbered CTA by CTA, per_cta for each. latest: of all times
+#: that there are, at most `most`. MOMENT: now: the time of a warp's accesses, 0 until it makes one; cta, grid: up to
+#: which it knows all of its CTA, and all of the grid; begun: whether anybody has been told of the warp.
+CLOCKS = structure("clocks", 56, "ptr: warps known times\ni64: count per_cta latest most")
+MOMENT = structure("moment", 16, "i32: now cta grid begun")
 #: Before the words that say who has touched a CTA's shared memory. came: threads that have come to the present
 #: barrier; epoch: how many the whole CTA has passed. Words: `machine.residents`; those of global memory have no epoch.
 OWNERS = structure("owners", 4 * residents.OWNERS_HEAD, "i32: came epoch")

@@ -54,7 +54,7 @@ def _encoded(launch: Launch) -> Encoded:
     regions = listeners is None or not (listeners.hear("instruction") or listeners.hear("retired") or listeners.gate)
     regions = regions and launch.tier != "interpreter"
     bounded = regions and listeners is not None and not trial and _bounds_only(listeners)
-    key = f"native{'-host' * host}{'-many' * many}{'-regions' * regions}{f'-trial{trial}' * bool(trial)}-{launch.numerics}"
+    key = f"native{'-host' * host}{'-many' * many}{'-regions' * regions}-trial{int(trial)}-{launch.numerics}"
     events = listeners is not None and not trial and listeners.log is None and listeners.gate is None
     key += "-bounded" * bounded + "-events" * events
     encoded = launch.program.cache.get(key)

@@ -9,7 +9,7 @@ again: only one of them finds what it has stored.
 
 from __future__ import annotations
 
-from ptxtools.machine.residents import ALL_LANES, CLOCK_SHIFT, GUARDED, SEVERAL_CTA, SEVERAL_GRID
+from ptxtools.machine.residents import ALL_LANES, CLOCK_SHIFT, GUARDED, MOST_TIMES, SEVERAL_CTA, SEVERAL_GRID
 from ptxtools.native.code.structures import MOMENT
 from ptxtools.program.program import LANES
 
@@ -18,10 +18,16 @@ from .filter_owners import SCATTER
 
 _NUMBERS = f"<{', '.join(f'i32 {lane}' for lane in range(LANES))}>"
 _LANE = (1 << CLOCK_SHIFT) - 1
-_TIMES = SEVERAL_GRID - 1 & ~_LANE
+_TIMES = MOST_TIMES - 1 << CLOCK_SHIFT  # what is guarded, too, gives one
 
 
-def _gather(name: str, base: str, index: str, lanes: str = "%clock.lanes") -> str:
+def _words(pointers: str) -> str:
+    return (
+        f"call <32 x i32> @{GATHER}(<32 x ptr> align 4 {pointers}, <32 x i1> %clock.lanes, <32 x i32> zeroinitializer)"
+    )
+
+
+def _gather(name: str, base: str, index: str) -> str:
     """Words of a table, by 32-bit indices."""
     return f"""
   %{name}.index = zext <32 x i32> {index} to <32 x i64>
@@ -30,7 +36,7 @@ def _gather(name: str, base: str, index: str, lanes: str = "%clock.lanes") -> st
   %{name}.base.all = splat64 %{name}.base.at
   %{name}.places = add <32 x i64> %{name}.bytes, %{name}.base.all
   %{name}.ptrs = inttoptr <32 x i64> %{name}.places to <32 x ptr>
-  %{name} = call <32 x i32> @{GATHER}(<32 x ptr> align 4 %{name}.ptrs, <32 x i1> {lanes}, <32 x i32> zeroinitializer)
+  %{name} = {_words(f"%{name}.ptrs")}
 """
 
 
@@ -76,10 +82,28 @@ clocked:                                          ; who am I, and what do I know
   %clock.row = getelementptr i8, ptr %clock.rows, i64 %clock.row.bytes
   %clock.moment.at = mul i64 %clock.me, {MOMENT.size}
   %clock.moment = getelementptr i8, ptr %clock.times, i64 %clock.moment.at
-  %clock.now = get moment.now of %clock.moment
-  %clock.unborn = icmp eq i32 %clock.now, 0
-  br i1 %clock.unborn, label %ask, label %clock.born
-clock.born:
+  %clock.last = get moment.now of %clock.moment
+  %clock.new.time = icmp eq i32 %clock.last, 0
+  br i1 %clock.new.time, label %clock.begin, label %clock.known
+clock.begin:                                      ; the first access since others were told anything
+  %clock.begun = get moment.begun of %clock.moment
+  %clock.latest = get clocks.latest of %clock
+  %clock.most = get clocks.most of %clock
+  %clock.next = add i64 %clock.latest, 1
+  %clock.room = icmp ult i64 %clock.next, %clock.most
+  %clock.told = icmp ne i32 %clock.begun, 0
+  %clock.starts = and i1 %clock.room, %clock.told
+  br i1 %clock.starts, label %clock.start, label %ask
+clock.start:
+  set clocks.latest, %clock.next of %clock
+  %clock.next32 = trunc i64 %clock.next to i32
+  set moment.now, %clock.next32 of %clock.moment
+  %clock.warp.bytes = shl i64 %clock.next, 2
+  %clock.warp.p = getelementptr i8, ptr %clock.warps, i64 %clock.warp.bytes
+  store i32 %clock.me32, ptr %clock.warp.p
+  br label %clock.known
+clock.known:
+  %clock.now = phi i32 [ %clock.last, %clocked ], [ %clock.next32, %clock.start ]
   %clock.until.cta = get moment.cta of %clock.moment
   %clock.until.cta.all = splat32 %clock.until.cta
   %clock.until.grid = get moment.grid of %clock.moment
@@ -101,7 +125,7 @@ clock.born:
   %clock.base.all = splat64 %flags.base
   br label %piece
 piece:                                            ; one piece of each lane at a time
-  %piece.at = phi i64 [ 0, %clock.born ], [ %piece.next, %piece.done ]
+  %piece.at = phi i64 [ 0, %clock.known ], [ %piece.next, %piece.done ]
   %piece.all = splat64 %piece.at
   %piece.bytes = add <32 x i64> %distance, %piece.all
   %piece.number = lshr <32 x i64> %piece.bytes, %clock.shift.all
@@ -110,8 +134,8 @@ piece:                                            ; one piece of each lane at a 
   %piece.ptrs = inttoptr <32 x i64> %piece.places to <32 x ptr>
   %piece.read.places = add <32 x i64> %piece.places, splat (i64 4)
   %piece.read.ptrs = inttoptr <32 x i64> %piece.read.places to <32 x ptr>
-  %write = call <32 x i32> @{GATHER}(<32 x ptr> align 4 %piece.ptrs, <32 x i1> %clock.lanes, <32 x i32> zeroinitializer)
-  %read = call <32 x i32> @{GATHER}(<32 x ptr> align 4 %piece.read.ptrs, <32 x i1> %clock.lanes, <32 x i32> zeroinitializer)
+  %write = {_words("%piece.ptrs")}
+  %read = {_words("%piece.read.ptrs")}
 {_known("write")}{_known("read")}
   %write.none = icmp eq <32 x i32> %write, zeroinitializer
   %write.either = or <32 x i1> %write.known, %write.mine
@@ -155,12 +179,16 @@ piece.write:
 piece.store:
   call void @{SCATTER}(<32 x i32> %clock.new, <32 x ptr> align 4 %piece.ptrs, <32 x i1> %clock.lanes)
   call void @{SCATTER}(<32 x i32> zeroinitializer, <32 x ptr> align 4 %piece.read.ptrs, <32 x i1> %clock.lanes)
-  %piece.again = call <32 x i32> @{GATHER}(<32 x ptr> align 4 %piece.ptrs, <32 x i1> %clock.lanes, <32 x i32> zeroinitializer)
+  %piece.again = {_words("%piece.ptrs")}
   %piece.again.other = icmp ne <32 x i32> %piece.again, %clock.new
   %piece.again.bits = bits %piece.again.other
   %piece.again.own = and i32 %piece.again.bits, %group
   %piece.again.apart = icmp eq i32 %piece.again.own, 0
-  br i1 %piece.again.apart, label %piece.done, label %ask
+  br i1 %piece.again.apart, label %piece.done, label %piece.shared
+piece.shared:                                     ; as it was before
+  call void @{SCATTER}(<32 x i32> %write, <32 x ptr> align 4 %piece.ptrs, <32 x i1> %clock.lanes)
+  call void @{SCATTER}(<32 x i32> %read, <32 x ptr> align 4 %piece.read.ptrs, <32 x i1> %clock.lanes)
+  br label %ask
 piece.read:
   %read.cta.stays = and <32 x i1> %read.single, %read.near
   %read.near.any = or <32 x i1> %read.cta.stays, %read.cta.near
@@ -173,7 +201,7 @@ piece.read:
   br i1 %read.steady, label %piece.done, label %piece.note
 piece.note:
   call void @{SCATTER}(<32 x i32> %read.now, <32 x ptr> align 4 %piece.read.ptrs, <32 x i1> %clock.lanes)
-  %piece.noted.now = call <32 x i32> @{GATHER}(<32 x ptr> align 4 %piece.read.ptrs, <32 x i1> %clock.lanes, <32 x i32> zeroinitializer)
+  %piece.noted.now = {_words("%piece.read.ptrs")}
   %piece.noted.other = icmp ne <32 x i32> %piece.noted.now, %read.now
   %piece.noted.on = and <32 x i1> %piece.noted.other, %clock.lanes
   %piece.noted.bits = bits %piece.noted.on

@@ -1,0 +1,287 @@
+"""racecheck's second look at a grid: clocks in Python, accesses in native code.
+
+What orders threads, and strong accesses, `RaceCheck` judges as always. Of plain accesses the native engine keeps when
+each piece of memory was last written and read (`machine.filters.Bounds.clocks`), and passes those whose warp knows of
+what they may not come beside; copies and products are looked at in the same words here. What strong accesses, mbarriers
+and atomics touch is guarded from then on: Python is told of every access to it, and what plain accesses were there
+before is taken over into the shadow. Whatever is not plainly right raises `Doubt`: then the grid runs again from the
+beginning, and `RaceCheck` alone judges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ptxtools.machine.clocks import Clocks as Tables
+from ptxtools.machine.filters import COMES, EVERYWHERE, NOBODY, Bounds, stretches
+from ptxtools.machine.observers import Doubt
+from ptxtools.machine.residents import OWNERS_HEAD
+from ptxtools.program.details import Look, Meeting
+from ptxtools.program.operations import (
+    ADDRESSED,
+    BULK_COPIES,
+    EVENT,
+    FETCHES,
+    LATE_COPIES,
+    OPERATIONS,
+    PAUSES,
+    TENSOR_CORES,
+    strength,
+)
+from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
+
+from .race_accesses import Strength, piece_of
+from .race_grids import action_of, lets_begin
+from .race_repeats import polls
+from .race_shadow import WORD, Shadow
+from .race_words import Words
+from .racecheck import RaceCheck
+
+if TYPE_CHECKING:
+    from ptxtools.machine.claims import Claim, Span
+    from ptxtools.machine.events import View
+    from ptxtools.machine.launch import Launch
+    from ptxtools.machine.observers import Access, Array
+    from ptxtools.machine.residents import Cta
+    from ptxtools.program.program import Op, Program
+    from ptxtools.sim.children import Child, Work
+    from ptxtools.sim.device import Grid
+
+    from .clocks import Warp
+    from .session import Session
+
+#: Kinds of operations that Python serves, and that leave nothing beside memory.
+_SERVED = (
+    TENSOR_CORES | BULK_COPIES | PAUSES | LATE_COPIES
+    | {"async.copy.arrive", "async.store", "clusterlaunchcontrol.try_cancel", "mbarrier.slow", "istypep"}
+)  # fmt: skip
+#: The most warps that know of each other.
+_MOST_WARPS = 2048
+
+
+def possible(program: Program) -> bool:
+    """Whether all that Python serves leaves nothing beside memory, and all accesses to it are looked at."""
+    return all(map(_plain, program.operations())) and not lets_begin(program)
+
+
+def _plain(op: Op) -> bool:
+    served = OPERATIONS[op.kind].runs == EVENT and not op.kind.startswith("observe.")
+    known = not served or op.kind in _SERVED
+    return known and op.kind not in FETCHES and action_of(op.opcode) != "launch_dependents"
+
+
+class RaceClocked(RaceCheck):
+    """owners: bytes of shared memory for each word of 4 bytes beside it."""
+
+    owners = 1
+
+    def __init__(self, session: Session, grid: Grid) -> None:
+        super().__init__(session, grid)
+        looks = [(op.space, op.of(Look).size) for op in grid.program.operations() if op.kind in ADDRESSED]
+        self._pieces = max(2, piece_of(looks, "global") or WORD), max(2, piece_of(looks, "shared") or WORD)
+        arena = session.device.arena
+        self._memory = arena.base, arena.base + arena.used
+        self._plain: Array = np.zeros((arena.used // self._pieces[0] + 1, 2), np.uint32)
+        self._told_before = session.told
+        self._clustered = prod(grid.request.cluster or (1,)) > 1 or grid.program.clustered
+
+    def grid_begun(self, launch: Launch) -> None:
+        super().grid_begun(launch)
+        warps = prod(launch.grid) * self._clocks.per_cta
+        if warps > _MOST_WARPS:
+            raise Doubt
+        self._words = Words(self._clocks, Tables(warps, self._clocks.per_cta), independent=self._pages.lanes_race)
+
+    def filter(self, launch: Launch) -> Bounds:
+        shared = launch.program.static_shared + launch.dynamic_shared
+        known = {
+            "global": stretches([(*self._memory, self._plain.__array_interface__["data"][0])]),
+            "shared": stretches([(0, shared)]),
+            "local": EVERYWHERE,
+        }
+        return replace(
+            self._polls.bounds, reads=known, writes=known, asks=_asked, owners=self._pieces,
+            clocks=self._words.tables,
+        )  # fmt: skip
+
+    def passing(self, op: Op) -> int | None:
+        """Epochs are counted, for others who look."""
+        meets = op.kind == "observe.arrive" and op.of(Meeting).what == "bar" and op.src[1] is None
+        return COMES | NOBODY if meets else super().passing(op)
+
+    # --- what is told -------------------------------------------------------------------------------------------------
+
+    def _warp(self, at: View) -> Warp:
+        warp = super()._warp(at)
+        self._words.meet(at, warp)
+        return warp
+
+    def _done(self, at: View) -> None:
+        """Behind an event: what the warp knows now, native code knows, too."""
+        if self._session.told != self._told_before:
+            raise Doubt
+        self._words.publish(at, self._warp(at))
+
+    def arrive(self, at: View, what: str, lanes: Array) -> None:
+        super().arrive(at, what, lanes)
+        self._done(at)
+
+    def leave(self, at: View, what: str, lanes: Array) -> None:
+        super().leave(at, what, lanes)
+        self._done(at)
+
+    def together(self, at: View, lanes: Array) -> None:
+        super().together(at, lanes)
+        self._done(at)
+
+    def fence(self, at: View, lanes: Array) -> None:
+        super().fence(at, lanes)
+        self._done(at)
+
+    def transacted(self, at: View, cta: Cta, offset: int, size: int) -> None:
+        super().transacted(at, cta, offset, size)
+        self._done(at)
+
+    def signalled(self, at: View, cta: Cta, offset: int) -> None:
+        super().signalled(at, cta, offset)
+        self._done(at)
+
+    def issued(self, claim: Claim) -> None:
+        super().issued(claim)
+        self._done(claim.view)
+
+    def fetched(self, at: View, access: Access) -> None:
+        self.access(at, access)
+
+    # --- accesses -----------------------------------------------------------------------------------------------------
+
+    def access(self, at: View, access: Access) -> None:
+        if access.space not in ("shared", "global"):
+            return
+        if access.strength or access.action == "atomic":
+            if access.space == "global":
+                self._guard(None, access.addresses.astype(np.int64), access.size)
+            super().access(at, access)
+        else:
+            for owner, mine in _owners(at, access):
+                self._weak(at, access, owner, mine)
+        self._done(at)
+
+    def _weak(self, at: View, access: Access, owner: Cta | None, mine: Array) -> None:
+        """Lanes make plain accesses to global memory, or to shared memory of a CTA."""
+        lanes, places = access.lanes[mine], access.addresses.astype(np.int64)[mine]
+        if owner is not None:
+            places &= OFFSET_MASK
+            if int(places.max()) + access.size > len(owner.shared):
+                raise Doubt
+        words, index = self._of(owner, places, access.size)
+        guarded: Array = np.any(self._words.guarded(words, index), axis=1)
+        if access.writes and len(np.unique(index[:, 0])) < len(lanes):
+            guarded[:] = True  # lanes write the same piece, perhaps the same value
+        warp = self._warp(at)
+        if guarded.any():
+            part = replace(access, lanes=lanes[guarded], addresses=access.addresses[mine][guarded])
+            self._guard(owner, places[guarded], access.size)
+            super().access(at, part)
+            index, lanes = index[~guarded], lanes[~guarded]
+        if len(lanes):
+            self._polls.moved(warp.agent)
+            who = np.broadcast_to(lanes[:, None], index.shape)
+            self._words.touch(at, words, index.ravel(), who.ravel(), writes=access.writes)
+
+    def _shared(self, at: View, access: Access, rows: Array | None, strength: Strength) -> None:
+        """Strong accesses, and operations on mbarriers."""
+        for owner, mine in _owners(at, access):
+            assert owner is not None
+            places = access.addresses.astype(np.int64)[mine] & OFFSET_MASK
+            inside = places + access.size <= len(owner.shared)
+            self._guard(owner, places[inside], access.size)
+        super()._shared(at, access, rows, strength)
+
+    def _span(self, view: View, warp: Warp, span: Span, lane: int) -> None:
+        if span.tensor:
+            super()._span(view, warp, span, lane)
+            return
+        starts, size = span.pieces()
+        if not len(starts):
+            return
+        places = starts.astype(np.int64)
+        words, index = self._of(span.owner, places, size)
+        if span.kind == "reduce" or self._words.guarded(words, index).any():
+            self._guard(span.owner, places, size)
+            super()._span(view, warp, span, lane)
+            return
+        flat = index.ravel()
+        self._words.touch(view, words, flat, np.full(len(flat), lane), writes=span.kind != "read")
+
+    def _of(self, owner: Cta | None, places: Array, size: int) -> tuple[Array, Array]:
+        """The words of a memory, and for each of some accesses the numbers of its pieces."""
+        piece, words = self._pieces[owner is not None], self._plain
+        if owner is None:
+            places = places - self._memory[0]
+        else:
+            words = owner.owners[OWNERS_HEAD:].view(np.uint32)
+            words = words[: len(words) // 2 * 2].reshape(-1, 2)
+        first, last = places // piece, (places + (size - 1)) // piece
+        index: Array = first[:, None] + np.arange(int((last - first).max()) + 1)
+        if int(first.min()) < 0 or int(last.max()) >= len(words):
+            raise Doubt
+        return words, np.minimum(index, last[:, None])
+
+    def _guard(self, owner: Cta | None, places: Array, size: int) -> None:
+        """From now on Python looks at these bytes."""
+        if not len(places):
+            return
+        words, index = self._of(owner, places, size)
+        base, shadow = self._memory[0], self._global
+        if owner is not None:
+            base, shadow = 0, owner.state.setdefault(self.SHARED, Shadow())
+        self._words.guard(words, np.unique(index), shadow, self._pieces[owner is not None], base)
+
+    # --- ends ---------------------------------------------------------------------------------------------------------
+
+    def written(self, address: int, size: int) -> bool:
+        words, index = self._of(None, np.array([address]), size)
+        return bool(words[index.ravel(), 0].any()) or super().written(address, size)
+
+    def launched(self, at: View, lane: int, child: Child) -> None:
+        raise Doubt
+
+    def queued(self, at: View, lane: int, work: Work) -> None:
+        raise Doubt
+
+    def cta_ended(self, cta: Cta) -> None:
+        super().cta_ended(cta)
+        if self._clustered and cta.owners is not None:
+            words = cta.owners[OWNERS_HEAD:].view(np.uint32)
+            self._words.ended(cta, words[: len(words) // 2 * 2].reshape(-1, 2))
+
+    def grid_ended(self, launch: Launch) -> None:
+        super().grid_ended(launch)
+        if self._session.told != self._told_before:
+            raise Doubt
+
+
+def _owners(at: View, access: Access) -> list[tuple[Cta | None, Array]]:
+    """Whose memory is accessed, and by which of the lanes."""
+    if access.space == "global":
+        return [(None, np.ones(len(access.lanes), np.bool_))]
+    ranks = access.addresses.astype(np.int64) >> RANK_SHIFT
+    ctas = at.cluster.ctas
+    return [(ctas[rank], ranks == rank) for rank in np.unique(ranks).tolist() if rank < len(ctas)]
+
+
+def _asked(op: Op) -> bool:
+    """Whether all accesses of an operation are told of: strong ones that are no polls, and those that are not made of
+    whole pieces."""
+    look = op.of(Look)
+    if polls(op):
+        return False
+    return look.action == "atomic" or bool(strength(op.opcode)) or bool(look.size & (look.size - 1))
+
+
+__all__ = ["RaceClocked", "possible"]

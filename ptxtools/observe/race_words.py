@@ -1,0 +1,245 @@
+"""Words that say when memory was last written and read, for racecheck's second look (`machine.filters.Bounds.clocks`).
+
+What native code does with them before an access of a warp, this does for accesses that Python is told of.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ptxtools.machine.observers import Doubt
+from ptxtools.machine.residents import ALL_LANES, CLOCK_SHIFT, GUARDED, MOST_TIMES, SEVERAL_CTA, SEVERAL_GRID
+from ptxtools.program.program import LANES
+
+from .async_knowledge import threads_of
+
+if TYPE_CHECKING:
+    from ptxtools.machine.clocks import Clocks as Tables
+    from ptxtools.machine.events import View
+    from ptxtools.machine.observers import Array
+    from ptxtools.machine.residents import Cta
+
+    from .clocks import Clocks, Warp
+    from .race_shadow import Shadow
+
+_LANE = np.uint32((1 << CLOCK_SHIFT) - 1)
+_TIME = np.uint32(MOST_TIMES - 1 << CLOCK_SHIFT)
+_NEVER = (1 << 32) - 1
+_NOW, _CTA, _GRID, _BEGUN = range(4)
+_DIAGONAL = np.eye(LANES, dtype=np.int64) << 32
+
+
+class Words:
+    """Those of a grid. tables: what native code knows of its warps, numbered CTA by CTA; independent: lanes of a warp
+    are."""
+
+    def __init__(self, clocks: Clocks, tables: Tables, *, independent: bool) -> None:
+        self._clocks, self.tables, self._independent = clocks, tables, independent
+        clocks.later = self._later
+        self._warps: dict[int, Warp] = {}
+        self._agents: Array = np.zeros(tables.count, np.int64)  # their numbers in `clocks`
+        self._seen: dict[int, int] = {}  # their times
+        self._times: defaultdict[int, list[int]] = defaultdict(list)  # of each warp, those at which it accessed memory
+        self._clusters: dict[int, Array] = {}  # numbers of a cluster's warps
+        self._shown: defaultdict[int, dict[int, Array]] = defaultdict(dict)
+
+    def _number(self, at: View) -> int:
+        return at.cta.number * self.tables.per_cta + at.warp
+
+    def _later(self, agent: int) -> int:
+        try:
+            return self.tables.next(agent)
+        except OverflowError:
+            raise Doubt from None
+
+    def meet(self, at: View, warp: Warp) -> None:
+        """A warp has come: what it has accessed natively it did at a time of its own."""
+        number = self._number(at)
+        moment = self.tables.times[number]
+        if number not in self._warps:
+            self._warps[number], self._seen[number], self._agents[number] = warp, warp.time, warp.agent
+            per = self.tables.per_cta
+            numbers = [cta.number * per + np.arange(per) for cta in at.cluster.ctas]
+            self._clusters[at.cluster.number] = np.concatenate(numbers)
+            moment[_BEGUN] = 1
+            self.publish(at, warp)
+        elif int(moment[_NOW]) > warp.time:
+            self._reach(number, warp, int(moment[_NOW]))
+
+    def _reach(self, number: int, warp: Warp, time: int) -> None:
+        warp.reach(time)
+        self._seen[number] = time
+
+    # --- what warps know ----------------------------------------------------------------------------------------------
+
+    def publish(self, at: View, warp: Warp) -> None:
+        """Let native code know what a warp knows now; when others have been told anything, its accesses have another
+        time from now on."""
+        number, tables = self._number(at), self.tables
+        moment, shown, row = tables.times[number], self._shown[number], tables.known[number]
+        if warp.time != self._seen[number]:
+            self._seen[number] = warp.time
+            if moment[_NOW]:
+                self._times[number].append(int(moment[_NOW]))
+                moment[_NOW] = 0
+        for cluster, times in warp.known.items():
+            if shown.get(cluster) is not times:
+                shown[cluster] = times
+                row[self._clusters[cluster]] = times
+        row[number] = self._own(at, warp)
+        per = tables.per_cta
+        moment[_CTA] = self._until(number, range(at.cta.number * per, (at.cta.number + 1) * per))
+
+    def _own(self, at: View, warp: Warp) -> int:
+        """The time up to which all lanes of a warp know each other."""
+        if not self._independent:
+            return _NEVER
+        threads = threads_of(at)
+        return warp.time if threads == 1 else int((warp.lanes + _DIAGONAL)[:threads, :threads].min())
+
+    def _until(self, number: int, warps: range) -> int:
+        """The time up to which a warp knows all that some warps have done."""
+        found, row = self.tables.latest, self.tables.known[number]
+        for other in warps:
+            known, times = int(row[other]), self._times.get(other, ())
+            first, now = bisect_right(times, known), int(self.tables.times[other, _NOW])
+            if first < len(times):
+                found = min(found, times[first] - 1)
+            elif now > known:
+                found = min(found, now - 1)
+        return found
+
+    # --- accesses -----------------------------------------------------------------------------------------------------
+
+    def guarded(self, words: Array, index: Array) -> Array:
+        found: Array = words[index, 0] == np.uint32(GUARDED)
+        return found
+
+    def touch(self, at: View, words: Array, index: Array, lanes: Array, *, writes: bool) -> None:
+        """Lanes of a warp (-1: all together) access pieces of memory, each another one if they write."""
+        number, tables = self._number(at), self.tables
+        moment = tables.times[number]
+        lanes = np.where(lanes < 0, ALL_LANES, lanes).astype(np.uint32)
+        good, reads = self._passes(number, words, index, lanes, writes=writes)
+        if not good.all():
+            moment[_GRID] = self._until(number, range(tables.count))
+            good, reads = self._passes(number, words, index, lanes, writes=writes)
+            if writes:
+                good |= self._follows(number, words, index, lanes)
+            if not good.all():
+                raise Doubt
+        mine = np.uint32(self._now(number) << CLOCK_SHIFT) | lanes
+        if writes:
+            words[index, 0], words[index, 1] = mine, 0
+            if (words[index, 0] != mine).any():
+                raise Doubt  # lanes that write the same piece
+            return
+        word = np.where(reads, mine, mine | self._several(number, words[index, 1]))
+        words[index, 1] = word
+        lost = words[index, 1] != word
+        if lost.any():  # lanes that read the same piece
+            apart = word[lost] & np.uint32(SEVERAL_GRID | SEVERAL_CTA)
+            words[index[lost], 1] = mine[lost] | np.where(apart == 0, np.uint32(SEVERAL_CTA), apart)
+
+    def _now(self, number: int) -> int:
+        """The time of accesses that a warp makes now."""
+        moment = self.tables.times[number]
+        if not moment[_NOW]:
+            moment[_NOW] = self._later(number)
+            self._reach(number, self._warps[number], int(moment[_NOW]))
+        return int(moment[_NOW])
+
+    def _follows(self, number: int, words: Array, index: Array, lanes: Array) -> Array:
+        """Which writes come behind single reads of which relaxed reads have told (`Warp.seen`)."""
+        wrote, read = words[index, 0], words[index, 1]
+        seen = np.zeros(self.tables.count, np.int64)
+        for cluster, times in self._warps[number].seen.items():
+            seen[self._clusters[cluster]] = times
+        time = (read & _TIME) >> np.uint32(CLOCK_SHIFT)
+        found = (read & np.uint32(SEVERAL_CTA | SEVERAL_GRID) == 0) & (seen[self.tables.warps[time]] >= time)
+        good = (wrote == 0) | (self._knows(number, wrote, lanes) & (wrote != np.uint32(GUARDED)))
+        result: Array = found & good
+        return result
+
+    def _several(self, number: int, reads: Array) -> Array:
+        """Whether those who read belong to one CTA with a warp."""
+        per = self.tables.per_cta
+        near = self.tables.warps[(reads & _TIME) >> np.uint32(CLOCK_SHIFT)] // per == number // per
+        near &= reads & np.uint32(SEVERAL_GRID) == 0
+        return np.where(near, np.uint32(SEVERAL_CTA), np.uint32(SEVERAL_GRID))
+
+    def _passes(self, number: int, words: Array, index: Array, lanes: Array, *, writes: bool) -> tuple[Array, Array]:
+        """Which accesses pass, and of which pieces all reads are known."""
+        moment = self.tables.times[number]
+        wrote, read = words[index, 0], words[index, 1]
+        good = (wrote == 0) | (self._knows(number, wrote, lanes) & (wrote != np.uint32(GUARDED)))
+        several = read & np.uint32(SEVERAL_CTA | SEVERAL_GRID) != 0
+        time = (read & _TIME) >> np.uint32(CLOCK_SHIFT)
+        per = self.tables.per_cta
+        near = (read & np.uint32(SEVERAL_CTA) != 0) & (self.tables.warps[time] // per == number // per)
+        known = (near & (time <= moment[_CTA])) | (several & (time <= moment[_GRID]))
+        reads = (read == 0) | np.where(several, known, self._knows(number, read, lanes))
+        return (good & reads if writes else good), reads
+
+    def _knows(self, number: int, found: Array, lanes: Array) -> Array:
+        time = (found & _TIME) >> np.uint32(CLOCK_SHIFT)
+        warps = self.tables.warps[time]
+        lane = found & _LANE
+        mine = (lane == lanes) | (lane == ALL_LANES) | (lanes == ALL_LANES)
+        known: Array = (self.tables.known[number][warps] >= time) | ((warps == number) & mine)
+        return known
+
+    def guard(self, words: Array, index: Array, shadow: Shadow, piece: int, base: int) -> None:
+        """From now on no access to these pieces passes; what was there is put into a shadow. base: address of the
+        first piece."""
+        wrote, read = words[index, 0], words[index, 1]
+        new = wrote != np.uint32(GUARDED)
+        if not new.any():
+            return
+        if (read[new] & np.uint32(SEVERAL_CTA | SEVERAL_GRID) != 0).any():
+            raise Doubt
+        some = new & ((wrote != 0) | (read != 0))
+        if some.any():
+            self._take_over(shadow, base + index[some].astype(np.int64) * piece, piece, wrote[some], read[some])
+        words[index] = np.uint32(GUARDED), np.uint32(0)
+
+    def _take_over(self, shadow: Shadow, places: Array, piece: int, wrote: Array, read: Array) -> None:
+        for _, page, inside, bytes_ in shadow.pieces(places, piece):
+            which = bytes_ // piece
+            agents, times, lanes = self._who(wrote[which])
+            there, writes = times > 0, page.writes
+            at = inside[there]
+            writes["writer"][at], writes["written"][at], writes["since"][at] = agents[there], times[there], times[there]
+            writes["lane"][at] = np.where(lanes == ALL_LANES, -1, lanes)[there]
+            writes["where"][at], writes["value"][at] = -1, -1
+            agents, times, lanes = self._who(read[which])
+            for agent in np.unique(agents[times > 0]).tolist():
+                mine = (agents == agent) & (times > 0)
+                row, at, reads = page.row(agent), inside[mine], page.reads
+                reads["time"][row, at], reads["since"][row, at], reads["where"][row, at] = times[mine], times[mine], -1
+                bits = np.left_shift(1, np.minimum(lanes, LANES - 1), dtype=np.int64)
+                reads["lanes"][row, at] = np.where(lanes == ALL_LANES, 0, bits)[mine]
+
+    def _who(self, words: Array) -> tuple[Array, Array, Array]:
+        """Warps, times and lanes that words stand for."""
+        times = ((words & _TIME) >> np.uint32(CLOCK_SHIFT)).astype(np.int64)
+        return self._agents[self.tables.warps[times]], times, (words & _LANE).astype(np.int64)
+
+    def ended(self, cta: Cta, words: Array) -> None:
+        """A CTA has ended: nobody else may have accessed its memory without its knowing."""
+        per = self.tables.per_cta
+        mine = slice(cta.number * per, (cta.number + 1) * per)
+        known = self.tables.known[mine].max(axis=0)
+        found = np.unique(words)
+        found = found[(found != 0) & (found != np.uint32(GUARDED))]
+        time = (found & _TIME) >> np.uint32(CLOCK_SHIFT)
+        warps = self.tables.warps[time]
+        far = warps // per != cta.number
+        several = found & np.uint32(SEVERAL_GRID) != 0
+        until = self.tables.times[mine, _GRID].max()
+        if (far & ~several & (known[warps] < time)).any() or (several & (time > until)).any():
+            raise Doubt

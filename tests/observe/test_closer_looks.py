@@ -1,0 +1,71 @@
+"""racecheck's closer look, with clocks in Python and plain accesses in native code, says what the judge says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ptxtools
+from ptxtools.sim import trial
+
+from .programs import module
+from .test_race_trial import _judged, _looks
+
+#: Statements of random programs: %r4 is an address in shared memory, %b one in global memory, of words that some
+#: threads share; what orders threads is between them.
+ACCESSES = (
+    "st.shared.u32 [%r4], %i;", "ld.shared.u32 %r1, [%r4];", "st.global.u32 [%b], %i;", "ld.global.u32 %r1, [%b];",
+    "st.shared.u32 [%r4], 7;", "ld.shared.v2.u32 {%r1, %r2}, [%r4];", "st.shared.u16 [%r4+2], 1;",
+    "atom.shared.add.u32 %r1, [%r4], 1;", "red.global.add.u32 [%b], 1;",
+)  # fmt: skip
+ORDERS = (
+    "bar.sync 0;", "bar.sync 1, 64;", "bar.warp.sync -1;", "membar.gl;", "membar.cta;", "barrier.sync 2;",
+    "st.release.gpu.global.u32 [%a], 1;", "ld.acquire.gpu.global.u32 %r1, [%a];", "ld.volatile.shared.u32 %r1, [0];",
+    "st.volatile.shared.u32 [0], 1;", "atom.acq_rel.gpu.global.add.u32 %r1, [%a+4], 1;",
+)  # fmt: skip
+THREADS = 64
+
+
+def _program(seed: int) -> str:
+    """Threads have words of their own, those of their neighbours, or one for all; some statements are for one warp."""
+    random = np.random.default_rng(seed)
+    lines = ["setp.lt.u32 %p, %i, 32;"]
+    for _ in range(random.integers(4, 14)):
+        kind = random.random()
+        place = ("%i", "%l", "%w", "0")[random.choice(4, p=(0.55, 0.2, 0.15, 0.1))]
+        shift = int(random.choice([0, 0, 0, 4, 64]))
+        lines.append(f"mad.lo.u32 %r4, {place}, 8, {64 + 8 * shift}; and.b32 %r4, %r4, 1016;")
+        lines.append("cvt.u64.u32 %b, %r4; add.u64 %b, %b, %a;")
+        if kind < 0.5:
+            guard = ("", "@%p ", "@!%p ")[random.choice(3, p=(0.6, 0.2, 0.2))]
+            lines.append(guard + ACCESSES[random.integers(len(ACCESSES))])
+        else:
+            lines.append(ORDERS[random.choice(len(ORDERS), p=(0.3, 0.1, 0.1, *[0.5 / 8] * 8))])
+    return "\n".join(lines)
+
+
+def _found(seed: int) -> tuple[Any, ...]:
+    words = np.zeros(1024, np.uint32)
+    device = ptxtools.Device("sm_80", checks="racecheck")
+    result = device.launch(module(_program(seed))["k"], 1 + seed % 2, THREADS, [words], shared=2048)
+    reports = [(found.line, found.message, found.thread, found.count, found.help) for found in result.reports]
+    return reports, str(result.verdict), words.tolist()
+
+
+def _closer(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Closer looks alone."""
+    looks, found = _looks(monkeypatch, closer=True), trial.looks
+    monkeypatch.setattr(trial, "looks", lambda *what: [look for look in found(*what) if look == 2])
+    return looks
+
+
+@pytest.mark.share(10)
+@pytest.mark.parametrize("seed", range(120))
+def test_random_programs_are_judged_alike(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = _closer(monkeypatch)
+    found = _found(seed)
+    assert looks in ([2], [2, 0])
+    _judged(monkeypatch)
+    assert found == _found(seed)
