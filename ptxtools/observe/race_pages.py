@@ -50,16 +50,25 @@ class Pages:
         sort = sort_of(at, access)
         memory = owner
         self._deciders.seen(at, access, memory, (base + inside * page.grain) // WORD)
+        if scope:
+            words = (base + inside * page.grain) // WORD
+            self._deciders.meets(at, access, memory, words, (self._clocks, warp))
         hides: dict[int, Array] = {}
         apart = behind = inside[:0]
         if writes["written"][inside].any():
             late, strong, same = self._against(warp, page, writes, inside, lanes, values, strength)
             if same.any():  # no race with that; but whoever comes next may race with either
                 hides[UNORDERED] = same
-            open_ = late & strong & ~((sort > 0) & (writes["sort"][inside] == sort))
+            alike = (sort > 0) & (writes["sort"][inside] == sort)
+            open_ = late & strong & ~alike
             if access.writes and open_.any():
                 words = (base + inside[open_] * page.grain) // WORD
                 self._deciders.unordered(at, memory, words, writes["where"][inside[open_]])
+            if (late & strong & alike).any():
+                passed = inside[late & strong & alike]
+                words = (base + passed * page.grain) // WORD
+                columns = {name: writes[name][passed] for name in ("writer", "where", "written")}
+                self._deciders.beside(memory, words, columns, sort)
             if scope and access.action != "atomic":  # which sees the write before it
                 hides[UNORDERED] = late & strong | same
             if access.writes and scope:
@@ -90,9 +99,6 @@ class Pages:
             if seen is not None and seen.any():
                 self._note_seen(page, warp, inside[seen], now)
             return
-        if scope:
-            words = (base + inside * page.grain) // WORD
-            self._deciders.changed(at, access, memory, words, (self._clocks, warp))
         if page.readers:
             self._against_reads(at, access, warp, owner, which, inside, lanes, strength)
         if self.lanes_race and not scope and len(inside) > 1:

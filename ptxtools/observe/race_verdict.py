@@ -18,6 +18,8 @@ from . import race_states, race_waits
 from .race_accesses import sort_of, words_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ptxtools.machine.events import View
     from ptxtools.machine.observers import Access
     from ptxtools.program.program import Op, Program
@@ -39,8 +41,9 @@ class Deciders:
         self._session, self._program = session, program
         self._useful = useful_atomics(program)
         self._open: dict[tuple[object, int], int] = {}  # words whose value depends on the order, by line of a writer
-        #: Of words by warp when it last changed one by an atomic whose result is used, and that line.
-        self._atomics: dict[tuple[object, int], dict[int, tuple[int, int]]] = {}
+        #: Of words by warp and line the atomics whose results are used, or that others of their sort have come beside:
+        #: time and sort.
+        self._atomics: dict[tuple[object, int], dict[tuple[int, int], tuple[int, int]]] = {}
         self._decided: set[int] = set()
         for block in program.blocks:
             for op in block.ops if block.terminator.op is None else [*block.ops, block.terminator.op]:
@@ -95,21 +98,34 @@ class Deciders:
             elif where is not None and access.action == "write":
                 del self._open[memory, place]
 
-    def changed(
-        self, view: View, access: Access, memory: object, words: Array, who: tuple[Clocks, Warp]
-    ) -> None:  # fmt: skip
-        """A strong write: atomics of other warps have come before it in this run, behind which it is not ordered."""
+    def beside(self, memory: object, words: Array, before: Mapping[str, Array], sort: int) -> None:
+        """Atomics come beside others of their sort, in any order: what comes next stands behind the last one alone.
+        before: the columns of those others."""
+        columns = (words, before["writer"], before["where"], before["written"])
+        for place, agent, where, time in zip(*(column.tolist() for column in columns), strict=True):
+            self._atomics.setdefault((memory, place), {})[agent, where] = time, sort
+
+    def meets(self, view: View, access: Access, memory: object, words: Array, who: tuple[Clocks, Warp]) -> None:
+        """A strong access to words: atomics of other warps may have come before it in this run alone."""
         clocks, warp = who
         tracked = access.action == "atomic" and view.op.where in self._useful - self._decided
         if not (self._atomics or tracked):
             return
+        sort, reads = sort_of(view, access), self.reads(view, access)
         for place in np.unique(words).tolist():
-            for agent, (time, where) in list(self._atomics.get((memory, place), {}).items()):
-                if agent != warp.agent and time > clocks.known(np.array([agent]), warp.known)[0]:
+            before = self._atomics.get((memory, place), {})
+            for (agent, where), (time, other) in list(before.items()):
+                if agent == warp.agent or time <= clocks.known(np.array([agent]), warp.known)[0]:
+                    continue
+                if reads:
+                    self.early(view, access)
+                if access.writes and where in self._useful:
                     self.decide(where, "an atomic")
-                    del self._atomics[memory, place][agent]
+                    del before[agent, where]
+                elif access.writes and sort != other:
+                    self._open[memory, place] = view.op.where
             if tracked:
-                self._atomics.setdefault((memory, place), {})[warp.agent] = warp.time, view.op.where
+                self._atomics.setdefault((memory, place), {})[warp.agent, view.op.where] = warp.time, sort
 
     @property
     def leaves_open(self) -> bool:

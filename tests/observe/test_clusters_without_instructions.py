@@ -34,7 +34,8 @@ def run(body: str, checks: str, engine: str) -> Any:
         "st.shared.u32 [%x], %t; bar.sync 0; ld.shared.u32 %s, [sm+4]; st.shared.u32 [%x+256], %s;",
         "st.u32 [%g+4], 1; bar.sync 0; ld.u32 %s, [%g+4];",
         """@%p mbarrier.init.shared.b64 [mb], 64; bar.sync 0; st.shared.u32 [%x], %t;
-        mbarrier.arrive.shared.b64 _, [mb]; W: mbarrier.try_wait.parity.shared.b64 %p, [mb], 0; @!%p bra W; ld.shared.u32 %s, [sm+252];""",
+        mbarrier.arrive.shared.b64 _, [mb];
+        W: mbarrier.try_wait.parity.shared.b64 %p, [mb], 0; @!%p bra W; ld.shared.u32 %s, [sm+252];""",
         "@%p cp.async.ca.shared.global [sm], [%a], 4; cp.async.wait_all; bar.sync 0;ld.shared.u32 %s, [sm];",
     ],
 )

@@ -184,3 +184,11 @@ def test_an_atomic_that_another_one_of_its_warp_stands_before() -> None:
     result = explored(body)
     assert "an atomic" in {what for *_, what in result.verdict.decided_by}
     assert (result.explored.orders, result.explored.complete) == (3, True)
+
+
+def test_a_reduction_hides_none_of_another_warp_before_it() -> None:
+    """The store may come before what the other warp adds."""
+    body = f"""{ONE}setp.eq.u32 %q, %w, 0; @%q bra FIRST; red.relaxed.gpu.global.or.b32 [%a], 1;
+      st.relaxed.gpu.global.u32 [%a], 1; bra DONE; FIRST: red.relaxed.gpu.global.or.b32 [%a], 3; DONE:"""
+    result = explored(body)
+    assert (result.explored.orders, result.explored.complete, len(result.explored.differs)) == (2, True, 1)
