@@ -3,7 +3,8 @@
     python -m bench.checked [CHECKERS [KERNEL ...]]
 
 KERNEL: one of the eight, or a product of 512 x 512 x 512 that Triton made: `cp.async`, `wgmma` or `tcgen05` by what
-copies or multiplies, `tma-wgmma` or `tma-tcgen05` with copies through tensor maps.
+copies or multiplies, `tma-wgmma` or `tma-tcgen05` with copies through tensor maps; or a kernel whose threads hand
+memory over by flags, mbarriers or in a cluster: `grid_steps`, `ring`, `cluster_sums`.
 CHECKERS is what --check takes ("memcheck" by default), or "each": a column for each checker, and one for all of them.
 Launches with and without checkers take turns; the fastest of each counts, in processor time. What is compiled beside a
 run is compiled before.
@@ -16,22 +17,23 @@ import sys
 import time
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 import ptxtools
 from ptxtools.native.code import tiers
 
-from . import products
+from . import handovers, products
 from .kernels import ALL, Case
 
 #: The most that checkers may cost: times the plain run, on the geometric mean.
 BOUNDS = {"memcheck": 1.5, "initcheck": 2.0, "synccheck": 1.2, "asynccheck": 3.0, "racecheck": 8.0, "all": 12.0}
 ROUNDS, LAUNCHES = 4, 2
+AnyCase: TypeAlias = Case | products.Product | handovers.Handover
 
 
-def seconds(device: ptxtools.Device, case: Case | products.Product) -> float:
+def seconds(device: ptxtools.Device, case: AnyCase) -> float:
     """Processor time of the fastest launch of a kernel; its result must be right, and nothing reported."""
     kernel = _kernel(str(case.path), case.name)
     best = math.inf
@@ -50,15 +52,15 @@ def _kernel(path: str, name: str) -> ptxtools.Kernel:
     return ptxtools.load(path)[name]
 
 
-def _bound(case: Case | products.Product, device: ptxtools.Device) -> tuple[list[Any], Callable[[], np.ndarray]]:
+def _bound(case: AnyCase, device: ptxtools.Device) -> tuple[list[Any], Callable[[], np.ndarray]]:
     """Arguments for one launch, and what gives its result."""
-    if isinstance(case, products.Product):
+    if not isinstance(case, Case):
         return case.bound(device)
     args = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in case.args]
     return args, lambda: args[case.output]
 
 
-def fastest(case: Case | products.Product, checkers: list[str]) -> list[float]:
+def fastest(case: AnyCase, checkers: list[str]) -> list[float]:
     """Of a plain run, and of one with each of some checkers."""
     target = getattr(case, "device", None)
     devices = [ptxtools.Device(target, threads=1, checks=checks) for checks in ("", *checkers)]
@@ -74,7 +76,7 @@ def main(checks: str = "memcheck", *names: str) -> None:
     found: list[list[float]] = []
     print(f"{'kernel':<14}{'plain ms':>10}" + "".join(f"{name:>12}" for name in checkers))
     for name in names or ALL:
-        case = ALL[name]() if name in ALL else products.ALL[name]()
+        case = (ALL | handovers.ALL | products.ALL)[name]()
         plain, *checked = fastest(case, checkers)
         found.append([one / plain for one in checked])
         print(f"{name:<14}{1e3 * plain:>10.1f}" + "".join(f"{one:>12.2f}" for one in found[-1]), flush=True)

@@ -19,7 +19,16 @@ from ptxtools.machine.claims import Span
 from ptxtools.machine.filters import ALWAYS, COMES, EPOCHS, EVERYWHERE, FENCES, MATRICES, Bounds, stretches
 from ptxtools.machine.observers import Doubt
 from ptxtools.program.details import Groups, Look, Meeting
-from ptxtools.program.operations import BULK_COPIES, EVENT, LATE_COPIES, OPERATIONS, PAUSES, TENSOR_CORES, fenced
+from ptxtools.program.operations import (
+    BULK_COPIES,
+    EVENT,
+    ISSUES,
+    LATE_COPIES,
+    OPERATIONS,
+    PAUSES,
+    TENSOR_CORES,
+    fenced,
+)
 from ptxtools.program.program import LANES
 from ptxtools.sim.tensor.wgmma_reads import WarpgroupReads
 from ptxtools.sim.tensormap.descriptor import BYTES as MAP_BYTES
@@ -46,6 +55,7 @@ _LAST = (1 << 64) - 1
 _KNOWN = LATE_COPIES | TENSOR_CORES | BULK_COPIES | PAUSES
 _FLIGHTS = BULK_COPIES | {kind for kind in TENSOR_CORES if kind.startswith("tcgen05.")}
 _OF_FLIGHTS = ("issued", "completed", "transacted", "signalled", "bulk_grouped", "tensor_waited", "leave", "tensormap")
+_OTHERS = ("access", "fetched", "grouped", "arrive", "leave", "fence", "together")
 #: The largest access to shared memory that lies in one chunk.
 _CHUNK = 16
 
@@ -55,6 +65,14 @@ def possible(program: Program) -> bool:
     not touched in flight."""
     kinds = {op.kind for op in program.operations()}
     return all(map(_plain, kinds)) and ("wgmma.mma_async" not in kinds or settled(program))
+
+
+def _works(program: Program) -> bool:
+    """Whether there is asynchronous work, which may be complete at once."""
+    return any(
+        op.kind in ISSUES or (op.opcode is not None and op.opcode.name.startswith("cp.async"))
+        for op in program.operations()
+    )
 
 
 def _plain(kind: str) -> bool:
@@ -78,6 +96,8 @@ class AsyncTrial:
         self.owners = EPOCHS if self.proxies else 0
         if not self.flights:
             vars(self).update(dict.fromkeys(_OF_FLIGHTS))  # so that nothing is told of wgmma but `together`
+        if not _works(grid.program):  # nothing to look at, where others look
+            vars(self).update(dict.fromkeys(_OTHERS), MARKS=False)
         self._reads = WarpgroupReads(grid.program)
         arena = session.device.arena
         #: Bytes that are marked now; the lowest and the highest byte of global memory that threads have stored.
@@ -94,6 +114,8 @@ class AsyncTrial:
         kinds = {op.kind for op in program.operations()}
         flights = not kinds.isdisjoint(_FLIGHTS)
         proxies = flights or any(OPERATIONS[kind].asynchronous for kind in kinds)
+        if not _works(program):
+            return lambda op: False
 
         def matters(op: Op) -> bool:
             if op.kind == "observe.access":

@@ -114,15 +114,18 @@ class Mbarriers:
         wanted = view.source(1)
         if not what.endswith("parity"):
             wanted = wanted >> np.uint64(word.PHASE_SHIFT)
+        together: dict[tuple[Cta, int, int], list[int]] = {}
         for lane, cta, offset in each(view, lanes):
+            together.setdefault((cta, offset, int(wanted[lane]) & 1), []).append(lane)
+        for (cta, offset, parity), some in together.items():
             phases = self._phases(cta, offset)
-            back = 1 if phases.number & 1 != int(wanted[lane]) & 1 else 2
+            back = 1 if phases.number & 1 != parity else 2
             of_the_cta = _of_the_cta(view)
-            warp.take((phases.near if of_the_cta else phases.told)[phases.number - back], np.array([lane]))
+            warp.take((phases.near if of_the_cta else phases.told)[phases.number - back], np.array(some))
             for message in phases.far.values():
                 if of_the_cta or message.scope == CTA:
                     warp.missed[message.agent] = message, CTA
-            if back == 1:
+            for lane in some if back == 1 else ():
                 self._again(view, lane, cta, offset, phases, warp)
             passed = (warp.cluster, warp.number, warp.time, view.op.where)
             if back == 1 and passed not in phases.waited:

@@ -179,7 +179,7 @@ class RaceCheck:
             return
         told: Known = (warp.fenced.get(CLUSTER) or {}) if relaxed else warp.known
         self._mbarriers.arrive(at, what, lanes, warp, told)
-        for _, cta, offset in each(at, lanes):
+        for cta, offset in dict.fromkeys((cta, offset) for _, cta, offset in each(at, lanes)):
             self._polls.told(cta, offset)
         warp.tick()
 

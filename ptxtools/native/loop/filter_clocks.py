@@ -1,6 +1,6 @@
 """Part of the service before an access: words that say when bytes were last written and read (`structures.CLOCKS`).
 
-It begins at `clocked`, with %distance of the lanes %group in their stretch and %flags.base, where its words begin; and
+It begins at `clocked`, with %distance of the lanes %group in their stretch and %kept.base, where its words begin; and
 ends at `passed` or `ask`. Of each piece of memory there are two words: the last write, and the last read or the last of
 several reads. Both are a time, which belongs to one warp, above the lane. An access passes if its warp knows of the
 write, and a write if it knows of the reads, too: then it takes their place. Words that several lanes change are read
@@ -122,7 +122,7 @@ clock.known:
   %clock.grain = shl i64 1, %clock.shift64
   %clock.lanes = lanes %group
   %clock.changes = icmp ne i32 %writes, 0
-  %clock.base.all = splat64 %flags.base
+  %clock.base.all = splat64 %kept.base
   br label %piece
 piece:                                            ; one piece of each lane at a time
   %piece.at = phi i64 [ 0, %clock.known ], [ %piece.next, %piece.done ]

@@ -284,8 +284,30 @@ flag:
   br i1 %unflagged, label %passed, label %flags
 flags:
   %flags.base = add i64 %flags.row, %flags.from
-  br i1 %own.cta, label %kept.own, label %ask
+  br i1 %own.cta, label %kept.own, label %peer
+peer:                                             ; CTAs of a cluster lie behind one another
+  %peer.timed = icmp eq i32 %owned, 2
+  %peer.unowned = icmp eq i32 %owned, 0
+  %peer.flags = and i1 %peer.unowned, %unmarked
+  %peer.kept = or i1 %peer.timed, %peer.flags
+  %peer.leader = call i32 @llvm.cttz.i32(i32 %m, i1 true)
+  %peer.ranks = lshr <32 x i64> %at, splat (i64 RANK_SHIFT)
+  %peer.rank = extractelement <32 x i64> %peer.ranks, i32 %peer.leader
+  %peer.rank.all = splat64 %peer.rank
+  %peer.same = icmp eq <32 x i64> %peer.ranks, %peer.rank.all
+  %peer.same.bits = bits %peer.same
+  %peer.same.own = and i32 %peer.same.bits, %m
+  %peer.one = icmp eq i32 %peer.same.own, %m
+  %peer.window = get cta.window
+  %peer.mine = lshr i64 %peer.window, RANK_SHIFT
+  %peer.away = sub i64 %peer.rank, %peer.mine
+  %peer.step = get ctx.slot_bytes
+  %peer.distance = mul i64 %peer.away, %peer.step
+  %peer.base = add i64 %flags.base, %peer.distance
+  %peer.known = and i1 %peer.kept, %peer.one
+  br i1 %peer.known, label %kept.own, label %ask
 kept.own:
+  %kept.base = phi i64 [ %flags.base, %flags ], [ %peer.base, %peer ]
   %is.owned = icmp ne i32 %owned, 0
   br i1 %is.owned, label %kept.owners, label %kept.flags
 kept.owners:

@@ -1,6 +1,6 @@
 """Part of the service before an access: flags of bytes, which writes set and reads want to find set.
 
-It begins at `words`, with %distance of the lanes %group in their stretch and %flags.base, where its flags begin; and
+It begins at `words`, with %distance of the lanes %group in their stretch and %kept.base, where its flags begin; and
 ends at `passed` or `ask`.
 """
 
@@ -15,7 +15,7 @@ FLAGS = f"""
 words:                                            ; four flags at a time
   %word.at = phi i64 [ 0, %kept.words ], [ %word.next, %words ]
   %set = phi <32 x i1> [ splat (i1 true), %kept.words ], [ %set.now, %words ]
-  %word.base = add i64 %flags.base, %word.at
+  %word.base = add i64 %kept.base, %word.at
   %word.base.all = splat64 %word.base
   %word.places = add <32 x i64> %distance, %word.base.all
   %word.ptrs = inttoptr <32 x i64> %word.places to <32 x ptr>
@@ -53,7 +53,7 @@ mark.one:
   %mark.left = phi i32 [ %group, %mark ], [ %mark.rest, %mark.one ]
   %mark.lane = call i32 @llvm.cttz.i32(i32 %mark.left, i1 true)
   %mark.distance = extractelement <32 x i64> %distance, i32 %mark.lane
-  %mark.at = add i64 %mark.distance, %flags.base
+  %mark.at = add i64 %mark.distance, %kept.base
   %mark.p = inttoptr i64 %mark.at to ptr
   call void @llvm.memset.p0.i64(ptr %mark.p, i8 1, i64 %size, i1 false)
   %mark.less = sub i32 %mark.left, 1
