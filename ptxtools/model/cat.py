@@ -14,12 +14,13 @@ PTX
    issued, from what precedes it, and completed, to what it precedes.
    Sets: M R W RMW REL ACQ STRONG (8.4); F memory fences, of these F_SC, F_REL and F_ACQ; GENERIC, PROXY_FENCE and
    ALIAS_FENCE (8.6); one-sided proxy fences TO_PROXY_REL and TO_PROXY_ACQ, memory fences for shared memory SHARED_REL
-   and SHARED_ACQ (9.7.13.4).
+   and SHARED_ACQ (9.7.13.4); TCGEN05 operations of tensor cores, T_BEFORE and T_AFTER their fences (9.7.16.6).
    Relations that come with an execution: po; dep, which is addr | data | ctrl; scopes, between operations whose scopes
    include each other's thread (8.5); same-cta; same-proxy; overlap, overlap-at-address and overlap-completely (8.2);
    barrier, from arrivals to waits, and relaxed-barrier, from relaxed ones; prerequisite, from all of a grid to
    the wait of one that depends on it; covered, between an operation and a fence that is not limited to other memory;
-   initial, from the initial writes; rf; sc (8.9.3); ordered, the order of morally
+   launched, from operations of tensor cores to a fence that hands them on, piped, to later ones of their thread that
+   they execute before, and paired, between those that form a pipeline; initial, from the initial writes; rf; sc (8.9.3); ordered, the order of morally
    strong writes. *)
 """
 

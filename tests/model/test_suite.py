@@ -16,8 +16,9 @@ from tests.rows import rows
 #: Forbidden, though no axiom is broken: no choice of reads, and no way to meet at a barrier, leads there.
 NO_CANDIDATE = ("Atom+cas-fails", "Bar+count", "Bar+deadlock", "Bar+nobody", "Size+disjoint", "Bar+red-all",
                 "Bar+red-count-none", "Bar+red-ctas", "Bar+red-ids", "Bar+red-LB-constant", "Bar+red-of-red",
-                "Bar+red-phases", "Bar+red-popc", "Multi+load", "Multi+red", "Multi+store",
-                "Wgmma+accumulate", "Wgmma+product", "Wgmma+register", "Wgmma+scale")  # fmt: skip
+                "Bar+red-phases", "Bar+red-popc", "Multi+float-red", "Multi+load", "Multi+red", "Multi+store",
+                "Tcgen+multicast-other", "Tensor+2d-source-other-row", "Tensor+2d-store-outside",
+                "Tensor+multicast-one", "Wgmma+accumulate", "Wgmma+negated", "Wgmma+product", "Wgmma+register", "Wgmma+scale")  # fmt: skip
 
 
 @rows("path", FILES, ids=lambda path: path.stem, share=3)
