@@ -74,8 +74,9 @@ class Pages:
                 apart = inside[(before > 0) & (writes["unit"][inside] != strength.unit)]
                 hides[NARROWER] = ~late & (before < scope)
                 if access.action == "atomic":
-                    replaced = late & strong & (before < scope)
-                    hides[NARROWER] |= replaced
+                    replaced = late & strong
+                    hides[NARROWER] |= replaced & (before < scope)
+                    hides[UNORDERED] = replaced | same
                     behind = inside[replaced]  # its own thread comes behind those
                 else:
                     hides[OWN] = ~late & (before >= scope) & (writes["writer"][inside] == warp.agent)
