@@ -72,7 +72,8 @@ class Pages:
             if access.writes and scope:
                 before = writes["scope"][inside]
                 apart = inside[(before > 0) & (writes["unit"][inside] != strength.unit)]
-                hides[NARROWER] = ~late & (before < scope)
+                far = before < self._clocks.distance(warp, writes["writer"][inside])
+                hides[NARROWER] = ~late & ((before < scope) | far)
                 if access.action == "atomic":
                     replaced = late & strong
                     hides[NARROWER] |= replaced & (before < scope)
