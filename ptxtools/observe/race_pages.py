@@ -74,10 +74,12 @@ class Pages:
             if access.writes and scope:
                 before = writes["scope"][inside]
                 apart = inside[(before > 0) & (writes["unit"][inside] != strength.unit)]
-                hides[NARROWER] = ~late & (before < scope)
+                far = before < self._clocks.distance(warp, writes["writer"][inside])
+                hides[NARROWER] = ~late & ((before < scope) | far)
                 if access.action == "atomic":
-                    replaced = late & strong & (before < scope)
-                    hides[NARROWER] |= replaced
+                    replaced = late & strong
+                    hides[NARROWER] |= replaced & (before < scope)
+                    hides[UNORDERED] = replaced | same
                     behind = inside[replaced]  # its own thread comes behind those
                 else:
                     hides[OWN] = ~late & (before >= scope) & (writes["writer"][inside] == warp.agent)
