@@ -18,6 +18,8 @@ _DIFFERING = frozenset({
 })  # fmt: skip
 #: Votes give one result to all of the lanes that they name.
 _ALIKE = frozenset({"vote"})
+#: How often a body is gone through for what follows from what; where more is needed, everything may differ.
+_PASSES = 16
 #: Longest chain of computations that is followed back.
 _DEPTH = 8
 #: Comparisons that bounds are checked with.
@@ -60,13 +62,14 @@ def differing_registers(facts: FunctionFacts) -> frozenset[RegisterKey]:
     found: set[RegisterKey] = set()
     if facts.function.kind != "entry":
         found |= {key for key in facts.reads if key not in facts.writes}
-    before = -1
-    while len(found) != before:
+    for _ in range(_PASSES):
         before = len(found)
         for line in facts.lines:
             _follow(line, found)
         _follow_ways(facts, found)
-    return frozenset(found)
+        if len(found) == before:
+            return frozenset(found)
+    return frozenset({*facts.writes, *facts.reads})
 
 
 def _follow(line: Line, found: set[RegisterKey]) -> None:
@@ -92,13 +95,17 @@ def _follow_ways(facts: FunctionFacts, found: set[RegisterKey]) -> None:
             places[item.name] = place
         elif isinstance(item, Line) and item.plan.family == "bra" and item.item.guard is not None:
             jumps.append((place, item))
+    sides: list[tuple[int, int]] = []
     for place, line in jumps:
         target = line.item.operands[0] if line.item.operands else None
         end = places.get(target.name, 0) if isinstance(target, Name) else 0
-        if line.item.guard is None or not _differs(line, line.item.guard.name, found):
-            continue
-        for item in facts.items[place:end]:
+        if end > place and line.item.guard is not None and _differs(line, line.item.guard.name, found):
+            sides.append((place, end))
+    done = 0
+    for place, end in sides:  # in the order of their places
+        for item in facts.items[max(place, done) : end]:
             for name, write in accessed(item) if isinstance(item, Line) else ():
                 key = item.registers[name] if write and isinstance(item, Line) else None
                 if key in facts.rewritten and key is not None:
                     found.add(key)
+        done = max(done, end)

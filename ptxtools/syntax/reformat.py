@@ -26,7 +26,7 @@ from .plainrows import learned, runs_of
 from .spacing import joined
 
 #: Comments that are about their line.
-_ABOUT_LINES = re.compile(r"ptx-(?:lint|run):")
+_ABOUT_LINES = re.compile(r"ptx-(?:lint|run):(?!\s*disable-file)")
 #: Lines that are longer than this do not move the comments of their neighbours.
 _WIDEST = 80
 #: What was compared before and found to be read alike, and how much of it is remembered.
@@ -201,6 +201,10 @@ def _order(body: Scope | None) -> None:
 # --- lines ------------------------------------------------------------------------------------------------------------
 
 
+#: Units behind which others stay in their line, if a comment speaks of it.
+_JOINING = frozenset({"statement", "verbatim", "header", "{", "}"})
+
+
 def _lines(text: str, runs: Mapping[int, tuple[int, str]] | None = None) -> list[_Line]:
     kept = _kept(text)
     lines: list[_Line] = []
@@ -226,6 +230,9 @@ def _lines(text: str, runs: Mapping[int, tuple[int, str]] | None = None) -> list
             continue
         if unit.kind == "comment":
             comment = unit.pieces[0].text
+            if here and not prefix and number in kept and not lines[-1].comment and _before_code(text, unit):
+                lines[-1] = lines[-1]._replace(code=f"{lines[-1].code} {comment}")
+                continue
             if here and not prefix:
                 lines[-1] = lines[-1]._replace(comment=f"{lines[-1].comment} {comment}".strip())
             elif _before_code(text, unit):
@@ -236,7 +243,7 @@ def _lines(text: str, runs: Mapping[int, tuple[int, str]] | None = None) -> list
                 prefix = ""
             last = unit.kind
             continue
-        together = here and number in kept and last in ("statement", "verbatim") and not lines[-1].comment
+        together = here and number in kept and last in _JOINING and not lines[-1].comment
         made = list(_of_unit(text, unit, margin, number in kept))
         if prefix:
             made[0] = made[0]._replace(code=_with_prefix(made[0].code, prefix))

@@ -192,3 +192,45 @@ def test_plain_rows_do_not_pile_up(monkeypatch):
         text = f".version 8.0\n.target sm_80\n.entry k()\n{{\n.reg .b32 %r<4>;\n{moves}ret;\n}}\n"
         assert reformat(text).text.count("\tmov.b32 \t%r1, ") == 10
     assert len(plainrows._codes) <= 50 + 20
+
+
+BETWEEN = (
+    " ", " ", " ", "\n", "\n", "\n\n\n", " // ptx-lint: disable=PTX1\n", "\n// ptx-lint: disable=all\n", " // c\n",
+    "\n/* d */", "/* e */ ", " // ptx-run: disable=racecheck\n", "\n// ptx-lint: disable-file=PTX7\n",
+)  # fmt: skip
+STATEMENTS = (
+    "mov.u32 %r1, 5;",
+    "L{}:",
+    "{{ .reg .b32 %q; mov.u32 %q, 3; }}",
+    "{{",
+    "bar.sync 0;",
+    "add.u32 %r1,%r1,1;",
+)
+
+
+def test_lines_that_comments_are_about_stay_whole_among_others():
+    random.seed(5)
+    for number in range(300):
+        words = []
+        for kernel in range(random.randrange(1, 4)):
+            inside = [random.choice(STATEMENTS).format(n) for n in range(random.randrange(4))]
+            own = [f".entry k{number}_{kernel}()", "{", ".reg .b32 %r<4>;", *inside, "ret;", "}"]
+            words += [*own, *["}"] * inside.count("{")]
+        text = HEAD + "".join(word + random.choice(BETWEEN) for word in words)
+        assert not parse(text, "a.ptx").diagnostics
+        once = reformat(text)
+        assert once.text is not None and not once.errors
+        assert reformat(once.text).text == once.text, text
+        assert COMMENT.findall(once.text) == COMMENT.findall(text), text
+
+
+@rows(("text", "result"), [
+    ("// ptx-lint: disable=PTX5\n.entry k() { .reg .b32 %r; mov.b32 %r, 1;\nret; }",
+     "// ptx-lint: disable=PTX5\n.entry k() { .reg .b32 %r; mov.b32 %r, 1;\n\tret;\n}\n"),
+    ("// ptx-lint: disable-file=PTX5\n.entry k() { ret; }",
+     "// ptx-lint: disable-file=PTX5\n.entry k()\n{\n\tret;\n}\n"),
+    (".entry k() { bar.sync 0; /* all */ ret; } // ptx-lint: disable=PTX5",
+     ".entry k() { bar.sync 0; /* all */ ret; }  // ptx-lint: disable=PTX5\n"),
+])  # fmt: skip
+def test_a_comment_about_a_line_is_still_about_the_same_statements(text, result):
+    assert reformat(HEAD + text).text == HEAD + result

@@ -28,6 +28,8 @@ CODE = "PTX721"
 
 #: What red does, too, with its results unread (9.7.14.6).
 _REDUCING = frozenset({"add", "inc", "dec", "min", "max", "and", "or", "xor"})
+#: How far behind it is looked for.
+_NEAR = 64
 _LEAVING = ENDING | {"call"}
 #: What the better one has in place of an order.
 _ORDERS = {"acquire": "relaxed", "acq_rel": "release"}
@@ -89,7 +91,7 @@ def _unread(facts: FunctionFacts) -> list[Line]:
 
 def _overwritten(key: RegisterKey, run: list[Line], at: int) -> bool:
     """Whether the next instruction of the run that names a register writes it in any case, and does not read it."""
-    for line in run[at + 1 :]:
+    for line in run[at + 1 : at + 1 + _NEAR]:
         if line.plan.family in _LEAVING:
             return False
         used = [write for name, write in accessed(line) if line.registers[name] == key]
