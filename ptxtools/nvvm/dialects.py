@@ -9,7 +9,8 @@ from ptxtools.diagnostics import Diagnostic, PtxError, Source
 LLVM7, MODERN = "7", "modern"
 DIALECTS = (LLVM7, MODERN)
 MIXED = "NVVM103"
-_TO_A_NAME = re.compile(r'\blabel %"\d+"')
+_TO_A_NAME = re.compile(r'label %"\d+"')
+_TO_A_NUMBER = re.compile(r"label %\d")
 _NUMBER_AS_LABEL = re.compile(r"^(\s*)(\d+):", re.MULTILINE)
 
 
@@ -43,12 +44,13 @@ def demand_dialect(data: bytes, text: str | None, name: str, dialect: str) -> No
         raise PtxError([Diagnostic(MIXED, has, span, source, section="1")])
 
 
-def names_are_numbers(text: str) -> bool:
-    """Whether a branch of a text goes to a block whose name is a number: to LLVM 7 the label `1:` is such a name."""
-    return _TO_A_NAME.search(text) is not None
+def branches_to_numbers(text: str) -> tuple[bool, bool]:
+    """Whether branches of a text go to blocks whose names are numbers, as the label `1:` is to LLVM 7, and whether any
+    go to numbers."""
+    return _TO_A_NAME.search(text) is not None, _TO_A_NUMBER.search(text) is not None
 
 
 def with_quoted_labels(text: str) -> str:
     """A text of the dialect of LLVM 7, in which labels are names, as later LLVMs read them: quoted if they are
     numbers."""
-    return _NUMBER_AS_LABEL.sub(r'\1"\2":', text) if names_are_numbers(text) else text
+    return _NUMBER_AS_LABEL.sub(r'\1"\2":', text) if branches_to_numbers(text)[0] else text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from ptxtools.diagnostics import Diagnostic
 
@@ -53,8 +54,9 @@ class FunctionReader(BodyReader):
             passed += [line.span() for _, *others in self.annotations for line in others]
             passed.sort()
         super().__init__(text, between(passed, len(text)))
-        #: Whether a label that is a number is a name, as to LLVM 7; and whether one was read as a number.
-        self.numbers_are_names = self.numbered_label = False
+        #: Says whether a label that is a number is a name, as to LLVM 7; and whether one was read as a number.
+        self.numbers_are_names: Callable[[], bool] = bool
+        self.numbered_label = False
         #: Functions whose bodies were passed over.
         self.unread: list[Function] = []
         self.found: list[Diagnostic] = []
@@ -229,7 +231,7 @@ class FunctionReader(BodyReader):
         if token[:1] == '"':
             return unquoted(f"%{token}")
         if token.isdecimal():
-            if self.numbers_are_names:
+            if self.numbers_are_names():
                 return f'%"{token}"'
             self.numbered_label = True
         return f"%{token}"

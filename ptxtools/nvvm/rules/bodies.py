@@ -57,8 +57,9 @@ def _check_labels(context: Context, body: Body) -> None:
     function = body.function
     aims = {aim.text for block in function.blocks for one in block.instructions for aim in one.extra.get("blocks", ())}
     for block in function.blocks:
-        name = f"%{block.name[2:-1]}"
-        if name in aims and name not in body.blocks and context.source.text[block.at : block.at + 1].isdecimal():
+        name = block.name.replace('"', "")
+        meant = name in aims and (name == block.name or name not in body.blocks)
+        if meant and context.source.text[block.at : block.at + 1].isdecimal():
             message = f"to LLVM 7 the label {name[1:]} is a name, and {name} is another block"
             context.at_name("NVVM103", block.at, name[1:], message, "give it a name, or leave the label out")
 

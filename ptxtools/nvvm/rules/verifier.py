@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from functools import cache, partial
 
 from ptxtools.diagnostics import Diagnostic, Source
 from ptxtools.ir.collector import CollectorOff
 
 from ..assembly.nodes import Function, Module, Value
 from ..assembly.parser import Parser
-from ..dialects import LLVM7, MODERN, check_dialect, names_are_numbers
+from ..dialects import LLVM7, MODERN, branches_to_numbers, check_dialect
 from .alike import distinct, read_heads, read_nodes
 from .annotations import check_annotations, find_opaque
 from .assembler import check_module_assembler
@@ -55,11 +56,12 @@ def _verified(source: Source, dialect: str | None, arch: int, screened: bool, pr
         module = parser.run()
     meant = dialect or dialect_of(module)
     context = Context(module, source, meant, arch, dialect is not None)
-    if _numbers_are_names(context) and parser.numbered_label:
+    named = cache(partial(_numbers_are_names, context))
+    if parser.numbered_label and named():
         parser = Parser(source)
-        parser.numbers_are_names = True
+        parser.numbers_are_names = named
         module = context.module = parser.run()
-    parser.numbers_are_names = _numbers_are_names(context)
+    parser.numbers_are_names = named
     find_opaque(context)
     alike = read_heads(context, parser) | read_nodes(context, parser)
     read_bodies(context, parser, screened, processes)
@@ -88,10 +90,12 @@ def _verified(source: Source, dialect: str | None, arch: int, screened: bool, pr
 
 
 def _numbers_are_names(context: Context) -> bool:
-    """Whether labels that are numbers are names, as to LLVM 7. A module without pointers shows it by its branches."""
+    """Whether labels that are numbers are names, as to LLVM 7. Its texts show it by their branches. What LLVM 8 to 14
+    wrote branches to such labels as to numbers: that is an error for each label, and all other numbers are in order."""
     if context.modern or getattr(context.source, "disassembled", False):
         return False
-    return context.counts_silently or names_are_numbers(context.source.text)
+    named, numbered = branches_to_numbers(context.source.text)
+    return named or (context.counts_silently and not numbered)
 
 
 def dialect_of(module: Module) -> str:
