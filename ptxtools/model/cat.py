@@ -20,8 +20,8 @@ PTX
    barrier, from arrivals to waits, and relaxed-barrier, from relaxed ones; prerequisite, from all of a grid to
    the wait of one that depends on it; covered, between an operation and a fence that is not limited to other memory;
    launched, from operations of tensor cores to a fence that hands them on, piped, to later ones of their thread that
-   they execute before, and paired, between those that form a pipeline; initial, from the initial writes; rf; sc (8.9.3); ordered, the order of morally
-   strong writes. *)
+   they execute before, and paired, between those that form a pipeline; initial, from the initial
+   writes; rf; sc (8.9.3); ordered, the order of morally strong writes. *)
 """
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from ptxtools import ir
@@ -43,6 +43,7 @@ from .words import Reader, refuse, words_of
 MOST_INSTRUCTIONS, MOST_BYTES = 2000, 1 << 15
 #: Variables in shared memory are that far apart, at least, and those of two CTAs so many bits.
 _ALIGNED, _WINDOW_BITS = 1024, 24
+_WARP = 32
 #: Instructions that name shared memory of other CTAs.
 _CLUSTER = re.compile(r"^mapa|multicast::cluster")
 
@@ -221,6 +222,20 @@ class _Builder:
         size = _product(self.launch.block)
         return self.launch.threads is None or sum(chosen == cta for chosen, _ in self.launch.threads) == size
 
+    def _counted(self, barrier: Barrier, cta: int, statement: ir.Instruction) -> int:
+        """How many of the test's threads a barrier's count stands for: a warp that arrives counts as 32 threads,
+        however many of them there are (9.7.13.1)."""
+        count, size = barrier.count, _product(self.launch.block)
+        if not isinstance(count, int) or count % _WARP or count <= 0:
+            refuse(self.source, "the count of a barrier is a multiple of 32, and here a number", statement.span)
+        if self._is_whole(cta) and size <= _WARP == count:
+            return size
+        shown = [thread // _WARP for other, thread in self._places() if other == cta]
+        if sorted(shown) != list(range(-(-size // _WARP))) or barrier.reduction:
+            refuse(self.source, "a barrier with a count of threads needs one thread of each warp of the CTA",
+                   statement.span, "threads = [[0, 0], [0, 32], …]")  # fmt: skip
+        return count // _WARP
+
     # --- memory ---
 
     def _variables(self, ctas: list[int]) -> None:
@@ -308,9 +323,8 @@ class _Builder:
             reader.fail("this operand is not modelled")
         one = renamed(one, own)
         if isinstance(one, Barrier) and one.place == "cta" and one.count is not None:
-            refuse(self.source, "a barrier with a count of threads is not modelled: a test has some of a CTA's threads",
-                   statement.span)  # fmt: skip
-        elif isinstance(one, Barrier) and one.reduction and not self._is_whole(thread.cta):
+            one = replace(one, count=self._counted(one, thread.cta, statement))
+        if isinstance(one, Barrier) and one.reduction and not self._is_whole(thread.cta):
             refuse(self.source, "a reduction of predicates needs all threads of the CTA: the test has some of them",
                    statement.span)  # fmt: skip
         return one

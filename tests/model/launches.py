@@ -360,7 +360,38 @@ tensormaps.t = {buffer="x", type="u32", shape=[4], box=[4]}
     parameters=".param .align 64 .b8 map[128], .param .u64 maps, .param .u64 y, " + OUT,
 )  # fmt: skip
 
+# Two warps fill a buffer and signal; a third one waits for both.
+NAMED_BARRIER = Feature(
+    body="""    .shared .align 4 .u32 buf[2];
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    shr.u32 %r2, %r1, 5;
+    setp.eq.u32 %p1, %r2, 2;
+    @%p1 bra CONSUMER;
+    mov.u32 %r3, buf;
+    shl.b32 %r4, %r2, 2;
+    add.u32 %r3, %r3, %r4;
+    add.u32 %r5, %r2, 3;
+    st.shared.u32 [%r3], %r5;
+    barrier.arrive 1, 96;
+    ret;
+CONSUMER:
+    barrier.sync 1, 96; //sync
+    ld.shared.u32 %r6, [buf];
+    ld.shared.u32 %r7, [buf+4];
+    st.global.u32 [%rd1], %r6;
+    st.global.u32 [%rd1+4], %r7;
+""",
+    launch="""grid = [1, 1, 1]
+block = [96, 1, 1]
+args = [{buffer="out"}]
+buffers.out.zeros = "u32[2]"
+""",
+    names=("out[0]", "out[1]"), right=(3, 4), marks=("sync",), litmus="threads = [[0, 0], [0, 32], [0, 64]]\n",
+)  # fmt: skip
+
 FEATURES = {
+    "named barrier": NAMED_BARRIER,
     "tensor copy": TENSOR_COPY, "wgmma": PRODUCT, "tcgen05": TENSOR_CORE, "wgmma of integers": INTEGERS,
     "multimem": MULTICAST, "mapa": CLUSTER, "griddepcontrol": DEPENDENT, "changed map": CHANGED_MAP,
 }  # fmt: skip

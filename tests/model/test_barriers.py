@@ -33,21 +33,24 @@ def outcomes(body, condition, **how):
     return ptxtools.litmus_kernel(KERNEL.format(body), condition, args=[np.zeros(4, np.uint32)], **how)
 
 
-def test_a_kernel_counts_its_threads():
-    found = outcomes(COUNTED, "forall (P0:%r2 == 13 /\\ P3:%r2 == 13 /\\ P1:%r5 == 2)", block=4)
+@pytest.mark.parametrize("count", ["0,", "0, 32,"])
+def test_a_kernel_counts_its_threads(count):
+    """A count of 32 is that of a warp, however many threads it has."""
+    counted = COUNTED.replace("%r2, 0,", f"%r2, {count}")
+    found = outcomes(counted, "forall (P0:%r2 == 13 /\\ P3:%r2 == 13 /\\ P1:%r5 == 2)", block=4)
     assert found.holds and found.executions == 1 and not found.undefined
     for seed in range(3):  # and so does the simulator
         out = np.zeros(4, np.uint32)
         ptxtools.Device("sm_90", seed=seed).launch(
-            ptxtools.loads(KERNEL.format(COUNTED + " st.global.u32 [%rd3], %r2;"))["k"], 1, 4, [out]
+            ptxtools.loads(KERNEL.format(counted + " st.global.u32 [%rd3], %r2;"))["k"], 1, 4, [out]
         )
         assert out.tolist() == [13] * 4
 
 
 @rows("body, threads, message", [
-    ("bar.red.popc.u32 %r2, 0, 64, %p1;", None, "a barrier with a count of threads is not modelled"),
+    ("bar.red.popc.u32 %r2, 0, 64, %p1;", None, "a barrier with a count of threads needs one thread of each warp"),
     ("bar.red.popc.u32 %r2, 0, %p1;", [(0, 0), (0, 2)], "a reduction of predicates needs all threads of the CTA"),
-    ("bar.cta.sync 1, 64;", None, "a barrier with a count of threads is not modelled"),
+    ("bar.cta.sync 1, 64;", None, "a barrier with a count of threads needs one thread of each warp"),
 ])  # fmt: skip
 def test_what_kernels_leave_open_is_refused(body, threads, message):
     with pytest.raises(PtxError) as caught:

@@ -121,7 +121,7 @@ REFUSED = [
     ("add.f32 %f1, %f1, %f2;", 15, 5, "floating-point arithmetic"),
     ("shfl.sync.idx.b32 %r3, %r1, 0, 31, -1;", 15, 5, "is not modelled"),
     ("mov.u32 %r3, %clock;", 15, 5, "'%clock' is not modelled"),
-    ("bar.sync 1, 64;", 15, 5, "count of threads"),
+    ("bar.sync 1, %r1;", 15, 5, "here a number"),
     ("ldu.global.u32 %r3, [%rd1];", 15, 5, "is not modelled (section 9.7.9.10)"),
     ("ld.global.u32 %r3, [%rd1+16];", 15, 5, "no location"),
     ("ld.global.u64 %rd3, [%rd1+12];", 15, 5, "leads out of the location"),

@@ -18,7 +18,8 @@ NO_CANDIDATE = ("Atom+cas-fails", "Bar+count", "Bar+deadlock", "Bar+nobody", "Si
                 "Bar+red-count-none", "Bar+red-ctas", "Bar+red-ids", "Bar+red-LB-constant", "Bar+red-of-red",
                 "Bar+red-phases", "Bar+red-popc", "Multi+float-red", "Multi+load", "Multi+red", "Multi+store",
                 "Tcgen+multicast-other", "Tensor+2d-source-other-row", "Tensor+2d-store-outside",
-                "Tensor+multicast-one", "Wgmma+accumulate", "Wgmma+negated", "Wgmma+product", "Wgmma+register", "Wgmma+scale")  # fmt: skip
+                "Tensor+multicast-one", "Wgmma+accumulate", "Wgmma+negated", "Wgmma+product",
+                "Wgmma+register", "Wgmma+scale")  # fmt: skip
 
 
 @rows("path", FILES, ids=lambda path: path.stem, share=3)
