@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import gcd
 from typing import NamedTuple
 
 from ..facts import Line
@@ -19,6 +20,7 @@ FLIGHT = 1 << 60
 #: Copies that the thread which began them knows to be done behind its own wait, as of its own stores.
 _OWN = ("cp.async.ca", "cp.async.cg")
 _HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
+_ALL = (1 << THREADS) - 1
 
 
 class Place(NamedTuple):
@@ -173,21 +175,23 @@ class Shadow:
         a, b = before.address.numbers, after.address.numbers
         if max(a) + size <= min(b) or max(b) + after.size <= min(a):
             return None
-        own = before.line.item.opcode.startswith(
-            _OWN
-        )  # the later of two of a thread's copies may be the one that counts
+        unit = _unit((size, after.size), mine, other)
+        if _parts(a, before.mask, size, unit).isdisjoint(_parts(b, after.mask, after.size, unit)):
+            return None
+        # The later one of two of a thread's copies may be the one that counts.
+        own = before.line.item.opcode.startswith(_OWN) and after.line.item.opcode.startswith(_OWN)
         where: dict[int, int] = {}
         for thread in range(THREADS):
             if before.mask >> thread & 1:
-                for byte in range(a[thread], a[thread] + size):
-                    where[byte] = where.get(byte, 0) | 1 << thread
+                for part in range(a[thread], a[thread] + size, unit):
+                    where[part] = where.get(part, 0) | 1 << thread
         for thread in range(THREADS):
             if after.mask >> thread & 1:
                 others = unordered[thread // WARP]
-                if not before.flight or (own and after.line.item.opcode.startswith(_OWN)):
+                if own or not before.flight:
                     others &= ~(1 << thread)
-                for byte in range(b[thread], b[thread] + after.size) if others else ():
-                    meets = where.get(byte, 0) & others
+                for part in range(b[thread], b[thread] + after.size, unit) if others else ():
+                    meets = where.get(part, 0) & others
                     if meets and not _same(before, after, meets, thread):
                         return Meeting(before, after, (meets & -meets).bit_length() - 1, thread)
         return None
@@ -216,6 +220,26 @@ class Shadow:
                 if before.moment >= self.lanes[half]:
                     found[half] |= _HALVES[half] & before.mask
         return found
+
+
+def _unit(sizes: tuple[int, int], *each: int | range | tuple[int, ...]) -> int:
+    """The largest number of bytes of which accesses of these sizes, at these addresses, consist as a whole."""
+    unit, first = gcd(*sizes), None
+    for one in each:
+        start = one if isinstance(one, int) else one[0]
+        first = start if first is None else first
+        unit = gcd(unit, start - first)
+        if isinstance(one, range):
+            unit = gcd(unit, one.step)
+        elif isinstance(one, tuple) and unit > 1:
+            unit = gcd(unit, *[number - start for number in one])
+    return unit
+
+
+def _parts(numbers: Sequence[int], mask: int, size: int, unit: int) -> set[int]:
+    """Where the parts begin that some threads access."""
+    firsts = set(numbers) if mask == _ALL else {number for at, number in enumerate(numbers) if mask >> at & 1}
+    return firsts if size == unit else {part for first in firsts for part in range(first, first + size, unit)}
 
 
 def _same(before: Touch, after: Touch, threads: int, thread: int) -> bool:
