@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ptxtools
+from ptxtools.native.loop import events
 from ptxtools.sim import trial
 
 from .programs import module
@@ -69,3 +70,21 @@ def test_random_programs_are_judged_alike(seed: int, monkeypatch: pytest.MonkeyP
     assert looks in ([2], [2, 0])
     _judged(monkeypatch)
     assert found == _found(seed)
+
+
+#: The second warp waits for a flag that the first one sets late, and stores what it finds.
+FLAG = """setp.lt.u32 %p, %i, 32; mov.u32 %r5, 0; @!%p bra WAIT; nanosleep.u32 90000;
+st.shared.u32 [256], 5; st.release.cta.shared.u32 [0], 1; bra DONE;
+WAIT: {load} %r1, [0]; setp.eq.u32 %q, %r1, 0; @%q bra WAIT; ld.shared.u32 %r2, [256];
+DONE: """
+
+
+@pytest.mark.parametrize("load", ["ld.acquire.cta.shared.u32", "ld.volatile.shared.u32"])
+def test_polls_pass_until_somebody_has_written(load: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a look at the flag finds is told of, with or without the looks in vain before it."""
+    kernel, told, find = module(FLAG.format(load=load))["k"], list[str](), events.find
+    monkeypatch.setattr(events, "find", lambda launch, kind: told.append(kind) or find(launch, kind))
+    _judged(monkeypatch)
+    result = ptxtools.Device("sm_80", checks="racecheck").launch(kernel, 1, 64, [np.zeros(1, np.uint32)], shared=512)
+    assert bool(result.reports) == ("acquire" not in load)
+    assert 1 < told.count("observe.access") < 40
