@@ -330,10 +330,10 @@ class View(ABC):
         who = self.leader if lane is None else lane
         raise self.trap(f"shared memory address {address:#x} belongs to no CTA of the cluster", who)
 
-    def shared_places(self, addresses: Array) -> Array:
+    def shared_places(self, addresses: Array, window: int = 0xFFFF_FFFF) -> Array:
         """Addresses of the shared window (u64) as places in the cluster's shared memory, the rank above the offset.
-        A program that has no instruction for clusters leaves it out."""
-        places: Array = addresses & np.uint64(0xFFFF_FFFF)
+        A program that has no instruction for clusters leaves it out. window: the bits of an address that count."""
+        places: Array = addresses & np.uint64(window)
         if not self.launch.program.clustered and self.cta.rank:
             mine = np.uint64(self.cta.rank << RANK_SHIFT)
             places = np.where(places >> np.uint64(RANK_SHIFT) == 0, places | mine, places)

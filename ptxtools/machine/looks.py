@@ -71,7 +71,7 @@ def accesses(view: View) -> list[Access]:
         if here.any():
             places = addresses[here] & _INSIDE
             if name == "shared":
-                places = view.shared_places(places)
+                places = view.shared_places(places, int(_INSIDE))
             found.append(Access(name, lanes[here], places, size, action, order))
             rest &= ~here
     if rest.any():

@@ -81,6 +81,8 @@ class RaceClocked(RaceCheck):
 
     def __init__(self, session: Session, grid: Grid) -> None:
         super().__init__(session, grid)
+        if self._proxies.wanted:
+            raise Doubt  # which proxies touch what is noted access by access
         looks = [(op.space, op.of(Look).size) for op in grid.program.operations() if op.kind in ADDRESSED]
         self._pieces = max(2, piece_of(looks, "global") or WORD), max(2, piece_of(looks, "shared") or WORD)
         arena = session.device.arena

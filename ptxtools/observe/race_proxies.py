@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from ptxtools.program.details import Look
-from ptxtools.program.operations import ADDRESSED, FETCHES
+from ptxtools.program.operations import ADDRESSED, FETCHES, SURFACES
 from ptxtools.program.program import LANES
 
 from . import race_reports
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 GENERIC, ASYNC, SURFACE, TEXTURE, CONSTANT, MULTICAST = range(6)
 _NAMES = {GENERIC: "generic", ASYNC: "asynchronous", SURFACE: "surface", TEXTURE: "texture", CONSTANT: "constant",
           MULTICAST: "alias"}  # fmt: skip
-_SURFACES = frozenset({"suld", "sust", "sured"})
 _PAGE = 4096
 #: Columns of an access: its line + 1 (0: none), thread, time of its warp, scope and bytes of its scalars; the last
 #: three are kept for aliases alone.
@@ -51,7 +50,7 @@ def proxy_of(op: Op) -> int:
         return TEXTURE
     if op.space == "const":
         return CONSTANT
-    return SURFACE if family in _SURFACES else MULTICAST if family == "multimem" else GENERIC
+    return SURFACE if family in SURFACES else MULTICAST if family == "multimem" else GENERIC
 
 
 class _Found(NamedTuple):

@@ -247,6 +247,8 @@ ACROSS = frozenset({"shfl", "vote", "redux", "activemask"})
 MEETINGS = frozenset({"shfl", "vote", "match", "redux"})
 #: Texture fetches.
 FETCHES = frozenset({"tex", "tld4"})
+#: Accesses to surfaces.
+SURFACES = frozenset({"suld", "sust", "sured"})
 #: What asynchronous work comes from; nothing else announces any.
 ISSUES = frozenset(
     kind for kind, row in OPERATIONS.items()

@@ -75,7 +75,8 @@ def test_a_folder_that_cannot_be_made_does_no_harm(tmp_path):
 
 def test_processes_that_start_together(tmp_path):
     runs = [process(tmp_path) for _ in range(2)]
-    assert [outcome(run) for run in runs] == ["1488 made"] * 2
+    outcomes = {outcome(run) for run in runs}  # one may begin when the other has ended
+    assert "1488 made" in outcomes <= {"1488 made", "1488 found"}
     assert outcome(process(tmp_path)) == "1488 found"
 
 
