@@ -34,9 +34,10 @@ class Message:
 @dataclass(slots=True, eq=False)
 class Write:
     """scope: "" for a weak one; number: how many were executed before; behind: the write that an atomic operation read,
-    and directly follows; later: for one that is forgotten, the next, which stands for it; followed: whether another
-    write follows it in coherence order (8.9.6); earlier: at least those that it follows; after: undecided reads that
-    precede it in causality order; pending: the read of an atomic operation, if it is undecided."""
+    and directly follows if the two are morally strong; later: for one that is forgotten, the next, which stands for it;
+    followed: whether another write follows it in coherence order (8.9.6); earlier: at least those that it follows;
+    after: undecided reads that precede it in causality order; pending: the read of an atomic operation, if it is
+    undecided."""
 
     value: Array
     agent: Agent | None = None
@@ -145,4 +146,18 @@ def closed(agent: Agent, scope: str, history: list[Write]) -> set[int]:
     for at, write in enumerate(history):
         if write.behind is not None and mutual(agent, scope, write.agent, write.scope):
             found.update(range(places.get(id(write.behind), -1) + 1, at + 1))
+    return found
+
+
+def beside(agent: Agent, scope: str, history: list[Write], low: int, read: Write) -> list[int]:
+    """Where the write of an atomic operation may be put that is not morally strong with the write it has read: nothing
+    that is, and follows that write, may stand in between (8.10.3)."""
+    taken, start = closed(agent, scope, history), history.index(read)
+    found = []
+    for at in range(low + 1, len(history) + 1):
+        between = history[start + 1 : at]
+        if at not in taken and not any(
+            read in other.earlier and mutual(agent, scope, other.agent, other.scope) for other in between
+        ):
+            found.append(at)
     return found

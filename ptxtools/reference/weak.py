@@ -29,7 +29,21 @@ from .memory import narrow, parts, update
 from .pending import MOST_PENDING, Pending, slots_of
 from .registry import Array, Threads
 from .reordered import is_local
-from .views import Agent, Location, Message, Phase, View, Write, closed, known, mutual, order_among, settle, stale
+from .views import (
+    Agent,
+    Location,
+    Message,
+    Phase,
+    View,
+    Write,
+    beside,
+    closed,
+    known,
+    mutual,
+    order_among,
+    settle,
+    stale,
+)
 
 if TYPE_CHECKING:
     from .buffers import Buffer
@@ -363,6 +377,8 @@ class WeakMemory:
         low = self._low(agent, location, history)
         if behind is not None:
             at = history.index(behind) + 1
+            if not mutual(agent, scope, behind.agent, behind.scope) and self.random.random() < 0.5:
+                at = self.random.choice(beside(agent, scope, history, low, behind))
         else:
             taken = closed(agent, scope, history)
             free = [at for at in range(low + 1, len(history) + 1) if at not in taken]
