@@ -23,6 +23,7 @@ from .observers import Access, Listeners
 Array: TypeAlias = npt.NDArray[Any]
 
 _INSIDE = np.uint64((1 << 56) - 1)
+_EVERY_BIT = (1 << 64) - 1
 _BITS = np.arange(LANES, dtype=np.uint64)
 #: Keys in the state of a CTA: lanes that run the current instruction of a warp, and lanes that have exited.
 _RUNNING, _LEFT = "lanes of an instruction", "lanes that left"
@@ -61,7 +62,7 @@ def accesses(view: View) -> list[Access]:
     addresses = view.addresses()[lanes]
     space = {"cluster": "shared", "const": "global"}.get(view.op.space, view.op.space)
     if space == "shared":
-        addresses = view.shared_places(addresses)
+        addresses = view.shared_places(addresses, _EVERY_BIT)
     if space != "generic":
         return [Access(space, lanes, addresses, size, action, order)] if len(lanes) else []
     found = []
@@ -71,7 +72,7 @@ def accesses(view: View) -> list[Access]:
         if here.any():
             places = addresses[here] & _INSIDE
             if name == "shared":
-                places = view.shared_places(places, int(_INSIDE))
+                places = view.shared_places(places, _EVERY_BIT)
             found.append(Access(name, lanes[here], places, size, action, order))
             rest &= ~here
     if rest.any():

@@ -23,13 +23,10 @@ from ptxtools.machine.residents import OWNERS_HEAD
 from ptxtools.program.details import Look, Meeting
 from ptxtools.program.operations import (
     ADDRESSED,
-    BULK_COPIES,
     EVENT,
     FETCHES,
-    LATE_COPIES,
     OPERATIONS,
-    PAUSES,
-    TENSOR_CORES,
+    SERVED,
     strength,
 )
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
@@ -54,11 +51,6 @@ if TYPE_CHECKING:
     from .clocks import Warp
     from .session import Session
 
-#: Kinds of operations that Python serves, and that leave nothing beside memory.
-_SERVED = (
-    TENSOR_CORES | BULK_COPIES | PAUSES | LATE_COPIES
-    | {"async.copy.arrive", "async.store", "clusterlaunchcontrol.try_cancel", "mbarrier.slow", "istypep"}
-)  # fmt: skip
 #: The most warps that know of each other.
 _MOST_WARPS = 2048
 
@@ -70,7 +62,7 @@ def possible(program: Program) -> bool:
 
 def _plain(op: Op) -> bool:
     served = OPERATIONS[op.kind].runs == EVENT and not op.kind.startswith("observe.")
-    known = not served or op.kind in _SERVED
+    known = not served or op.kind in SERVED
     return known and op.kind not in FETCHES and action_of(op.opcode) != "launch_dependents"
 
 

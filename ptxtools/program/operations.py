@@ -267,6 +267,11 @@ TENSOR_CORES = frozenset(
 BULK_COPIES = frozenset({"bulk.copy", "bulk.tensor", "bulk.group"})
 #: They only make a warp wait.
 PAUSES = frozenset({"nanosleep", "setmaxnreg"})
+#: What Python serves that changes nothing but memory, mbarriers among it, and what it gives back.
+SERVED = (
+    TENSOR_CORES | BULK_COPIES | PAUSES | LATE_COPIES
+    | {"async.copy.arrive", "async.store", "clusterlaunchcontrol.try_cancel", "mbarrier.slow", "istypep"}
+)  # fmt: skip
 #: Events with the addresses of an access.
 ADDRESSED = frozenset({"observe.access", "observe.fetch"})
 #: Looks at accesses: at each, and at those of the rounds of a loop ahead.

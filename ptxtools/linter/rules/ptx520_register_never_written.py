@@ -8,7 +8,7 @@ Example:
     .reg .b32 %never;
     mov.b32 %r1, 1;
     add.s32 %r2, %r1, %never;
-    st.global.b32 [0x10], %r2;
+    st.global.b32 [%rd1], %r2;
 Better:
     mov.b32 %r1, 1;
     add.s32 %r2, %r1, 5;

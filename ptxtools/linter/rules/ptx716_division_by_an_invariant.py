@@ -7,6 +7,7 @@ the compilers above it turn into a multiplication. What depends on the divisor a
 multiplier and a shift, which leave a mul.hi and a shr. For u32 and a constant the help names both, where they fit 32
 bits.
 Example:
+    ld.global.u32 %r2, [%rd1];
     mov.b32 %r4, 0;
     L:
     rem.u32 %r5, %r4, %r2;
@@ -14,6 +15,7 @@ Example:
     setp.lt.u32 %p1, %r4, %r5;
     @%p1 bra L;
 Better:
+    ld.global.u32 %r2, [%rd1];
     mov.b32 %r4, 0;
     L:
     mul.hi.u32 %r5, %r4, %r2;

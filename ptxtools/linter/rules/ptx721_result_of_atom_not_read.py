@@ -6,11 +6,9 @@ Why: a thread that does not look at what it read cannot know whether it has acqu
 .release orders as much, and nothing has to wait for an answer from the memory, as ptxas makes atom with .acquire do. An
 exchange that gives back nothing is a store.
 Example:
-    ld.param.b64 %rd4, [x];
-    atom.acq_rel.gpu.global.add.u32 %r4, [%rd4], 1;
+    atom.acq_rel.gpu.global.add.u32 %r4, [%rd1], 1;
 Better:
-    ld.param.b64 %rd4, [x];
-    red.release.gpu.global.add.u32 [%rd4], 1;
+    red.release.gpu.global.add.u32 [%rd1], 1;
 """
 
 from __future__ import annotations
