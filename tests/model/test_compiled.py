@@ -7,7 +7,7 @@ from tests.model.suite import FILES, loaded, verdicts
 from tests.rows import rows
 
 #: Nothing is chosen in them: nobody leaves a barrier, and program order alone orders the writes.
-WITHOUT_CHOICES = ("Bar+deadlock", "Bar+nobody", "CoWW")
+WITHOUT_CHOICES = ("Bar+count", "Bar+deadlock", "Bar+nobody", "CoWW")
 
 
 @rows("path", FILES[::4], ids=lambda path: path.stem, share=3)
