@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from types import TracebackType
 
@@ -22,4 +23,7 @@ def _report(kind: type[BaseException], error: BaseException, trace: TracebackTyp
 
 
 sys.excepthook = _report
+# A module's tree lives until the end and has no cycles, as do the libraries' classes: frequent collections would only
+# traverse them again.
+gc.set_threshold(400_000, 20, 100)
 expressions.use_table()

@@ -97,8 +97,6 @@ def examples(*lines: str) -> str:
 
 def run_command(command: click.Command, name: str, arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a click command as the process: every failure gives a message and the documented exit status."""
-    # A module's tree lives until the end and has no cycles: frequent collections would only traverse it again.
-    gc.set_threshold(400_000, 20, 100)
     _prepare_streams()
     status = exit_status(command, name, arguments)
     try:
