@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import random
 import threading
@@ -307,6 +308,20 @@ def test_what_cannot_be_compiled_costs_no_result(monkeypatch):
             tiers.settle()
             assert memory.get(out, np.uint32, 32).tolist() == [39] * 32
     assert len(told) == 1
+
+
+def test_the_end_of_the_process_waits_for_what_a_worker_began(monkeypatch):
+    """Python ends below threads that are daemons; LLVM does not survive that."""
+    monkeypatch.setattr(tiers, "AT_ONCE", False)
+    monkeypatch.setattr(tiers.library, "at_hand", lambda ops: False)
+    found = []
+    regions = tiers.Regions((ctypes.c_char * 64)(), {"x": None}, {})  # type: ignore[dict-item]
+    monkeypatch.setattr(regions, "_fill", lambda: found.append(threading.current_thread().daemon))
+    worker = threading.Thread(target=regions.ran, args=(tiers.PAYS + 1,), daemon=True)
+    worker.start()
+    worker.join()
+    tiers.settle()
+    assert found == [False]
 
 
 def test_tiers_that_are_pinned(monkeypatch):

@@ -73,7 +73,8 @@ class Regions:
             self.spent += instructions * whole
         if begin:
             _running[:] = [thread for thread in _running if thread.is_alive()]
-            _running.append(threading.Thread(target=self._try, name="ptxtools regions"))
+            # A worker that counts is a daemon, and what it starts would be one: the process would end below LLVM.
+            _running.append(threading.Thread(target=self._try, name="ptxtools regions", daemon=False))
             _running[-1].start()
 
     def complete(self) -> None:

@@ -23,9 +23,11 @@ class Job:
     def run(self) -> None:
         """Do it, if it is still wanted."""
         if self._begun.acquire(blocking=False):
+            work, self.work = self.work, _nothing
             try:
-                self.work()
+                work()
             finally:
+                del work  # before the end is told: what it refers to may be gone then
                 self._over.release()
 
     def drop(self) -> None:
@@ -41,6 +43,10 @@ class Job:
     def is_alive(self) -> bool:
         """Whether it is not over."""
         return self._over.locked()
+
+
+def _nothing() -> None:
+    """What is left of work that was done."""
 
 
 def begin(work: Callable[[], None]) -> Job:
