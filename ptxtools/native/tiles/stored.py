@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ptxtools.native.code.emitter import ZERO, Emitter
 from ptxtools.semantics.tensorcore import LEAST
 
@@ -60,7 +62,8 @@ class Stored:
         b.line(f"switch i32 %form, label %{cases[2]} [ i32 {SINGLES}, label %{cases[0]} i32 {HALVES}, "
                f"label %{cases[1]} ]")  # fmt: skip
         results: list[list[tuple[str, str]]] = []
-        for label, convert in zip(cases, (self._single, self._half, lambda _: (ZERO, ZERO)), strict=True):
+        converts: list[Callable[[str], tuple[str, str]]] = [self._single, self._half, lambda _: (ZERO, ZERO)]
+        for label, convert in zip(cases, converts, strict=True):
             b.begin(label)
             results.append([convert(word) for word in words])
             b.jump(known)
