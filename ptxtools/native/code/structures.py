@@ -323,7 +323,8 @@ class MeetingFilter(NamedTuple):
     on; members: slot of the member masks, where the rule asks for them; counts: of the thread counts; mbarrier: of an
     mbarrier's address, to which imm is added; narrow: it has 32 bits; space: as of an access; number: of the event in
     the program, where it may be a repeated one; wanted: slot of the phases that are waited for; states: these are
-    states of mbarriers, not parities."""
+    states of mbarriers, not parities; quick: 1 where nobody is told if all lanes of a warp come, 2 where nobody ever
+    is, and nothing is counted: then it need not be served at all; else 0."""
 
     guard: Slot
     turned: int
@@ -337,6 +338,7 @@ class MeetingFilter(NamedTuple):
     number: int = 0
     wanted: Slot = NO_SLOT
     states: bool = False
+    quick: int = 0
 
 
 class GroupFilter(NamedTuple):

@@ -31,7 +31,7 @@ MOST_TRIED = 8 * 32
 #: Slots that a block takes over from the blocks before it, at most: each is two registers or more.
 MOST_CARRIED = 6
 #: Terminators that are done in here; at others, lanes leave.
-_HERE = frozenset({"jump", "branch", "exit", "barrier", "warpsync", "served"})
+_HERE = frozenset({"jump", "branch", "exit", "barrier", "warpsync", "served", "met"})
 
 
 #: Where the ways into a block are written, once they are known: its number, and which of the slots that it takes over.
@@ -468,8 +468,9 @@ class Whole:
                 whole = e.value(f"and i1 {whole}, {self._own(stage.members)}")
             e.branch(whole, here, self._leave(stage.end), likely=True)
             e.begin(here)
+        if stage.kind in ("served", "met"):
+            self._serve(stage.end, meeting=stage.kind == "met")
         if stage.kind == "served":
-            self._serve(stage.end)
             self.values = {}
         self._charge(stage)
         if stage.kind == "jump":
@@ -478,19 +479,24 @@ class Whole:
             self._branch(stage)
         elif stage.kind == "exit":
             e.jump("depart")
-        elif stage.kind in ("warpsync", "served"):
+        elif stage.kind in ("warpsync", "served", "met"):
             self._land(stage.other)
         else:
             self.set("block", stage.other)
             self.set("record", stage.end)
             e.jump("arrive")
 
-    def _serve(self, record: int) -> None:
-        """Have an event served as `t_event` has; whatever its service does not do, that record does."""
+    def _serve(self, record: int, *, meeting: bool) -> None:
+        """Have an event served as `t_event` has; whatever its service does not do, that record does. meeting: its cell
+        has a `MeetingFilter`, if anything."""
         e, mask = self.code, self.handler.running
         fail, native, on = self._leave(record), e.label("native"), e.label("served")
         where = e.value(f"getelementptr i8, ptr %code, i64 {record}")
         cell = e.value(f"inttoptr i64 {e.field('rec.imm', where)} to ptr")
+        if meeting:
+            asked, least = e.label("asked"), e.value(f"select i1 {self.handler.full}, i32 1, i32 2")
+            e.branch(e.value(f"icmp uge i32 {e.field('meeting.quick', cell)}, {least}"), on, asked, likely=True)
+            e.begin(asked)
         serve = e.value(f"load atomic ptr, ptr {e.address('event.serve', cell)} acquire, align 8")
         e.branch(e.value(f"icmp eq ptr {serve}, null"), fail, native)
         e.begin(native)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ptxtools.machine.filters import (
+    ALWAYS,
     COUNTED,
     INITIALISED,
     MATRICES,
@@ -208,7 +209,8 @@ def _meeting(op: Op, place: int, rule: int) -> MeetingFilter | None:
     if any(ref is None or ref.type != "b32" for ref in wanted):
         return None
     turned = -1 if detail.negated and guard is not None else 0
-    found = MeetingFilter(_slot(guard), turned, rule, _slot(members), _slot(count))
+    quick = 0 if guard is not None else 1 if rule in (WHOLE, UNIFORM, WHOLE | UNIFORM) else 2 * (rule == ALWAYS)
+    found = MeetingFilter(_slot(guard), turned, rule, _slot(members), _slot(count), quick=quick)
     return _at_mbarrier(op, found) if rule & INITIALISED else found
 
 

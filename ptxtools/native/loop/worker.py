@@ -62,10 +62,10 @@ _SHAPES = 64
 
 
 def shape_of(launch: Launch, encoded: Encoded) -> Shape:
-    """The sizes of a launch, as another one of the same shape has found them; with observers they differ."""
-    if launch.observers is not None:
-        return Shape(launch)
-    key = launch.grid, launch.block, launch.cluster, launch.dynamic_shared, launch.local_bytes, launch.sms
+    """The sizes of a launch, as another one of the same shape has found them."""
+    seen = launch.observers
+    kept = None if seen is None else (seen.flags, seen.owners, seen.marks, seen.proxies, seen.flights)
+    key = launch.grid, launch.block, launch.cluster, launch.dynamic_shared, launch.local_bytes, launch.sms, kept
     shape: Shape | None = encoded.shapes.get(key)
     if shape is None:
         if len(encoded.shapes) >= _SHAPES:
