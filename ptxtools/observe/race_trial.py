@@ -117,6 +117,7 @@ class RaceTrial(RaceCheck):
     """owners: bytes of shared memory that are looked at as one, or 0."""
 
     WARPGROUPS = False  # `together` tells of them
+    REGIONS = True
 
     def __init__(self, session: Session, grid: Grid) -> None:
         super().__init__(session, grid)

@@ -2,18 +2,30 @@
 
 The record of one has in `extra` what the blocks count as whose ends it passes, in s2 what those cost of a slice, and in
 s3 the last of them. Each group of accesses is to lie in one stretch that observers have nothing to say about: of those
-that `ctx.bounded` has, the one its first lane is in. Anything else is a miss; where the slice would end in between, or
+that `ctx.bounded` has, the one its first lane is in. Where one of them keeps something of those bytes, a function looks
+at it (`loop.filter_regions`). Anything else is a miss; where the slice would end in between, or
 lanes wait at one of the blocks, the region is passed by.
 """
 
 from __future__ import annotations
 
-from ptxtools.native.code.handler import Handler
-from ptxtools.native.code.structures import BOUND, SPACE_GLOBAL, SPACE_SHARED
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from ptxtools.native.code.structures import GROUP, SPACE_GLOBAL, SPACE_SHARED
 
 from .parts import Window
+from .patterns import SIDES
+
+if TYPE_CHECKING:
+    from ptxtools.native.code.emitter import Emitter
+    from ptxtools.native.code.handler import Handler
+
+    from .patterns import Pattern
 
 _SPACES = {"global": SPACE_GLOBAL, "shared": SPACE_SHARED}
+#: Memory for one group of accesses.
+ROOM = f"[{GROUP.size} x i8]"
 
 #: In front of the region, behind `region_misses.BEGIN`.
 CHAIN = """
@@ -42,57 +54,65 @@ CHARGE = """
   set ctx.slice, %chain.left
   set ctx.count, %chain.count.new
 """
-_FIND = """
-  %{n}.bounds = addr filter.bounds of %chain.filter
-  %{n}.bound = getelementptr i8, ptr %{n}.bounds, i64 {at}
-  %{n}.list = get bound.rows of %{n}.bound
-  %{n}.rows = get bound.count of %{n}.bound
-  br label %{n}.begin
-{n}.begin:
-  br label %{n}.halve
-{n}.halve:
-  %{n}.lo = phi i64 [ 0, %{n}.begin ], [ %{n}.lo.next, %{n}.step ]
-  %{n}.hi = phi i64 [ %{n}.rows, %{n}.begin ], [ %{n}.hi.next, %{n}.step ]
-  %{n}.room = sub i64 %{n}.hi, %{n}.lo
-  %{n}.narrowed = icmp ule i64 %{n}.room, 1
-  br i1 %{n}.narrowed, label %{n}.test, label %{n}.step
-{n}.step:
-  %{n}.half = lshr i64 %{n}.room, 1
-  %{n}.middle = add i64 %{n}.lo, %{n}.half
-  %{n}.middle.at = mul i64 %{n}.middle, ROW_BYTES
-  %{n}.middle.p = getelementptr i8, ptr %{n}.list, i64 %{n}.middle.at
-  %{n}.middle.first = get row.first of %{n}.middle.p
-  %{n}.upper = icmp ule i64 %{n}.middle.first, {address}
-  %{n}.lo.next = select i1 %{n}.upper, i64 %{n}.middle, i64 %{n}.lo
-  %{n}.hi.next = select i1 %{n}.upper, i64 %{n}.hi, i64 %{n}.middle
-  br label %{n}.halve
-{n}.test:
-  %{n}.none = icmp eq i64 %{n}.rows, 0
-  br i1 %{n}.none, label %{n}.on, label %{n}.row
-{n}.row:
-  %{n}.row.at = mul i64 %{n}.lo, ROW_BYTES
-  %{n}.row.p = getelementptr i8, ptr %{n}.list, i64 %{n}.row.at
-  %{n}.row.first = get row.first of %{n}.row.p
-  %{n}.row.after = get row.after of %{n}.row.p
-  br label %{n}.on
-{n}.on:
-  %{n}.first = phi i64 [ 0, %{n}.test ], [ %{n}.row.first, %{n}.row ]
-  %{n}.after = phi i64 [ 0, %{n}.test ], [ %{n}.row.after, %{n}.row ]
-"""
 
 
-def narrowed(h: Handler, window: Window, space: str, address: str, *, writes: bool) -> Window:
-    """The part of a state space's window, from a multiple of 4 on, that is in the stretch for reads or writes which an
-    address (i64) is in; an empty one, or any other stretch, if it is in none."""
+def narrowed(h: Handler, window: Window, space: str, address: str, room: str, *, writes: bool) -> tuple[Window, str]:
+    """The part of a state space's window, from a multiple of 4 on, that is in the stretches for reads or writes which an
+    address (i64) is in; an empty one, or any other stretch, if it is in none. And an i32, what observers keep of its
+    bytes. room: memory for two i64."""
     e = h.code
-    n = e.label("stretch")
-    at = BOUND.size * (2 * _SPACES[space] + writes)
-    e.expand(_FIND.format(n=n, at=at, address=address))
-    above = e.call("llvm.umax.i64", "i64", [("i64", f"%{n}.first"), ("i64", window.base)])
+    find = e.field("ctx.region_find")
+    number = 2 * _SPACES[space] + writes
+    kept = e.value(f"call i32 {find}(ptr %ctx, i32 {number}, i64 {address}, ptr {room})")
+    start = e.value(f"load i64, ptr {room}")
+    after = e.value(f"load i64, ptr {e.value(f'getelementptr i64, ptr {room}, i32 1')}")
+    above = e.call("llvm.umax.i64", "i64", [("i64", start), ("i64", window.base)])
     first = e.value(f"and i64 {e.value(f'add i64 {above}, 3')}, -4")
-    end = e.call(
-        "llvm.umin.i64", "i64", [("i64", f"%{n}.after"), ("i64", e.value(f"add i64 {window.base}, {window.size}"))]
-    )
+    end = e.call("llvm.umin.i64", "i64", [("i64", after), ("i64", e.value(f"add i64 {window.base}, {window.size}"))])
     size = e.call("llvm.usub.sat.i64", "i64", [("i64", end), ("i64", first)])
     host = e.value(f"add i64 {window.host}, {e.value(f'sub i64 {first}, {window.base}')}")
-    return Window(host, first, size)
+    return Window(host, first, size), kept
+
+
+def describe(h: Handler, room: str, pattern: Pattern, starts: list[str], fail: Callable[[str], None]) -> None:
+    """Fill a `structures.GROUP` with where the lanes are, or fail where half of them are neither at words that follow
+    each other nor at one word. starts: address of each half's first lane."""
+    e = h.code
+    e.set_field("group.active", pattern.active, room)
+    for side in SIDES:
+        e.set_field(f"group.first{side}", starts[side], room)
+        e.set_field(f"group.column{side}", pattern.column[side], room)
+        point = str(int(pattern.point))
+        if not pattern.point and not pattern.row:
+            column = e.spread("i32", pattern.column[side], 16)
+            order = ", ".join(f"i32 {number}" for number in range(16))
+            mine = e.value(f"lshr i32 {pattern.active}, {16 * side}")
+            others = e.value(f"xor i16 {e.value(f'trunc i32 {mine} to i16')}, -1")
+            in_row, at_one = (
+                _all(e, e.value(f"icmp eq <16 x i32> {words}, {wanted}"), others)
+                for words, wanted in (
+                    (e.value(f"add <16 x i32> {pattern.words[side]}, {column}"), f"<{order}>"),
+                    (pattern.words[side], "zeroinitializer"),
+                )
+            )
+            fail(e.value(f"or i1 {in_row}, {at_one}"))
+            point = e.value(f"zext i1 {e.value(f'xor i1 {in_row}, true')} to i32")
+        e.set_field(f"group.point{side}", point, room)
+
+
+def _all(e: Emitter, flags: str, others: str) -> str:
+    """i1: whether 16 flags hold, or those of `others` (i16)."""
+    bits = e.value(f"or i16 {e.value(f'bitcast <16 x i1> {flags} to i16')}, {others}")
+    return e.value(f"icmp eq i16 {bits}, -1")
+
+
+def ask(h: Handler, room: str, function: str, space: str, imms: Iterable[int], *, writes: bool) -> str:
+    """Call a function of `loop.filter_regions` for accesses at some distances from a group that is described; i1, what
+    it says."""
+    e, distances = h.code, sorted(imms)
+    name = "distances_" + "_".join(str(one).replace("-", "m") for one in distances)
+    e.set_field("group.number", str(2 * _SPACES[space] + writes), room)
+    e.set_field("group.count", str(len(distances)), room)
+    e.set_field("group.imms", e.constant_table(name, "i64", distances), room)
+    answer = e.value(f"call i32 {e.field(f'ctx.{function}')}(ptr %ctx, ptr %warp, ptr {room})")
+    return e.value(f"icmp ne i32 {answer}, 0")

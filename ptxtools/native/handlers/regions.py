@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from ptxtools.native.code.handler import ELEMENT, Handler
 from ptxtools.native.code.runs import Step
+from ptxtools.native.code.structures import FLAGS_KEPT
 from ptxtools.program.details import BoundedRun, Run
 from ptxtools.semantics.algebra import Value
 
@@ -90,11 +91,16 @@ class Accesses:
         #: Each group has a window of its own, which it finds.
         self.bounded = isinstance(detail, BoundedRun)
         self.stretches: dict[_Place, Window] = {}
+        #: What observers keep there, an i32; memory to describe each group in.
+        self.kept: dict[_Place, str] = {}
+        self.rooms: dict[_Place, str] = {}
         #: Bounds and alignment have been checked for all rounds that are emitted now.
         self.trusted = False
         for step in self.steps:
             if step.space:
                 self.groups.setdefault(self._place(step), _Group()).imms.add(step.imm)
+        if self.bounded:
+            self.rooms = {place: h.room(region_bounds.ROOM) for place in self.groups}
 
     def _likely_points(self, detail: Run) -> set[int]:
         """Numbers of operands that are mostly the same in half a warp."""
@@ -171,6 +177,7 @@ class Accesses:
                 for term in terms:
                     start = e.value(f"add i64 {start}, {self._scalar(term)}")
                 self._find(place, e.value(f"add i64 {start}, {least}"))
+                fits = e.value(f"and i1 {fits}, {e.value(f'icmp eq i32 {self.kept[place]}, 0')}")
             limit = self._limit_of(place, group, point=pattern.point)
             window, grown = self._window(place), "0"
             if root in self.strides:
@@ -197,6 +204,7 @@ class Accesses:
         """Another round is emitted."""
         self.stores.clear()
         self.stretches.clear()
+        self.kept.clear()
         self.opaque.clear()
         for group in self.groups.values():
             group.starts, group.hosts, group.fits = [], [], ""
@@ -361,6 +369,8 @@ class Accesses:
                 self._scatter(step, pattern.active, value)
                 e.jump(on)
                 e.begin(on)
+            if self.bounded and not self.trusted:
+                self._note(step)
         for root, terms in self.strides.items():
             grown = self._grown(root)
             for term in terms:
@@ -453,14 +463,51 @@ class Accesses:
             self.maker.demand(inside)
         else:
             group.fits = e.value(f"and i1 {inside}, {pattern.near}") if pattern.near else inside
+        if self.bounded:
+            self._look(group, place, pattern)
+
+    def _look(self, group: _Group, place: _Place, pattern: Pattern) -> None:
+        """Let observers look at what they keep of a group's bytes, if they keep any."""
+        e, room, least = self.code, self.rooms[place], min(group.imms)
+        some, on = e.label("kept"), e.label("unkept")
+        e.branch(e.value(f"icmp eq i32 {self.kept[place]}, 0"), on, some)
+        e.begin(some)
+        if group.fits:
+            self.maker.demand(group.fits)
+        region_bounds.describe(self.handler, room, pattern, group.starts, self.maker.demand)
+        for kind in ("ld", "st"):
+            imms = {one.imm - least for one in self.steps if one.kind == kind and self._place(one) == place}
+            if imms:
+                writes = kind == "st"
+                self.maker.demand(
+                    region_bounds.ask(self.handler, room, "region_kept", place[3], imms, writes=writes)
+                )
+        e.jump(on)
+        e.begin(on)
+
+    def _note(self, step: Step) -> None:
+        """Behind a store: what it has written is noted, if observers keep flags of it."""
+        e, place = self.code, self._place(step)
+        some, on = e.label("flagged"), e.label("noted")
+        flagged = e.value(f"and i32 {self.kept[place]}, {FLAGS_KEPT}")
+        e.branch(e.value(f"icmp eq i32 {flagged}, 0"), on, some)
+        e.begin(some)
+        imms = [step.imm - min(self.groups[place].imms)]
+        region_bounds.ask(self.handler, self.rooms[place], "region_set", place[3], imms, writes=True)
+        e.jump(on)
+        e.begin(on)
 
     def _find(self, place: _Place, address: str) -> None:
         """Find the window of a group, where an address is that it accesses first."""
         space = place[3]
         window, steps = self.windows[space], [step for step in self.steps if step.space and self._place(step) == place]
+        kept = "0"
         for writes in sorted({step.kind == "st" for step in steps}):
-            window = region_bounds.narrowed(self.handler, window, space, address, writes=writes)
-        self.stretches[place] = window
+            window, more = region_bounds.narrowed(
+                self.handler, window, space, address, self.rooms[place], writes=writes
+            )
+            kept = self.code.value(f"or i32 {kept}, {more}")
+        self.stretches[place], self.kept[place] = window, kept
 
     def _window(self, place: _Place) -> Window:
         return self.stretches[place] if self.bounded else self.windows[place[3]]

@@ -501,7 +501,12 @@ class Whole:
         e.branch(e.value(f"icmp eq ptr {serve}, null"), fail, native)
         e.begin(native)
         answer = e.value(f"call i32 {serve}(ptr %ctx, ptr %warp, ptr %fp, i32 {mask}, ptr {cell})")
-        e.branch(e.value(f"icmp eq i32 {answer}, {SERVED_DONE}"), on, fail, likely=True)
+        refused = e.label("refused") if meeting else fail
+        e.branch(e.value(f"icmp eq i32 {answer}, {SERVED_DONE}"), on, refused, likely=True)
+        if meeting:  # its service counts once
+            e.begin(refused)
+            e.set_field("ctx.counted", "%warp")
+            e.jump(fail)
         e.begin(on)
 
     def _own(self, members: int) -> str:

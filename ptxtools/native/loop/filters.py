@@ -46,7 +46,7 @@ from ptxtools.program.details import Ahead, Groups, Guard, Look, Meeting, Touch
 from ptxtools.program.operations import ADDRESSED
 from ptxtools.program.program import LOCAL_WINDOW, SHARED_WINDOW, Op, Ref, Slot
 
-from . import filter_code, filter_groups, filter_matrices
+from . import filter_code, filter_groups, filter_matrices, filter_regions
 
 if TYPE_CHECKING:
     from ptxtools.machine.filters import Array
@@ -78,7 +78,8 @@ def prepare(launch: Launch, encoded: Encoded) -> list[Bounds]:
         encoded.filtered = True
         numbers = numbers_of(launch.program)
         asked = [found.of_access(replace(look, kind="observe.access")) for look in encoded.looks]
-        encoded.bounded = bool(asked) and all(tables == 1 for tables in asked)
+        encoded.bounded = bool(asked) and None not in asked
+        encoded.refuses = any(_sort(look, tables, found) for look, tables in zip(encoded.looks, asked, strict=True) if tables)
         for op in launch.program.operations():
             payload, service = _payload(op, found)
             if isinstance(payload, MeetingFilter) or (isinstance(payload, AccessFilter) and found.polls(op)):
@@ -122,12 +123,11 @@ def rows_of(tables: list[Bounds], shape: Shape) -> tuple[Array, list[Array]]:
 
 
 def bounded(encoded: Encoded, tables: list[Bounds]) -> bool:
-    """Whether the first table says all of the accesses that regions over several blocks make."""
-    if not encoded.bounded or len(tables) != 1:
-        return False
-    (table,) = tables
-    kept = table.flagged or table.owners or table.marks is not None or table.proxies or table.flights
-    return not kept and table.repeats is None
+    """Whether regions over several blocks may look at their accesses themselves, in all tables."""
+    return encoded.bounded and not any(
+        table.marks is not None or table.proxies or table.flights or table.repeats is not None or table.clocks is not None
+        for table in tables
+    )
 
 
 def _payload(op: Op, found: Filters) -> tuple[AccessFilter | MeetingFilter | GroupFilter | None, str]:
@@ -248,7 +248,8 @@ def _addresses(asynchronous: bool) -> dict[str, int]:
 
     if asynchronous:
         return library.functions_of(_ASYNCHRONOUS, _asynchronous)
-    return library.functions_of((filter_code.ACCESS, filter_code.MEETING), filter_code.module)
+    names = filter_code.ACCESS, filter_code.MEETING, filter_regions.FIND, filter_regions.KEPT, filter_regions.SET
+    return library.functions_of(names, filter_code.module)
 
 
 def _asynchronous(attributes: str) -> str:

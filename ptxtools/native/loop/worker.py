@@ -279,10 +279,17 @@ class Worker:
 
     def filter(self, bounds: tuple[Any, list[Any]], *, bounded: bool, clocks: int = 0) -> None:
         """Let native services pass accesses by: rows of FILTER, and what they point to (`filters.rows_of`). bounded:
-        regions that look at accesses themselves may go by the first. clocks: address of CLOCKS."""
+        regions that look at accesses themselves may go by them. clocks: address of CLOCKS."""
         self.bounds = bounds  # alive as long as native code may read them
         self.set("filters", bounds[0].__array_interface__["data"][0])
-        self.set("bounded", bounds[0].__array_interface__["data"][0] if bounded else 0)
+        if bounded:
+            from . import filter_regions, filters
+
+            self.set("bounded", bounds[0].__array_interface__["data"][0])
+            self.set("bounded_count", len(bounds[0]))
+            self.set("bounded_refuses", self.encoded.refuses)
+            for name in (filter_regions.FIND, filter_regions.KEPT, filter_regions.SET):
+                self.set(name, filters.service_of(name))
         self.set("clocks", clocks)
         repeats = bounds[0][:, FILTER.offset("repeats") // 8]
         self.set("repeats", int(repeats.max()))
