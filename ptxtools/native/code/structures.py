@@ -427,12 +427,15 @@ FLAGS_KEPT, OWNERS_KEPT = 1, 2
 #: Accesses of a warp at constant distances, as a region asks about them. first0, first1: address of the first lane that
 #: runs in each half, without the distance; number: of their BOUND; imms: count distances (i64). point0, point1: all
 #: lanes of a half are at its first one's address; else each is a word behind the one before it. column0, column1:
-#: numbers of the first lanes in their halves.
+#: numbers of the first lanes in their halves. complete: COMPLETE of the CTA, or null.
 GROUP = structure(
     "group",
     64,
-    "i64: first0 first1\ni32: active number count point0 point1 column0 column1\nptr: imms",
+    "i64: first0 first1\ni32: active number count point0 point1 column0 column1\nptr: imms complete",
 )
+#: Whether all flags of a CTA's shared memory are known to be set; left: looks until all are looked at, pause: until then
+#: from the last time on.
+COMPLETE = structure("complete", 16, "i32: known left pause")
 #: What an observer need not be told of again (`machine.repeats.Repeats`); addresses: the first of
 #: 32, or an mbarrier's and the parity that is waited for.
 REPEAT = structure("repeat", 8 * REPEAT_WORDS, "i64: key mask addresses parity")
@@ -520,7 +523,7 @@ LOOK = structure("look", 64, "ptr: data border\ni32: mode_x mode_y mode_z scaled
 
 _ALL = (
     CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, KEPT, ISSUED, FILTER, BOUND, ROW,
-    GROUP, REPEAT, CLOCKS, MOMENT, OWNERS, MARKED, GATE, WATCH, LOG, LOG_ROW, TEXTURE, LOOK,
+    GROUP, COMPLETE, REPEAT, CLOCKS, MOMENT, OWNERS, MARKED, GATE, WATCH, LOG, LOG_ROW, TEXTURE, LOOK,
 )  # fmt: skip
 STRUCTURES = {s.name: s for s in _ALL}
 

@@ -10,9 +10,9 @@ lanes wait at one of the blocks, the region is passed by.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from ptxtools.native.code.structures import GROUP, SPACE_GLOBAL, SPACE_SHARED
+from ptxtools.native.code.structures import COMPLETE, FLAGS_KEPT, GROUP, SPACE_GLOBAL, SPACE_SHARED
 
 from .parts import Window
 from .patterns import SIDES
@@ -22,10 +22,45 @@ if TYPE_CHECKING:
     from ptxtools.native.code.handler import Handler
 
     from .patterns import Pattern
+    from .regions import Accesses, Place
 
 _SPACES = {"global": SPACE_GLOBAL, "shared": SPACE_SHARED}
-#: Memory for one group of accesses.
-ROOM = f"[{GROUP.size} x i8]"
+_FOUND, _GROUP = "[3 x i64]", f"[{GROUP.size} x i8]"
+
+
+
+class Rooms(NamedTuple):
+    """Memory for one group of accesses. group: to describe it in; found: the last stretch for reads, and for writes;
+    complete: a `structures.COMPLETE`, or null. stay: what stands there is from the last time, or zeros, else of no
+    worth."""
+
+    group: str
+    found: tuple[str, str]
+    complete: str = "null"
+    stay: bool = False
+
+
+def rooms(h: Handler) -> Rooms:
+    """For one group, at the start of a handler."""
+    return Rooms(h.room(_GROUP), (h.room(_FOUND), h.room(_FOUND)))
+
+
+def lasting_rooms(e: Emitter, complete: str) -> Rooms:
+    """For one group of a function that runs one CTA, while no observer is told of anything; emitted at its start."""
+    made = Rooms(_zeros(e, _GROUP), (_zeros(e, _FOUND), _zeros(e, _FOUND)), complete, stay=True)
+    return made
+
+
+def completion(e: Emitter, name: str) -> None:
+    """A COMPLETE of which nothing is known, at the start of a function."""
+    _zeros(e, f"[{COMPLETE.size} x i8]", name)
+
+
+def _zeros(e: Emitter, kind: str, name: str = "") -> str:
+    room = e.value(f"alloca {kind}, align 64", name)
+    e.line(f"store {kind} zeroinitializer, ptr {room}")
+    return room
+
 
 #: In front of the region, behind `region_misses.BEGIN`.
 CHAIN = """
@@ -56,16 +91,12 @@ CHARGE = """
 """
 
 
-def narrowed(h: Handler, window: Window, space: str, address: str, room: str, *, writes: bool) -> tuple[Window, str]:
+def narrowed(h: Handler, window: Window, space: str, address: str, rooms: Rooms, *, writes: bool) -> tuple[Window, str]:
     """The part of a state space's window, from a multiple of 4 on, that is in the stretches for reads or writes which an
     address (i64) is in; an empty one, or any other stretch, if it is in none. And an i32, what observers keep of its
-    bytes. room: memory for two i64."""
+    bytes."""
     e = h.code
-    find = e.field("ctx.region_find")
-    number = 2 * _SPACES[space] + writes
-    kept = e.value(f"call i32 {find}(ptr %ctx, i32 {number}, i64 {address}, ptr {room})")
-    start = e.value(f"load i64, ptr {room}")
-    after = e.value(f"load i64, ptr {e.value(f'getelementptr i64, ptr {room}, i32 1')}")
+    start, after, kept = _found(h, space, address, rooms.found[writes], writes=writes, stays=rooms.stay)
     above = e.call("llvm.umax.i64", "i64", [("i64", start), ("i64", window.base)])
     first = e.value(f"and i64 {e.value(f'add i64 {above}, 3')}, -4")
     end = e.call("llvm.umin.i64", "i64", [("i64", after), ("i64", e.value(f"add i64 {window.base}, {window.size}"))])
@@ -74,10 +105,41 @@ def narrowed(h: Handler, window: Window, space: str, address: str, room: str, *,
     return Window(host, first, size), kept
 
 
-def describe(h: Handler, room: str, pattern: Pattern, starts: list[str], fail: Callable[[str], None]) -> None:
+def _found(h: Handler, space: str, address: str, room: str, *, writes: bool, stays: bool) -> tuple[str, str, str]:
+    """The stretch that an address is in, from its first byte (i64) to behind its last one, and what is kept (i32). The
+    room has the last one; stays: that is still right, so that often nobody need be asked."""
+    e, number = h.code, 2 * _SPACES[space] + writes
+    fields = [e.value(f"getelementptr i64, ptr {room}, i32 {place}") for place in range(3)]
+    if stays:
+        ask, known = e.label("ask"), e.label("known")
+        inside = e.value(f"sub i64 {address}, {e.value(f'load i64, ptr {fields[0]}')}")
+        size = e.value(f"sub i64 {e.value(f'load i64, ptr {fields[1]}')}, {e.value(f'load i64, ptr {fields[0]}')}")
+        e.branch(e.value(f"icmp ult i64 {inside}, {size}"), known, ask, likely=True)
+        e.begin(ask)
+    found = e.value(f"call i32 {e.field('ctx.region_find')}(ptr %ctx, i32 {number}, i64 {address}, ptr {room})")
+    e.line(f"store i32 {found}, ptr {fields[2]}")
+    if stays:
+        e.jump(known)
+        e.begin(known)
+    start, after = (e.value(f"load i64, ptr {one}") for one in fields[:2])
+    return start, after, e.value(f"load i32, ptr {fields[2]}")
+
+
+def wanted(h: Handler, kept: str, space: str, rooms: Rooms) -> str:
+    """What of that has to be looked at and noted: no flags of shared memory that are known to be set."""
+    e = h.code
+    if not rooms.stay or space != "shared":
+        return kept
+    known = e.value(f"icmp ne i32 {e.field('complete.known', rooms.complete)}, 0")
+    rest = e.value(f"and i32 {kept}, {~FLAGS_KEPT}")
+    return e.value(f"select i1 {known}, i32 {rest}, i32 {kept}")
+
+
+def describe(h: Handler, rooms: Rooms, pattern: Pattern, starts: list[str], fail: Callable[[str], None]) -> None:
     """Fill a `structures.GROUP` with where the lanes are, or fail where half of them are neither at words that follow
     each other nor at one word. starts: address of each half's first lane."""
-    e = h.code
+    e, room = h.code, rooms.group
+    e.set_field("group.complete", rooms.complete, room)
     e.set_field("group.active", pattern.active, room)
     for side in SIDES:
         e.set_field(f"group.first{side}", starts[side], room)
@@ -106,13 +168,44 @@ def _all(e: Emitter, flags: str, others: str) -> str:
     return e.value(f"icmp eq i16 {bits}, -1")
 
 
-def ask(h: Handler, room: str, function: str, space: str, imms: Iterable[int], *, writes: bool) -> str:
+def ask(h: Handler, rooms: Rooms, function: str, space: str, imms: Iterable[int], *, writes: bool) -> str:
     """Call a function of `loop.filter_regions` for accesses at some distances from a group that is described; i1, what
     it says."""
-    e, distances = h.code, sorted(imms)
+    e, room, distances = h.code, rooms.group, sorted(imms)
     name = "distances_" + "_".join(str(one).replace("-", "m") for one in distances)
     e.set_field("group.number", str(2 * _SPACES[space] + writes), room)
     e.set_field("group.count", str(len(distances)), room)
     e.set_field("group.imms", e.constant_table(name, "i64", distances), room)
     answer = e.value(f"call i32 {e.field(f'ctx.{function}')}(ptr %ctx, ptr %warp, ptr {room})")
     return e.value(f"icmp ne i32 {answer}, 0")
+
+
+def look(accesses: Accesses, place: Place, pattern: Pattern, starts: list[str], fits: str) -> None:
+    """Let observers look at what they keep of a group's bytes, if they keep any; fits: i1, whether the group has the
+    pattern, empty where it has."""
+    h, e, rooms, least = accesses.handler, accesses.code, accesses.rooms[place], min(accesses.groups[place].imms)
+    some, on = e.label("kept"), e.label("unkept")
+    kept = wanted(h, accesses.kept[place], place[3], rooms)
+    e.branch(e.value(f"icmp eq i32 {kept}, 0"), on, some)
+    e.begin(some)
+    if fits:
+        accesses.maker.demand(fits)
+    describe(h, rooms, pattern, starts, accesses.maker.demand)
+    for kind in ("ld", "st"):
+        imms = {one.imm - least for one in accesses.steps_at(place) if one.kind == kind}
+        if imms:
+            accesses.maker.demand(ask(h, rooms, "region_kept", place[3], imms, writes=kind == "st"))
+    e.jump(on)
+    e.begin(on)
+
+
+def note(accesses: Accesses, place: Place, imm: int) -> None:
+    """Behind a store: what it has written is noted, if observers keep flags of it."""
+    h, e, rooms = accesses.handler, accesses.code, accesses.rooms[place]
+    some, on = e.label("flagged"), e.label("noted")
+    kept = wanted(h, accesses.kept[place], place[3], rooms)
+    e.branch(e.value(f"icmp eq i32 {e.value(f'and i32 {kept}, {FLAGS_KEPT}')}, 0"), on, some)
+    e.begin(some)
+    ask(h, rooms, "region_set", place[3], [imm - min(accesses.groups[place].imms)], writes=True)
+    e.jump(on)
+    e.begin(on)

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 
 from ptxtools.native.code.handler import ELEMENT, Handler
 from ptxtools.native.code.runs import Step
-from ptxtools.native.code.structures import FLAGS_KEPT
 from ptxtools.program.details import BoundedRun, Run
 from ptxtools.semantics.algebra import Value
 
@@ -53,7 +52,7 @@ class _Group:
 
 #: What accesses have in common that are checked together: address, guard (-1 for none), whether that is negated, space,
 #: lowest bits of the constant, words of each lane.
-_Place = tuple[int, int, bool, str, int, int]
+Place = tuple[int, int, bool, str, int, int]
 
 
 class Accesses:
@@ -80,7 +79,7 @@ class Accesses:
             from .region_measures import Measures
 
             self.measures = Measures(h, self.steps, rounds=detail.again is not None)
-        self.groups: dict[_Place, _Group] = {}
+        self.groups: dict[Place, _Group] = {}
         #: Accesses without a pattern are served one by one; in rounds, where some have one from round to round.
         self.lenient = detail.again is not None and self.measures is None
         self.rounds = detail.again is not None
@@ -90,17 +89,24 @@ class Accesses:
         self.aligned = False
         #: Each group has a window of its own, which it finds.
         self.bounded = isinstance(detail, BoundedRun)
-        self.stretches: dict[_Place, Window] = {}
-        #: What observers keep there, an i32; memory to describe each group in.
-        self.kept: dict[_Place, str] = {}
-        self.rooms: dict[_Place, str] = {}
+        self.stretches: dict[Place, Window] = {}
+        #: What observers keep there, an i32; memory for each group.
+        self.kept: dict[Place, str] = {}
+        self.rooms: dict[Place, region_bounds.Rooms] = {}
         #: Bounds and alignment have been checked for all rounds that are emitted now.
         self.trusted = False
         for step in self.steps:
             if step.space:
                 self.groups.setdefault(self._place(step), _Group()).imms.add(step.imm)
         if self.bounded:
-            self.rooms = {place: h.room(region_bounds.ROOM) for place in self.groups}
+            self.rooms = {place: self._rooms() for place in self.groups}
+
+    def _rooms(self) -> region_bounds.Rooms:
+        return region_bounds.rooms(self.handler)
+
+    def steps_at(self, place: Place) -> list[Step]:
+        """The accesses of a group."""
+        return [step for step in self.steps if step.space and self._place(step) == place]
 
     def _likely_points(self, detail: Run) -> set[int]:
         """Numbers of operands that are mostly the same in half a warp."""
@@ -169,7 +175,7 @@ class Accesses:
             pattern = self._pattern(root, guard, negated=negated)
             if pattern.near:
                 fits = e.value(f"and i1 {fits}, {pattern.near}")
-            if any(step.kind == "st" and self._place(step) == place for step in self.steps):
+            if any(step.kind == "st" for step in self.steps_at(place)):
                 fits = e.value(f"and i1 {fits}, {self._in_order(pattern)}")
             least = min(group.imms)
             if self.bounded:
@@ -370,7 +376,7 @@ class Accesses:
                 e.jump(on)
                 e.begin(on)
             if self.bounded and not self.trusted:
-                self._note(step)
+                region_bounds.note(self, self._place(step), step.imm)
         for root, terms in self.strides.items():
             grown = self._grown(root)
             for term in terms:
@@ -410,7 +416,7 @@ class Accesses:
 
     # --- one access ---------------------------------------------------------------------------------------------------
 
-    def _place(self, step: Step) -> _Place:
+    def _place(self, step: Step) -> Place:
         width = wide.width_of(step)
         return step.sources[0][0], step.guard, step.negated, step.space, step.imm % (4 * width), width
 
@@ -431,7 +437,7 @@ class Accesses:
             return pattern, list(group.hosts)
         return pattern, [e.value(f"add i64 {host}, {step.imm - least}") for host in group.hosts]
 
-    def _check(self, group: _Group, place: _Place, pattern: Pattern, root: int, terms: tuple[int, ...]) -> None:
+    def _check(self, group: _Group, place: Place, pattern: Pattern, root: int, terms: tuple[int, ...]) -> None:
         """Find whether all accesses of a group are in bounds and aligned."""
         if self.trusted:
             grown = self._opaque(root) if root in self.strides else "0"
@@ -464,55 +470,23 @@ class Accesses:
         else:
             group.fits = e.value(f"and i1 {inside}, {pattern.near}") if pattern.near else inside
         if self.bounded:
-            self._look(group, place, pattern)
+            region_bounds.look(self, place, pattern, group.starts, group.fits)
 
-    def _look(self, group: _Group, place: _Place, pattern: Pattern) -> None:
-        """Let observers look at what they keep of a group's bytes, if they keep any."""
-        e, room, least = self.code, self.rooms[place], min(group.imms)
-        some, on = e.label("kept"), e.label("unkept")
-        e.branch(e.value(f"icmp eq i32 {self.kept[place]}, 0"), on, some)
-        e.begin(some)
-        if group.fits:
-            self.maker.demand(group.fits)
-        region_bounds.describe(self.handler, room, pattern, group.starts, self.maker.demand)
-        for kind in ("ld", "st"):
-            imms = {one.imm - least for one in self.steps if one.kind == kind and self._place(one) == place}
-            if imms:
-                writes = kind == "st"
-                self.maker.demand(
-                    region_bounds.ask(self.handler, room, "region_kept", place[3], imms, writes=writes)
-                )
-        e.jump(on)
-        e.begin(on)
-
-    def _note(self, step: Step) -> None:
-        """Behind a store: what it has written is noted, if observers keep flags of it."""
-        e, place = self.code, self._place(step)
-        some, on = e.label("flagged"), e.label("noted")
-        flagged = e.value(f"and i32 {self.kept[place]}, {FLAGS_KEPT}")
-        e.branch(e.value(f"icmp eq i32 {flagged}, 0"), on, some)
-        e.begin(some)
-        imms = [step.imm - min(self.groups[place].imms)]
-        region_bounds.ask(self.handler, self.rooms[place], "region_set", place[3], imms, writes=True)
-        e.jump(on)
-        e.begin(on)
-
-    def _find(self, place: _Place, address: str) -> None:
+    def _find(self, place: Place, address: str) -> None:
         """Find the window of a group, where an address is that it accesses first."""
         space = place[3]
-        window, steps = self.windows[space], [step for step in self.steps if step.space and self._place(step) == place]
-        kept = "0"
-        for writes in sorted({step.kind == "st" for step in steps}):
+        window, kept = self.windows[space], "0"
+        for writes in sorted({step.kind == "st" for step in self.steps_at(place)}):
             window, more = region_bounds.narrowed(
                 self.handler, window, space, address, self.rooms[place], writes=writes
             )
             kept = self.code.value(f"or i32 {kept}, {more}")
         self.stretches[place], self.kept[place] = window, kept
 
-    def _window(self, place: _Place) -> Window:
+    def _window(self, place: Place) -> Window:
         return self.stretches[place] if self.bounded else self.windows[place[3]]
 
-    def _limit_of(self, place: _Place, group: _Group, *, point: bool) -> str:
+    def _limit_of(self, place: Place, group: _Group, *, point: bool) -> str:
         """As `_limit`, of a group's window."""
         span, width = max(group.imms) - min(group.imms), place[5]
         if width > 1:
@@ -521,7 +495,7 @@ class Accesses:
             return self._limit(place[3], span, point=point)
         return self._words_in(self._window(place), span, point=point)
 
-    def _wide_limit(self, place: _Place, span: int, width: int) -> str:
+    def _wide_limit(self, place: Place, span: int, width: int) -> str:
         """As `_limit_of`, in units of several words."""
         e, space = self.code, place[3]
         row = self._limit(space, span + _BYTES * (width - 1), point=False)

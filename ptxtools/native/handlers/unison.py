@@ -22,7 +22,7 @@ from ptxtools.native.code.unison import Part, Stage, finds_addresses, grouped, r
 from ptxtools.program.details import Run, Unison
 from ptxtools.program.program import Op, Slot
 
-from . import run, unison_turns
+from . import region_bounds, run, unison_turns
 from .parts import Window, window
 from .regions import Accesses
 
@@ -91,8 +91,13 @@ class RegionPart(Accesses):
     """The accesses of one part: what all parts have in common is found once."""
 
     def __init__(self, h: Inline, contents: run.Contents, detail: Run, whole: Whole) -> None:
+        self.whole = whole
         super().__init__(h, contents, detail)
-        self.windows, self.limits, self.whole = whole.windows, whole.limits, whole
+        self.windows, self.limits = whole.windows, whole.limits
+
+    def _rooms(self) -> region_bounds.Rooms:
+        with self.whole.first():
+            return region_bounds.lasting_rooms(self.code, "%complete")
 
     def _limit(self, space: str, span: int, *, point: bool) -> str:
         if (space, span, point) not in self.limits:
@@ -140,6 +145,7 @@ class Whole:
         if any(part.passed is not None for stage in self.stages for part in stage.parts):
             with self.first():
                 e.expand("%chain.filter = get ctx.bounded")
+                region_bounds.completion(e, "%complete")
         unison_turns.begin(self)
         for number, stage in enumerate(self.stages):
             self._stage(number, stage)

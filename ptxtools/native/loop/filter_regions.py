@@ -14,6 +14,7 @@ from ptxtools.native.code.structures import EPOCH_SHIFT, FLAGS_KEPT, OWNERS_KEPT
 FIND, KEPT, SET = "region_find", "region_kept", "region_set"
 
 _LANE = ", ".join(f"i32 {lane + 1}" for lane in range(16))
+_NUMBERS = ", ".join(f"i32 {lane}" for lane in range(16))
 _WHO_SHARED = (1 << EPOCH_SHIFT) - 1
 #: Flags of four bytes that are all set.
 _ALL_SET = 0x01010101
@@ -103,11 +104,47 @@ done:
 """
 
 
-def _groups(name: str, each: str, *, helpers: str = "") -> str:
+#: Whether all words of some bytes, a multiple of 4, have a value.
+_SAME = f"""
+define internal i1 @region_same(ptr %words, i64 %bytes, <16 x i32> %value) #0 {{
+  %whole = and i64 %bytes, -64
+  br label %each
+each:
+  %at = phi i64 [ 0, %0 ], [ %at.next, %look ]
+  %more = icmp ult i64 %at, %whole
+  br i1 %more, label %look, label %rest
+look:
+  %at.next = add i64 %at, 64
+  %p = getelementptr i8, ptr %words, i64 %at
+  %word = load <16 x i32>, ptr %p, align 1
+  %other = icmp ne <16 x i32> %word, %value
+  %other.bits = bitcast <16 x i1> %other to i16
+  %same = icmp eq i16 %other.bits, 0
+  br i1 %same, label %each, label %no
+rest:
+  %left = sub i64 %bytes, %whole
+  %left.words64 = lshr i64 %left, 2
+  %left.words = trunc i64 %left.words64 to i32
+  %left.all = call <16 x i32> @region_spread(i32 %left.words)
+  %within = icmp ult <16 x i32> <{_NUMBERS}>, %left.all
+  %rest.p = getelementptr i8, ptr %words, i64 %whole
+  %rest.word = call <16 x i32> @{_LOAD}(ptr align 1 %rest.p, <16 x i1> %within, <16 x i32> %value)
+  %rest.other = icmp ne <16 x i32> %rest.word, %value
+  %rest.bits = bitcast <16 x i1> %rest.other to i16
+  %rest.same = icmp eq i16 %rest.bits, 0
+  ret i1 %rest.same
+no:
+  ret i1 false
+}}
+"""
+
+
+def _groups(name: str, begin: str, each: str) -> str:
     """A function that goes through the tables that keep something, the halves of a warp, and the distances of a group.
-    each: from `access` to `next.access` or `refused`, with the bytes from the stretch to a row's first lane, or to the
-    word that all lanes are at, %distance."""
-    return f"""{helpers}
+    begin: from `half.ready` to `each.access`, `half.done`, `next` or `refused`; each: from `access` to `next.access` or
+    `refused`, with the bytes from the stretch to a row's first lane, or to the word that all lanes are at, %distance,
+    and where its flags or words are, %kept.p."""
+    return f"""
 define i32 @{name}(ptr %ctx, ptr %warp, ptr %group) #0 {{
   %filters = get ctx.bounded
   %tables = get ctx.bounded_count
@@ -127,6 +164,11 @@ define i32 @{name}(ptr %ctx, ptr %warp, ptr %group) #0 {{
   %from = select i1 %shared.mode, i64 %shared.at, i64 0
   %warp.id = get warp.id
   %warp.first = shl i32 %warp.id, 5
+  %count.last = sub i32 %count, 1
+  %imm.first = load i64, ptr %imms
+  %imm.last.p = getelementptr i64, ptr %imms, i32 %count.last
+  %imm.last = load i64, ptr %imm.last.p
+  %imm.span = sub i64 %imm.last, %imm.first
   br label %each
 each:
   %k = phi i32 [ 0, %0 ], [ %k.next, %next ]
@@ -143,7 +185,9 @@ look:
   %row = call ptr @region_row(ptr %bound, i64 %address)
   %row.flags = get row.flags of %row
   %row.first = get row.first of %row
+  %row.after = get row.after of %row
   %owned = get filter.owned of %filter
+  %is.flagged = icmp eq i32 %owned, 0
   %unkept = icmp eq i64 %row.flags, 0
   br i1 %unkept, label %next, label %kept
 kept:
@@ -155,20 +199,20 @@ half:
   %half.bits = lshr i32 %active, %half.shift
   %mine16 = trunc i32 %half.bits to i16
   %nobody = icmp eq i16 %mine16, 0
-  br i1 %nobody, label %half.done, label %half.some
-half.some:
+  br i1 %nobody, label %half.done, label %half.ready
+half.ready:
   %mine = bitcast i16 %mine16 to <16 x i1>
+  %mine.all = icmp eq i16 %mine16, -1
   %first.p = getelementptr i64, ptr %address.p, i32 %side
   %first = load i64, ptr %first.p
   %points.base = addr group.point0 of %group
   %point.p = getelementptr i32, ptr %points.base, i32 %side
   %point.so = load i32, ptr %point.p
-  %mine.wide = zext i16 %mine16 to i32
-  %mine.count = call i32 @llvm.ctpop.i32(i32 %mine.wide)
-  %mine.one = icmp eq i32 %mine.count, 1
+  %mine.less = sub i16 %mine16, 1
+  %mine.rest = and i16 %mine16, %mine.less
+  %mine.several = icmp ne i16 %mine.rest, 0
   %point.any = icmp ne i32 %point.so, 0
-  %point.not = xor i1 %mine.one, true
-  %point = and i1 %point.any, %point.not
+  %point = and i1 %point.any, %mine.several
   %columns.base = addr group.column0 of %group
   %column.p = getelementptr i32, ptr %columns.base, i32 %side
   %column = load i32, ptr %column.p
@@ -177,20 +221,20 @@ half.some:
   %back = select i1 %point, i64 0, i64 %column.bytes
   %start.here = sub i64 %first, %back
   %start = sub i64 %start.here, %row.first
+  %start.kept = add i64 %base, %start
   %lane.first = add i32 %warp.first, %half.shift
-  br label %each.access
+{begin}
 each.access:
-  %i = phi i32 [ 0, %half.some ], [ %i.next, %next.access ]
-  %i.more = icmp ult i32 %i, %count
-  br i1 %i.more, label %access, label %half.done
-access:
+  %i = phi i32 [ 0, %loop ], [ %i.next, %next.access ]
   %imm.p = getelementptr i64, ptr %imms, i32 %i
   %imm = load i64, ptr %imm.p
-  %distance = add i64 %start, %imm
+  %kept.at = add i64 %start.kept, %imm
+  %kept.p = inttoptr i64 %kept.at to ptr
 {each}
 next.access:
   %i.next = add i32 %i, 1
-  br label %each.access
+  %i.more = icmp ult i32 %i.next, %count
+  br i1 %i.more, label %each.access, label %half.done
 half.done:
   %side.next = add i32 %side, 1
   %side.more = icmp ult i32 %side.next, 2
@@ -206,29 +250,48 @@ refused:
 """
 
 
-#: Whether flags of reads are set; whether nobody else has touched what is touched, or only read it, and note it.
-_LOOK = f"""
-  %flag.at = add i64 %base, %distance
-  %flag.p = inttoptr i64 %flag.at to ptr
+#: Of flags of shared memory, whether all are set by now: looked at ever more rarely.
+_COMPLETE = f"""
   switch i32 %owned, label %refused [
     i32 0, label %flags
     i32 1, label %owner
   ]
 flags:
-  br i1 %changes, label %next.access, label %flags.read
-flags.read:
-  br i1 %point, label %flags.point, label %flags.row
-flags.point:
-  %flag = load i32, ptr %flag.p, align 1
-  %flag.set = icmp eq i32 %flag, {_ALL_SET}
-  br i1 %flag.set, label %next.access, label %refused
-flags.row:
-  %row.of.flags = call <16 x i32> @{_LOAD}(ptr align 1 %flag.p, <16 x i1> %mine, <16 x i32> {_SET_ALL})
-  %flags.not = icmp ne <16 x i32> %row.of.flags, {_SET_ALL}
-  %flags.bits = bitcast <16 x i1> %flags.not to i16
-  %flags.set = icmp eq i16 %flags.bits, 0
-  br i1 %flags.set, label %next.access, label %refused
-owner:                                            ; of each four bytes, and in global memory if that is allowed
+  %complete = get group.complete of %group
+  %lasting = icmp ne ptr %complete, null
+  %once = icmp eq i32 %side, 0
+  %asks.some = and i1 %lasting, %once
+  %asks = and i1 %asks.some, %shared.mode
+  br i1 %asks, label %complete.look, label %flags.known
+complete.look:
+  %complete.left = get complete.left of %complete
+  %complete.less = sub i32 %complete.left, 1
+  set complete.left, %complete.less of %complete
+  %complete.due = icmp slt i32 %complete.less, 0
+  br i1 %complete.due, label %complete.all, label %flags.known
+complete.all:
+  %complete.bytes = sub i64 %row.after, %row.first
+  %complete.words = and i64 %complete.bytes, -4
+  %complete.p = inttoptr i64 %base to ptr
+  %complete.whole = icmp eq i64 %complete.words, %complete.bytes
+  %complete.same = call i1 @region_same(ptr %complete.p, i64 %complete.words, <16 x i32> {_SET_ALL})
+  %complete.now = and i1 %complete.whole, %complete.same
+  %complete.known = zext i1 %complete.now to i32
+  set complete.known, %complete.known of %complete
+  %complete.pause = get complete.pause of %complete
+  %complete.twice = shl i32 %complete.pause, 1
+  %complete.longer = add i32 %complete.twice, 1
+  set complete.pause, %complete.longer of %complete
+  set complete.left, %complete.longer of %complete
+  br i1 %complete.now, label %next, label %flags.known
+flags.known:
+  br i1 %changes, label %next, label %loop
+"""
+
+#: Of words that say who has touched memory: of each four bytes, and in global memory if that is allowed. Many at once
+#: where they are known to have been read by several threads, and where all lanes read the same ones.
+_OWNER = f"""
+owner:
   %wide.global = get filter.global of %filter
   %wide.shared = get filter.shared of %filter
   %wide = select i1 %shared.mode, i32 %wide.shared, i32 %wide.global
@@ -259,35 +322,103 @@ ready:
   %who.mask = select i1 %shared.mode, i32 {_WHO_SHARED}, i32 -1
   %epoch.mask = xor i32 %who.mask, -1
   %several.now = or i32 %several, %prefix
-  br i1 %point, label %one, label %row.of
-one:                                              ; several lanes at one word
-  %one.word = load i32, ptr %flag.p
-  %one.known = icmp eq i32 %one.word, %several.now
-  br i1 %one.known, label %one.read, label %one.look
-one.read:
-  br i1 %changes, label %refused, label %next.access
-one.look:
-  %one.epoch = and i32 %one.word, %epoch.mask
-  %one.fresh = icmp eq i32 %one.epoch, %prefix
-  %one.written = and i32 %one.word, %written
-  %one.any = icmp ne i32 %one.written, 0
-  %one.changed = and i1 %one.fresh, %one.any
-  %one.bad = or i1 %one.changed, %changes
-  br i1 %one.bad, label %refused, label %one.note
-one.note:
-  store i32 %several.now, ptr %flag.p
-  br label %next.access
-row.of:
+  %written.all = call <16 x i32> @region_spread(i32 %written)
+  %several.all = call <16 x i32> @region_spread(i32 %several.now)
+  %prefix.all = call <16 x i32> @region_spread(i32 %prefix)
+  %epoch.mask.all = call <16 x i32> @region_spread(i32 %epoch.mask)
+  %who.mask.all = call <16 x i32> @region_spread(i32 %who.mask)
   %mine.first = add i32 %before, %prefix
   %me.all = call <16 x i32> @region_spread(i32 %mine.first)
   %me = add <16 x i32> %me.all, <{_LANE}>
-  %written.all = call <16 x i32> @region_spread(i32 %written)
   %me.written = or <16 x i32> %me, %written.all
-  %several.all = call <16 x i32> @region_spread(i32 %several.now)
-  %word = call <16 x i32> @{_LOAD}(ptr align 4 %flag.p, <16 x i1> %mine, <16 x i32> %me.written)
-  %is.several = icmp eq <16 x i32> %word, %several.all
-  %is.read = icmp eq <16 x i32> %word, %me
-  %is.written = icmp eq <16 x i32> %word, %me.written
+  %range.at = add i64 %start.kept, %imm.first
+  %range.p = inttoptr i64 %range.at to ptr
+  br i1 %point, label %points, label %rows
+points:                                           ; several lanes at one word
+  br i1 %changes, label %refused, label %points.read
+points.read:
+  %dense.bytes = shl i32 %count.last, 2
+  %dense.bytes64 = zext i32 %dense.bytes to i64
+  %dense = icmp eq i64 %imm.span, %dense.bytes64
+  br i1 %dense, label %points.each, label %loop
+points.each:
+  %points.at = phi i32 [ 0, %points.read ], [ %points.next, %points.done ]
+  %points.left = sub i32 %count, %points.at
+  %points.left.all = call <16 x i32> @region_spread(i32 %points.left)
+  %points.in = icmp ult <16 x i32> <{_NUMBERS}>, %points.left.all
+  %points.p = getelementptr i32, ptr %range.p, i32 %points.at
+  %points.word = call <16 x i32> @{_LOAD}(ptr align 4 %points.p, <16 x i1> %points.in, <16 x i32> %several.all)
+  %points.other = icmp ne <16 x i32> %points.word, %several.all
+  %points.other.bits = bitcast <16 x i1> %points.other to i16
+  %points.same = icmp eq i16 %points.other.bits, 0
+  br i1 %points.same, label %points.done, label %points.look
+points.look:
+  %points.epoch = and <16 x i32> %points.word, %epoch.mask.all
+  %points.fresh = icmp eq <16 x i32> %points.epoch, %prefix.all
+  %points.changed = and <16 x i32> %points.word, %written.all
+  %points.any = icmp ne <16 x i32> %points.changed, zeroinitializer
+  %points.bad = and <16 x i1> %points.fresh, %points.any
+  %points.bad.bits = bitcast <16 x i1> %points.bad to i16
+  %points.good = icmp eq i16 %points.bad.bits, 0
+  br i1 %points.good, label %points.note, label %refused
+points.note:
+  call void @{_STORE}(<16 x i32> %several.all, ptr align 4 %points.p, <16 x i1> %points.in)
+  br label %points.done
+points.done:
+  %points.next = add i32 %points.at, 16
+  %points.more = icmp ult i32 %points.next, %count
+  br i1 %points.more, label %points.each, label %half.done
+rows:
+  %reads = xor i1 %changes, true
+  %many = icmp ugt i32 %count, 1
+  %rows.reads = and i1 %reads, %many
+  %rows.whole = and i1 %rows.reads, %mine.all
+  br i1 %rows.whole, label %rows.read, label %loop
+rows.read:
+  %rows.bytes = add i64 %imm.span, 64
+  %rows.same = call i1 @region_same(ptr %range.p, i64 %rows.bytes, <16 x i32> %several.all)
+  br i1 %rows.same, label %half.done, label %loop
+loop:
+  br label %each.access
+"""
+
+#: Whether flags of reads are set; whether nobody else has touched what is touched, or only read it, and note it.
+_LOOK = f"""
+  br i1 %is.flagged, label %flags.read, label %owner.access
+flags.read:
+  br i1 %point, label %flags.point, label %flags.row
+flags.point:
+  %flag = load i32, ptr %kept.p, align 1
+  %flag.set = icmp eq i32 %flag, {_ALL_SET}
+  br i1 %flag.set, label %next.access, label %refused
+flags.row:
+  %row.of.flags = call <16 x i32> @{_LOAD}(ptr align 1 %kept.p, <16 x i1> %mine, <16 x i32> {_SET_ALL})
+  %flags.not = icmp ne <16 x i32> %row.of.flags, {_SET_ALL}
+  %flags.bits = bitcast <16 x i1> %flags.not to i16
+  %flags.set = icmp eq i16 %flags.bits, 0
+  br i1 %flags.set, label %next.access, label %refused
+owner.access:
+  %o.me = phi <16 x i32> [ %me.kept, %each.access ]
+  br i1 %point, label %one, label %row.of
+one:
+  %one.word = load i32, ptr %kept.p
+  %one.known = icmp eq i32 %one.word, %several.kept
+  br i1 %one.known, label %next.access, label %one.look
+one.look:
+  %one.epoch = and i32 %one.word, %epoch.mask.kept
+  %one.fresh = icmp eq i32 %one.epoch, %prefix.kept
+  %one.written = and i32 %one.word, %written.kept
+  %one.any = icmp ne i32 %one.written, 0
+  %one.changed = and i1 %one.fresh, %one.any
+  br i1 %one.changed, label %refused, label %one.note
+one.note:
+  store i32 %several.kept, ptr %kept.p
+  br label %next.access
+row.of:
+  %word = call <16 x i32> @{_LOAD}(ptr align 4 %kept.p, <16 x i1> %mine, <16 x i32> %written.me.kept)
+  %is.several = icmp eq <16 x i32> %word, %several.all.kept
+  %is.read = icmp eq <16 x i32> %word, %o.me
+  %is.written = icmp eq <16 x i32> %word, %written.me.kept
   %known.read.some = or <16 x i1> %is.several, %is.read
   %known.read = or <16 x i1> %known.read.some, %is.written
   %known = select i1 %changes, <16 x i1> %is.written, <16 x i1> %known.read
@@ -295,18 +426,19 @@ row.of:
   %all.known = icmp eq i16 %known.bits, -1
   br i1 %all.known, label %next.access, label %row.look
 row.look:
-  %prefix.all = call <16 x i32> @region_spread(i32 %prefix)
-  %epoch.mask.all = call <16 x i32> @region_spread(i32 %epoch.mask)
-  %who.mask.all = call <16 x i32> @region_spread(i32 %who.mask)
-  %word.epoch = and <16 x i32> %word, %epoch.mask.all
-  %fresh = icmp eq <16 x i32> %word.epoch, %prefix.all
-  %word.who = and <16 x i32> %word, %who.mask.all
+  %prefix.here = call <16 x i32> @region_spread(i32 %prefix.kept)
+  %epoch.mask.here = call <16 x i32> @region_spread(i32 %epoch.mask.kept)
+  %who.mask.here = xor <16 x i32> %epoch.mask.here, splat (i32 -1)
+  %written.here = call <16 x i32> @region_spread(i32 %written.kept)
+  %word.epoch = and <16 x i32> %word, %epoch.mask.here
+  %fresh = icmp eq <16 x i32> %word.epoch, %prefix.here
+  %word.who = and <16 x i32> %word, %who.mask.here
   %none.who = icmp eq <16 x i32> %word.who, zeroinitializer
   %stale = xor <16 x i1> %fresh, splat (i1 true)
   %nobody.yet = or <16 x i1> %stale, %none.who
   %mine.read = or <16 x i1> %nobody.yet, %is.read
   %alone = or <16 x i1> %mine.read, %is.written
-  %word.written = and <16 x i32> %word, %written.all
+  %word.written = and <16 x i32> %word, %written.here
   %unwritten = icmp eq <16 x i32> %word.written, zeroinitializer
   %read.good = or <16 x i1> %alone, %unwritten
   %good = select i1 %changes, <16 x i1> %alone, <16 x i1> %read.good
@@ -314,21 +446,16 @@ row.look:
   %all.good = icmp eq i16 %good.bits, -1
   br i1 %all.good, label %row.note, label %refused
 row.note:
-  %now.reads = select <16 x i1> %mine.read, <16 x i32> %me, <16 x i32> %several.all
-  %now.read = select <16 x i1> %is.written, <16 x i32> %me.written, <16 x i32> %now.reads
-  %now = select i1 %changes, <16 x i32> %me.written, <16 x i32> %now.read
-  call void @{_STORE}(<16 x i32> %now, ptr align 4 %flag.p, <16 x i1> %mine)
+  %now.reads = select <16 x i1> %mine.read, <16 x i32> %o.me, <16 x i32> %several.all.kept
+  %now.read = select <16 x i1> %is.written, <16 x i32> %written.me.kept, <16 x i32> %now.reads
+  %now = select i1 %changes, <16 x i32> %written.me.kept, <16 x i32> %now.read
+  call void @{_STORE}(<16 x i32> %now, ptr align 4 %kept.p, <16 x i1> %mine)
   br label %next.access
 """
 
 #: Set flags of what is written.
-_SET = f"""
-  %is.flagged = icmp eq i32 %owned, 0
-  br i1 %is.flagged, label %flag.set, label %next.access
-flag.set:
-  %flag.at = add i64 %base, %distance
-  %flag.p = inttoptr i64 %flag.at to ptr
-  call void @{_STORE}(<16 x i32> {_SET_ALL}, ptr align 1 %flag.p, <16 x i1> %mine)
+_NOTE = f"""
+  call void @{_STORE}(<16 x i32> {_SET_ALL}, ptr align 1 %kept.p, <16 x i1> %mine)
   br label %next.access
 """
 
@@ -342,4 +469,28 @@ declare <16 x i32> @{_LOAD}(ptr, <16 x i1>, <16 x i32>)
 declare void @{_STORE}(<16 x i32>, ptr, <16 x i1>)
 """
 
-TEXT = _ROW + _FIND + _groups(KEPT, _LOOK, helpers=_HELPERS) + _groups(SET, _SET)
+#: What the loop over accesses has of the words' owner: with flags, of no worth.
+_KEPT_VALUES = {
+    "me.kept": ("<16 x i32>", "me"), "written.me.kept": ("<16 x i32>", "me.written"),
+    "several.all.kept": ("<16 x i32>", "several.all"), "several.kept": ("i32", "several.now"),
+    "prefix.kept": ("i32", "prefix"), "epoch.mask.kept": ("i32", "epoch.mask"), "written.kept": ("i32", "written"),
+}  # fmt: skip
+
+
+def _begin() -> str:
+    """What comes before the loop over accesses; its values as phis, since flags have none of them."""
+    ways = ("points.read", "rows", "rows.read")
+    phis = "".join(
+        f"  %{name} = phi {kind} [ poison, %flags.known ], " + ", ".join(f"[ %{value}, %{way} ]" for way in ways) + "\n"
+        for name, (kind, value) in _KEPT_VALUES.items()
+    )
+    return (_COMPLETE + _OWNER).replace("loop:\n", "loop:\n" + phis)
+
+
+_SETS = """
+  br i1 %is.flagged, label %loop, label %next
+loop:
+  br label %each.access
+"""
+
+TEXT = _ROW + _FIND + _HELPERS + _SAME + _groups(KEPT, _begin(), _LOOK) + _groups(SET, _SETS, _NOTE)
