@@ -184,7 +184,7 @@ class Accesses:
                     start = e.value(f"add i64 {start}, {self._scalar(term)}")
                 self._find(place, e.value(f"add i64 {start}, {least}"))
                 fits = e.value(f"and i1 {fits}, {e.value(f'icmp eq i32 {self.kept[place]}, 0')}")
-            limit = self._limit_of(place, group, point=pattern.point)
+            limit = self._limit_of(place, group, pattern)
             window, grown = self._window(place), "0"
             if root in self.strides:
                 stride = "0"
@@ -445,7 +445,7 @@ class Accesses:
             return
         e, least, number = self.code, min(group.imms), place[0]
         if not self.bounded:
-            limit = self._limit_of(place, group, point=pattern.point)
+            limit = self._limit_of(place, group, pattern)
         good: list[str] = []
         nobody = e.value(f"icmp eq i32 {pattern.active}, 0")
         for first in pattern.first:
@@ -457,7 +457,7 @@ class Accesses:
             group.starts.append(e.value(f"add i64 {at}, {least}"))
             if self.bounded and not good:
                 self._find(place, group.starts[0])
-                limit = self._limit_of(place, group, point=pattern.point)
+                limit = self._limit_of(place, group, pattern)
             start = self._window(place)
             offset = e.value(f"sub i64 {group.starts[-1]}, {start.base}")
             offset = e.value(f"select i1 {nobody}, i64 0, i64 {offset}")
@@ -486,14 +486,18 @@ class Accesses:
     def _window(self, place: Place) -> Window:
         return self.stretches[place] if self.bounded else self.windows[place[3]]
 
-    def _limit_of(self, place: Place, group: _Group, *, point: bool) -> str:
+    def _limit_of(self, place: Place, group: _Group, pattern: Pattern) -> str:
         """As `_limit`, of a group's window."""
         span, width = max(group.imms) - min(group.imms), place[5]
         if width > 1:
             return self._wide_limit(place, span, width)
         if not self.bounded:
-            return self._limit(place[3], span, point=point)
-        return self._words_in(self._window(place), span, point=point)
+            return self._limit(place[3], span, point=pattern.point)
+        words = self._words_in(self._window(place), span, point=pattern.point)
+        if not pattern.together:
+            return words
+        point = self._words_in(self._window(place), span, point=True)
+        return self.code.value(f"select i1 {pattern.together}, i64 {point}, i64 {words}")
 
     def _wide_limit(self, place: Place, span: int, width: int) -> str:
         """As `_limit_of`, in units of several words."""
