@@ -444,6 +444,10 @@ class Closer(Doubt):
     method `closer(program)` whether it is possible; to others the closer look is a first one."""
 
 
+class Guessed(Doubt):
+    """The same, where a first look has taken for granted what does not hold: it looks again, without that."""
+
+
 class Anew(Exception):  # noqa: N818 - no error: nobody but `sim.trial` sees it
     """What an observer has seen asks for another run from the beginning, in which it looks closer. A class of observers
     that may ask so says with a static method `restarts(program, device)` whether it might; it does so only where

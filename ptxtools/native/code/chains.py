@@ -196,7 +196,11 @@ def _restored(look: Op, ops: Sequence[Op]) -> list[Op] | None:
         return None
     access, detail = ops[0], look.of(Look)
     guard, negated = look.src[1], detail.negated and look.src[1] is not None
-    if access.kind not in LANE_ACCESS or (access.space, access.imm, access.src[:1]) != (look.space, look.imm, look.src[:1]):
+    if access.kind not in LANE_ACCESS or (access.space, access.imm, access.src[:1]) != (
+        look.space,
+        look.imm,
+        look.src[:1],
+    ):
         return None
     permitted = look.dst[0] if look.dst else guard  # a look that decides nothing leaves the guard as it is
     if access.guard != permitted or access.negated != (negated and not look.dst):

@@ -28,7 +28,6 @@ _SPACES = {"global": SPACE_GLOBAL, "shared": SPACE_SHARED}
 _FOUND, _GROUP = "[3 x i64]", f"[{GROUP.size} x i8]"
 
 
-
 class Rooms(NamedTuple):
     """Memory for one group of accesses. group: to describe it in; found: the last stretch for reads, and for writes;
     complete: a `structures.COMPLETE`, or null. stay: what stands there is from the last time, or zeros, else of no

@@ -79,7 +79,9 @@ def prepare(launch: Launch, encoded: Encoded) -> list[Bounds]:
         numbers = numbers_of(launch.program)
         asked = [found.of_access(replace(look, kind="observe.access")) for look in encoded.looks]
         encoded.bounded = bool(asked) and None not in asked
-        encoded.refuses = any(_sort(look, tables, found) for look, tables in zip(encoded.looks, asked, strict=True) if tables)
+        encoded.refuses = any(
+            _sort(look, tables, found) for look, tables in zip(encoded.looks, asked, strict=True) if tables
+        )
         for op in launch.program.operations():
             payload, service = _payload(op, found)
             if isinstance(payload, MeetingFilter) or (isinstance(payload, AccessFilter) and found.polls(op)):
@@ -125,7 +127,11 @@ def rows_of(tables: list[Bounds], shape: Shape) -> tuple[Array, list[Array]]:
 def bounded(encoded: Encoded, tables: list[Bounds]) -> bool:
     """Whether regions over several blocks may look at their accesses themselves, in all tables."""
     return encoded.bounded and not any(
-        table.marks is not None or table.proxies or table.flights or table.repeats is not None or table.clocks is not None
+        table.marks is not None
+        or table.proxies
+        or table.flights
+        or table.repeats is not None
+        or table.clocks is not None
         for table in tables
     )
 
