@@ -96,15 +96,15 @@ def _found(program: Program) -> Pointers | None:
     read: set[int] = set()
     written: set[int] = set()
     for number, entry in enumerate(before):
-        op = blocks[number].terminator.op
-        if entry is None or op is None or op.kind not in ADDRESSED or op.space in _ELSEWHERE:
+        look = blocks[number].terminator.op
+        if entry is None or look is None or look.kind not in ADDRESSED or look.space in _ELSEWHERE:
             continue
         state = dict(entry)
-        for one in blocks[number].ops:
-            _step(one, state)
-        address = op.src[0]
-        origins = frozenset({op.imm}) if address is None else state.get(address.slot, _NOTHING)
-        if op.of(Look).action == "read":
+        for op in blocks[number].ops:
+            _step(op, state)
+        address = look.src[0]
+        origins = frozenset({look.imm}) if address is None else state.get(address.slot, _NOTHING)
+        if look.of(Look).action == "read":
             read |= origins
         elif not origins:
             return None

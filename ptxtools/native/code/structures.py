@@ -328,8 +328,9 @@ class MeetingFilter(NamedTuple):
     on; members: slot of the member masks, where the rule asks for them; counts: of the thread counts; mbarrier: of an
     mbarrier's address, to which imm is added; narrow: it has 32 bits; space: as of an access; number: of the event in
     the program, where it may be a repeated one; wanted: slot of the phases that are waited for; states: these are
-    states of mbarriers, not parities; quick: 1 where nobody is told if all lanes of a warp come, 2 where nobody ever
-    is, and nothing is counted: then it need not be served at all; else 0."""
+    states of mbarriers, not parities; quick: QUICK_WHOLE where nothing is done if all lanes of a warp come, QUICK_PART
+    where nothing is if some do: then it need not be served at all; QUICK_COUNTED where all lanes of a warp are but
+    counted, unless the last ones come."""
 
     guard: Slot
     turned: int
@@ -344,6 +345,9 @@ class MeetingFilter(NamedTuple):
     wanted: Slot = NO_SLOT
     states: bool = False
     quick: int = 0
+
+
+QUICK_WHOLE, QUICK_PART, QUICK_COUNTED = 1, 2, 4
 
 
 class GroupFilter(NamedTuple):
@@ -433,8 +437,8 @@ GROUP = structure(
     64,
     "i64: first0 first1\ni32: active number count point0 point1 column0 column1\nptr: imms complete",
 )
-#: Whether all flags of a CTA's shared memory are known to be set; left: looks until all are looked at, pause: until then
-#: from the last time on.
+#: Whether all flags of a CTA's shared memory are known to be set; left: looks until all are looked at, pause: from the
+#: last time to then.
 COMPLETE = structure("complete", 16, "i32: known left pause")
 #: What an observer need not be told of again (`machine.repeats.Repeats`); addresses: the first of
 #: 32, or an mbarrier's and the parity that is waited for.

@@ -74,7 +74,8 @@ class Stage(NamedTuple):
     negated, target, other: of its terminator; weight: what it counts as; start, end: its first and its last record, as
     bytes from the program's first one; number: the guard's in the last part, which has not written it to its slot if
     nobody else reads it, or -1; members: slot of the masks of a "warpsync", -1 where they name all lanes. The kind is
-    "served" for an event that may be served in here, "met" for one at which lanes meet, and "records" where lanes go on in records."""
+    "served" for an event that may be served in here, "met" for one at which lanes meet, and "records" where lanes go on
+    in records."""
 
     parts: tuple[Part, ...]
     kind: str

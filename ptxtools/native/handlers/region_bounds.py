@@ -91,9 +91,9 @@ CHARGE = """
 
 
 def narrowed(h: Handler, window: Window, space: str, address: str, rooms: Rooms, *, writes: bool) -> tuple[Window, str]:
-    """The part of a state space's window, from a multiple of 4 on, that is in the stretches for reads or writes which an
-    address (i64) is in; an empty one, or any other stretch, if it is in none. And an i32, what observers keep of its
-    bytes."""
+    """The part of a state space's window, from a multiple of 4 on, that is in the stretches for reads or writes which
+    an address (i64) is in; an empty one, or any other stretch, if it is in none. And an i32, what observers keep of
+    its bytes."""
     e = h.code
     start, after, kept = _found(h, space, address, rooms.found[writes], writes=writes, stays=rooms.stay)
     above = e.call("llvm.umax.i64", "i64", [("i64", start), ("i64", window.base)])

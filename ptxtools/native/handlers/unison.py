@@ -17,10 +17,10 @@ from ptxtools.native.code.emitter import Emitter
 from ptxtools.native.code.handler import ELEMENT, WHOLE, Handler
 from ptxtools.native.code.live_words import Key
 from ptxtools.native.code.notation import CONVENTION, call_of
-from ptxtools.native.code.structures import SERVED_DONE
+from ptxtools.native.code.structures import QUICK_COUNTED, QUICK_PART, QUICK_WHOLE, SERVED_DONE
 from ptxtools.native.code.unison import Part, Stage, finds_addresses, grouped, runs_of
 from ptxtools.program.details import Run, Unison
-from ptxtools.program.program import Op, Slot
+from ptxtools.program.program import LANES, Op, Slot
 
 from . import region_bounds, run, unison_turns
 from .parts import Window, window
@@ -296,12 +296,16 @@ class Whole:
         `_version`."""
         if not any(step.space for step in detail.steps):
             return self._version(detail, number, "", "")
+        return self._ways(detail, number, ["patterns", "gathered"], self._leave(part.record))
+
+    def _ways(self, detail: Run, number: int, ways: list[str], fail: str) -> tuple[str, dict[Key, str]]:
+        """A run with accesses, done in one of several ways, each where the one before it has missed; fail: where the
+        last one's misses go."""
         e, done = self.code, self.code.label("done")
-        ways = ["patterns", "gathered"]
         if self.tried < MOST_TRIED and not finds_addresses(detail.steps):
-            ways.insert(0, "rows")
+            ways = ["rows", *ways]
         labels = [e.label(way) for way in ways]
-        fails = [*labels[1:], self._leave(part.record)]
+        fails = [*labels[1:], fail]
         if ways[0] == "rows":
             fails[0] = self._try_rows(labels[1])
         flags, contents = [], []
@@ -331,7 +335,7 @@ class Whole:
         fail = self._leave(part.record)
         e.branch(e.value("icmp ne ptr %chain.filter, null"), known, fail, likely=True)
         e.begin(known)
-        _, made = self._version(detail, -1, "patterns", fail)
+        _, made = self._ways(detail, -1, ["patterns"], fail)
         self._spend(left, weight)
         return made
 
@@ -500,9 +504,7 @@ class Whole:
         where = e.value(f"getelementptr i8, ptr %code, i64 {record}")
         cell = e.value(f"inttoptr i64 {e.field('rec.imm', where)} to ptr")
         if meeting:
-            asked, least = e.label("asked"), e.value(f"select i1 {self.handler.full}, i32 1, i32 2")
-            e.branch(e.value(f"icmp uge i32 {e.field('meeting.quick', cell)}, {least}"), on, asked, likely=True)
-            e.begin(asked)
+            self._meet_quickly(cell, on)
         serve = e.value(f"load atomic ptr, ptr {e.address('event.serve', cell)} acquire, align 8")
         e.branch(e.value(f"icmp eq ptr {serve}, null"), fail, native)
         e.begin(native)
@@ -514,6 +516,25 @@ class Whole:
             e.set_field("ctx.counted", "%warp")
             e.jump(fail)
         e.begin(on)
+
+    def _meet_quickly(self, cell: str, on: str) -> None:
+        """Go on without the service of a meeting, where it would do nothing, or only count a warp."""
+        e, full = self.code, self.handler.full
+        quick, asked, counted = e.field("meeting.quick", cell), e.label("asked"), e.label("counted")
+        wanted = e.value(f"select i1 {full}, i32 {QUICK_WHOLE}, i32 {QUICK_PART}")
+        e.branch(e.value(f"icmp ne i32 {e.value(f'and i32 {quick}, {wanted}')}, 0"), on, asked, likely=True)
+        e.begin(asked)
+        few, last = e.label("few"), e.label("last")
+        counts = e.value(f"icmp eq i32 {quick}, {QUICK_COUNTED}")
+        e.branch(e.value(f"and i1 {counts}, {full}"), counted, last)
+        e.begin(counted)
+        header = e.value(f"getelementptr i8, ptr {e.field('cta.shared')}, i64 {e.field('ctx.owners')}")
+        came = e.value(f"add i32 {e.field('owners.came', header)}, {LANES}")
+        e.branch(e.value(f"icmp ult i32 {came}, {e.field('ctx.threads')}"), few, last)
+        e.begin(few)
+        e.set_field("owners.came", came, header)
+        e.jump(on)
+        e.begin(last)
 
     def _own(self, members: int) -> str:
         """Whether all lanes that run are in their own member masks."""

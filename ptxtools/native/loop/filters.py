@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ptxtools.machine.filters import (
-    ALWAYS,
+    COMES,
     COUNTED,
     INITIALISED,
     MATRICES,
@@ -36,6 +36,9 @@ from ptxtools.native.code.structures import (
     FILTER,
     NO_SLOT,
     OWNERS,
+    QUICK_COUNTED,
+    QUICK_PART,
+    QUICK_WHOLE,
     ROW,
     AccessFilter,
     GroupFilter,
@@ -126,14 +129,13 @@ def rows_of(tables: list[Bounds], shape: Shape) -> tuple[Array, list[Array]]:
 
 def bounded(encoded: Encoded, tables: list[Bounds]) -> bool:
     """Whether regions over several blocks may look at their accesses themselves, in all tables."""
-    return encoded.bounded and not any(
-        table.marks is not None
-        or table.proxies
-        or table.flights
-        or table.repeats is not None
-        or table.clocks is not None
-        for table in tables
-    )
+    return encoded.bounded and not any(map(_elsewhere, tables))
+
+
+def _elsewhere(table: Bounds) -> bool:
+    """Whether more is kept than regions look at."""
+    kept = table.marks, table.repeats, table.clocks
+    return table.proxies or table.flights or any(one is not None for one in kept)
 
 
 def _payload(op: Op, found: Filters) -> tuple[AccessFilter | MeetingFilter | GroupFilter | None, str]:
@@ -215,9 +217,17 @@ def _meeting(op: Op, place: int, rule: int) -> MeetingFilter | None:
     if any(ref is None or ref.type != "b32" for ref in wanted):
         return None
     turned = -1 if detail.negated and guard is not None else 0
-    quick = 0 if guard is not None else 1 if rule in (WHOLE, UNIFORM, WHOLE | UNIFORM) else 2 * (rule == ALWAYS)
-    found = MeetingFilter(_slot(guard), turned, rule, _slot(members), _slot(count), quick=quick)
+    found = MeetingFilter(_slot(guard), turned, rule, _slot(members), _slot(count), quick=_quick(rule, guard))
     return _at_mbarrier(op, found) if rule & INITIALISED else found
+
+
+def _quick(rule: int, guard: Ref | None) -> int:
+    """`MeetingFilter.quick`."""
+    if guard is not None or rule & ~(WHOLE | UNIFORM | COMES):
+        return 0
+    if rule & COMES:
+        return QUICK_COUNTED
+    return QUICK_WHOLE if rule else QUICK_WHOLE | QUICK_PART
 
 
 def _at_mbarrier(op: Op, found: MeetingFilter) -> MeetingFilter | None:
