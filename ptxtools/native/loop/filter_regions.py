@@ -125,7 +125,7 @@ rest:
   %left = sub i64 %bytes, %whole
   %left.words64 = lshr i64 %left, 2
   %left.words = trunc i64 %left.words64 to i32
-  %left.all = call <16 x i32> @region_spread(i32 %left.words)
+  %left.all = splat32x16 %left.words
   %within = icmp ult <16 x i32> <{_NUMBERS}>, %left.all
   %rest.p = getelementptr i8, ptr %words, i64 %whole
   %rest.word = call <16 x i32> @{_LOAD}(ptr align 1 %rest.p, <16 x i1> %within, <16 x i32> %value)
@@ -322,13 +322,13 @@ ready:
   %who.mask = select i1 %shared.mode, i32 {_WHO_SHARED}, i32 -1
   %epoch.mask = xor i32 %who.mask, -1
   %several.now = or i32 %several, %prefix
-  %written.all = call <16 x i32> @region_spread(i32 %written)
-  %several.all = call <16 x i32> @region_spread(i32 %several.now)
-  %prefix.all = call <16 x i32> @region_spread(i32 %prefix)
-  %epoch.mask.all = call <16 x i32> @region_spread(i32 %epoch.mask)
-  %who.mask.all = call <16 x i32> @region_spread(i32 %who.mask)
+  %written.all = splat32x16 %written
+  %several.all = splat32x16 %several.now
+  %prefix.all = splat32x16 %prefix
+  %epoch.mask.all = splat32x16 %epoch.mask
+  %who.mask.all = splat32x16 %who.mask
   %mine.first = add i32 %before, %prefix
-  %me.all = call <16 x i32> @region_spread(i32 %mine.first)
+  %me.all = splat32x16 %mine.first
   %me = add <16 x i32> %me.all, <{_LANE}>
   %me.written = or <16 x i32> %me, %written.all
   %range.at = add i64 %start.kept, %imm.first
@@ -344,7 +344,7 @@ points.read:
 points.each:
   %points.at = phi i32 [ 0, %points.read ], [ %points.next, %points.done ]
   %points.left = sub i32 %count, %points.at
-  %points.left.all = call <16 x i32> @region_spread(i32 %points.left)
+  %points.left.all = splat32x16 %points.left
   %points.in = icmp ult <16 x i32> <{_NUMBERS}>, %points.left.all
   %points.p = getelementptr i32, ptr %range.p, i32 %points.at
   %points.word = call <16 x i32> @{_LOAD}(ptr align 4 %points.p, <16 x i1> %points.in, <16 x i32> %several.all)
@@ -426,10 +426,10 @@ row.of:
   %all.known = icmp eq i16 %known.bits, -1
   br i1 %all.known, label %next.access, label %row.look
 row.look:
-  %prefix.here = call <16 x i32> @region_spread(i32 %prefix.kept)
-  %epoch.mask.here = call <16 x i32> @region_spread(i32 %epoch.mask.kept)
+  %prefix.here = splat32x16 %prefix.kept
+  %epoch.mask.here = splat32x16 %epoch.mask.kept
   %who.mask.here = xor <16 x i32> %epoch.mask.here, splat (i32 -1)
-  %written.here = call <16 x i32> @region_spread(i32 %written.kept)
+  %written.here = splat32x16 %written.kept
   %word.epoch = and <16 x i32> %word, %epoch.mask.here
   %fresh = icmp eq <16 x i32> %word.epoch, %prefix.here
   %word.who = and <16 x i32> %word, %who.mask.here
@@ -460,11 +460,6 @@ _NOTE = f"""
 """
 
 _HELPERS = f"""
-define internal <16 x i32> @region_spread(i32 %value) #0 {{
-  %first = insertelement <16 x i32> poison, i32 %value, i32 0
-  %all = shufflevector <16 x i32> %first, <16 x i32> poison, <16 x i32> zeroinitializer
-  ret <16 x i32> %all
-}}
 declare <16 x i32> @{_LOAD}(ptr, <16 x i1>, <16 x i32>)
 declare void @{_STORE}(<16 x i32>, ptr, <16 x i1>)
 """
