@@ -3,7 +3,9 @@
 An observer that decides about accesses may have one method more, `filter(launch)`, which gives `Bounds`: where accesses
 lie that it would allow without a word. Of the other events, `passing(op)` says when it would do nothing. An engine may
 then go on without telling it. It is told of all others; and where several listen, all are told unless all would have
-nothing to say.
+nothing to say. A class of observers with `REGIONS` set leaves its accesses to engines also where those look at several
+at once, in the order in which the kernel makes them or not: all that it says of them is in its bounds, flags, and words
+of owners.
 """
 
 from __future__ import annotations
@@ -14,12 +16,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from ptxtools.program.operations import ADDRESSED
+
 from .observers import wants
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ptxtools.program.program import Op
+    from ptxtools.program.program import Op, Program
 
     from .clocks import Clocks
     from .launch import Launch
@@ -135,6 +139,27 @@ def stretches(places: Iterable[tuple[int, int] | tuple[int, int, int]]) -> Array
     return found
 
 
+#: Events of accesses.
+_ACCESSES = frozenset({"permit", "access", "fetched"})
+
+
+def asking(listeners: Listeners, program: Program) -> list[object]:
+    """The observers to whom accesses of a program matter."""
+    looks = [op for op in program.operations() if op.kind in ADDRESSED]
+    concerned = program.cache.get("concerned", {})
+    found = []
+    for observer in listeners.observers:
+        matters = concerned.get(_known_kind(observer, concerned))
+        if not wants(observer).isdisjoint(_ACCESSES) and (matters is None or any(map(matters, looks))):
+            found.append(observer)
+    return found
+
+
+def _known_kind(observer: object, concerned: dict[type, Any]) -> type:
+    """The class of an observer, or one above it, that has said which events matter to it."""
+    return next((kind for kind in type(observer).__mro__ if kind in concerned), object)
+
+
 class Filters:
     """Those of the observers of a launch. tables: bounds of accesses, by number."""
 
@@ -144,9 +169,8 @@ class Filters:
         self._accesses: list[tuple[frozenset[str], Callable[[Op], bool] | None, int | None]] = []
         self._others = []
         for observer in listeners.observers:
-            kind = next((kind for kind in type(observer).__mro__ if kind in concerned), object)
-            matters, events = concerned.get(kind), wants(observer)
-            if not events.isdisjoint({"permit", "access", "fetched"}):
+            matters, events = concerned.get(_known_kind(observer, concerned)), wants(observer)
+            if not events.isdisjoint(_ACCESSES):
                 give: Callable[[Launch], Bounds] | None = getattr(observer, "filter", None)
                 self._accesses.append((events, matters, None if give is None else len(self.tables)))
                 if give is not None:

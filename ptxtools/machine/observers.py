@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from weakref import WeakKeyDictionary
 
 from ptxtools.program.passes.instrument import REGISTERS as REGISTER_LOOKS
 from ptxtools.program.passes.instrument import Interest
@@ -223,6 +224,7 @@ class Observer:
 
 #: All events: the methods of `Observer`.
 EVENTS = tuple(name for name in vars(Observer) if not name.startswith("_"))
+_EVENT_NAMES = frozenset(EVENTS)
 #: Events that need every single instruction to be visible.
 LINES = frozenset({"instruction", "retired"})
 #: Events that need registers apart from one another.
@@ -261,10 +263,27 @@ _OUTSIDE = WORK | {
 
 def wants(observer: object) -> frozenset[str]:
     """The events that an observer, or a class of observers, listens to: the methods that it defines."""
-    kind = observer if isinstance(observer, type) else type(observer)
-    own = {} if isinstance(observer, type) else getattr(observer, "__dict__", {})
-    found = {name: own.get(name, getattr(kind, name, None)) for name in EVENTS}
-    return frozenset(name for name, method in found.items() if method not in (None, getattr(Observer, name)))
+    if isinstance(observer, type):
+        return _defined(observer)
+    found, own = _defined(type(observer)), getattr(observer, "__dict__", {})
+    changed = _EVENT_NAMES.intersection(own)
+    if not changed:
+        return found
+    return found - changed | {name for name in changed if own[name] not in (None, getattr(Observer, name))}
+
+
+def _defined(kind: type) -> frozenset[str]:
+    """The events whose methods a class of observers defines."""
+    known = _known_events.get(kind)
+    if known is None:
+        methods = {name: getattr(kind, name, None) for name in EVENTS}
+        known = frozenset(name for name, method in methods.items() if method not in (None, getattr(Observer, name)))
+        _known_events[kind] = known
+    return known
+
+
+#: `_defined` of the classes that have been asked for.
+_known_events: WeakKeyDictionary[type, frozenset[str]] = WeakKeyDictionary()
 
 
 def in_program(events: Iterable[str]) -> frozenset[str]:
@@ -423,6 +442,10 @@ class Doubt(Exception):  # noqa: N818 - no error: nobody but `sim.trial` sees it
 class Closer(Doubt):
     """The same, where a closer look may see that there is nothing. A class of observers that has one says with a static
     method `closer(program)` whether it is possible; to others the closer look is a first one."""
+
+
+class Guessed(Doubt):
+    """The same, where a first look has taken for granted what does not hold: it looks again, without that."""
 
 
 class Anew(Exception):  # noqa: N818 - no error: nobody but `sim.trial` sees it

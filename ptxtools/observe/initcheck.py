@@ -50,7 +50,7 @@ _ASKED, _END = -1, (1 << 64) - 1
 class InitCheck:
     """Which bytes have been written. Those of the heap are kept from launch to launch with their block."""
 
-    FLAGS = True
+    FLAGS = REGIONS = True
 
     def __init__(self, session: Session, grid: Grid) -> None:
         self._session: Session = weakref.proxy(session)  # which outlives this

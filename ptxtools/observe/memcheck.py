@@ -46,7 +46,7 @@ _STACK = Ref(STACK_POINTER, "b64")
 class MemCheck:
     """The exact map of memory at the launch: buffers, variables of the module and of functions, blocks of the heap."""
 
-    BOUNDS = True
+    BOUNDS = REGIONS = True
 
     def __init__(self, session: Session, grid: Grid) -> None:
         device, request, program = session.device, grid.request, grid.program

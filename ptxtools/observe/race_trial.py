@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptxtools.machine.filters import ALWAYS, COMES, EVERYWHERE, MATRICES, SEVERAL, Bounds, stretches
-from ptxtools.machine.observers import Closer, Doubt
+from ptxtools.machine.observers import Closer, Doubt, Guessed
 from ptxtools.machine.residents import SEVERAL_GLOBAL, WRITTEN_GLOBAL
 from ptxtools.program.details import Action, Look, Meeting
 from ptxtools.program.operations import (
@@ -31,6 +31,7 @@ from ptxtools.program.program import LANES
 
 from .race_accesses import commuting, piece_of
 from .race_grids import action_of, lets_begin
+from .race_guess import only_read
 from .race_proxies import CONSTANT, TEXTURE, proxy_of
 from .race_shadow import WORD
 from .race_trial_tensor import TensorTrial
@@ -58,6 +59,8 @@ _MBARRIERS = frozenset(
         *("test_wait.state", "test_wait.parity", "try_wait.state", "try_wait.parity"),
     }
 )
+#: In a program's cache: guesses of what it only reads were wrong.
+_WRONG = "wrong guess of what is only read"
 #: More than there are commuting operations.
 _SORTS = 10
 
@@ -117,6 +120,7 @@ class RaceTrial(RaceCheck):
     """owners: bytes of shared memory that are looked at as one, or 0."""
 
     WARPGROUPS = False  # `together` tells of them
+    REGIONS = True
 
     def __init__(self, session: Session, grid: Grid) -> None:
         super().__init__(session, grid)
@@ -138,6 +142,9 @@ class RaceTrial(RaceCheck):
         arena = session.device.arena
         self._memory = arena.base, arena.base + arena.used
         self._words: Array = np.zeros(arena.used // (self._global_piece or WORD) + 1, np.uint32)
+        #: What the grid probably only reads.
+        self._guesses = kinds.isdisjoint(BULK_COPIES) and not grid.program.cache.get(_WRONG, False)
+        self._read_only: list[tuple[int, int]] = []
 
     @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
@@ -148,12 +155,15 @@ class RaceTrial(RaceCheck):
     def filter(self, launch: Launch) -> Bounds:
         """Local memory is a thread's own."""
         shared = launch.program.static_shared + launch.dynamic_shared
-        known = {
-            "global": stretches([(*self._memory, self._words.__array_interface__["data"][0])]),
-            "shared": stretches([(0, shared)]),
-            "local": EVERYWHERE,
-        }
-        return Bounds(known, known, _odd, owners=(self._global_piece, self.owners), sort=_beside)
+        if self._guesses:
+            self._read_only = only_read(launch, self._session.device.arena.live())
+        noted, at = [], self._memory[0]
+        for first, after in [*self._read_only, (self._memory[1], 0)]:
+            noted.append((at, first, self._word_of(at)))
+            at = after
+        known = {"global": stretches(noted), "shared": stretches([(0, shared)]), "local": EVERYWHERE}
+        reads = {**known, "global": stretches(sorted([*noted, *self._read_only]))}
+        return Bounds(reads, known, _odd, owners=(self._global_piece, self.owners), sort=_beside)
 
     def passing(self, op: Op) -> int | None:
         """Of what orders threads only the barriers count; mbarriers and products of warps are looked at."""
@@ -163,9 +173,21 @@ class RaceTrial(RaceCheck):
             return None
         return COMES if op.kind == "observe.arrive" and op.of(Meeting).what == "bar" else ALWAYS
 
+    def _word_of(self, address: int) -> int:
+        """Where the word of a byte is, the first of its piece."""
+        first: int = self._words.__array_interface__["data"][0]
+        return first + WORD * ((address - self._memory[0]) // (self._global_piece or WORD))
+
     def access(self, at: View, access: Access) -> None:
-        if access.space != "local":
-            raise Closer
+        if access.space == "local":
+            return
+        if access.space == "global" and access.writes and self._read_only:
+            first, after = np.array(self._read_only, np.uint64).T
+            places = access.addresses[:, None]
+            if ((places + np.uint64(access.size) > first) & (places < after)).any():
+                at.launch.program.cache[_WRONG] = True
+                raise Guessed
+        raise Closer
 
     def fetched(self, at: View, access: Access) -> None:
         raise Closer

@@ -56,6 +56,8 @@ class _Warp:
 class SyncCheck:
     """What came to barriers hangs on the CTA."""
 
+    REGIONS = True
+
     def __init__(self, session: Session, grid: Grid) -> None:
         self._session: Session = weakref.proxy(session)  # which outlives this
         self._transactions = mbarriers.Transactions(session)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ptxtools.diagnostics import Trap, TrapKind
-from ptxtools.machine.observers import Anew, Closer, Doubt, classes_of, may_restart, wants_trial
+from ptxtools.machine.observers import Anew, Closer, Doubt, Guessed, classes_of, may_restart, wants_trial
 from ptxtools.program.operations import ISSUES
 
 from .kept import Bytes, Kept, touched_bytes
@@ -88,7 +88,8 @@ def attempt(
         except (Doubt, MemoryError) as doubt:
             if not trial:
                 raise
-            trial = 2 if isinstance(doubt, Closer) and trial < 2 and 2 in looks else 0
+            if not isinstance(doubt, Guessed):
+                trial = 2 if isinstance(doubt, Closer) and trial < 2 and 2 in looks else 0
         except Trap as trap:
             if not trial or trap.kind in (TrapKind.TIMEOUT, TrapKind.INTERRUPTED):
                 raise

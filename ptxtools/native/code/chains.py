@@ -195,10 +195,17 @@ def _restored(look: Op, ops: Sequence[Op]) -> list[Op] | None:
     if not ops or isinstance(look.detail, Ahead):
         return None
     access, detail = ops[0], look.of(Look)
-    permitted = look.dst and access.kind in LANE_ACCESS and access.guard == look.dst[0] and not access.negated
-    same = access.space == look.space and access.imm == look.imm and access.src[:1] == look.src[:1]
-    if not permitted or not same or (detail.size, detail.lanes) != (4, 32):
+    guard, negated = look.src[1], detail.negated and look.src[1] is not None
+    if access.kind not in LANE_ACCESS or (access.space, access.imm, access.src[:1]) != (
+        look.space,
+        look.imm,
+        look.src[:1],
+    ):
         return None
-    guard = look.src[1]
-    plain = replace(access, guard=guard, negated=detail.negated and guard is not None)
+    permitted = look.dst[0] if look.dst else guard  # a look that decides nothing leaves the guard as it is
+    if access.guard != permitted or access.negated != (negated and not look.dst):
+        return None
+    if (detail.size, detail.lanes) != (4, 32):
+        return None
+    plain = replace(access, guard=guard, negated=negated)
     return None if refusal(plain) else [plain, *ops[1:]]

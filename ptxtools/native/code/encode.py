@@ -67,7 +67,8 @@ class Encoded:
     better: tiers.Regions  # handlers that were compiled quickly
     unison: int  # address of its record, 0: there is none
     looks: list[Op]  # what regions over several blocks pass over
-    bounded: bool = False  # observers have said that those matter to one only, by its bounds
+    bounded: bool = False  # observers may have something to say about those, but need not be told
+    refuses: bool = False  # reads among them are not all of one sort
     filtered: bool = False  # the cells of observers' events have been filled
     shapes: dict[Hashable, Any] = field(default_factory=dict)
     known: dict[int, bytes] = field(default_factory=dict)

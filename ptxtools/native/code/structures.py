@@ -41,13 +41,16 @@ Long = NewType("Long", int)
 #: counters: rows that "count" and "measure" operations of this worker add to; before them 256 bytes to work in. cached,
 #: dirty, cache_mask: tables of the model's L2 (`machine.measures.Cache`), and their last place.
 #: unison: the record whose handler runs a CTA whose warps are all whole, null where there is none.
-#: bounded: the row of FILTER whose bounds are all that matters of accesses which regions look at themselves, or null.
+#: bounded: rows of FILTER that regions look at themselves for their accesses, bounded_count of them, or null; by the
+#: functions region_find, region_kept and region_set (`loop.filter_regions`). bounded_refuses: words that say who has
+#: touched global memory are not for them.
+#: counted: the warp whose event is served once more, and has been counted, or null.
 #: repeats: rows of REPEAT, or null; clocks: CLOCKS, or null.
 #: random: state of the shuffle, 0 for none; stride, start: cluster n to be started is
 #: (n * stride + start) % total, or n where stride is 0.
 CTX = structure(
     "ctx",
-    640,
+    704,
     """
     i32: slice status
     i64: count
@@ -82,6 +85,8 @@ CTX = structure(
     ptr: counters cached dirty
     i32: cache_mask
     ptr: unison bounded repeats clocks
+    i32: bounded_count bounded_refuses
+    ptr: region_find region_kept region_set counted
     i64: claimed claims
     """,
 )
@@ -323,7 +328,9 @@ class MeetingFilter(NamedTuple):
     on; members: slot of the member masks, where the rule asks for them; counts: of the thread counts; mbarrier: of an
     mbarrier's address, to which imm is added; narrow: it has 32 bits; space: as of an access; number: of the event in
     the program, where it may be a repeated one; wanted: slot of the phases that are waited for; states: these are
-    states of mbarriers, not parities."""
+    states of mbarriers, not parities; quick: QUICK_WHOLE where nothing is done if all lanes of a warp come, QUICK_PART
+    where nothing is if some do: then it need not be served at all; QUICK_COUNTED where all lanes of a warp are but
+    counted, unless the last ones come."""
 
     guard: Slot
     turned: int
@@ -337,6 +344,10 @@ class MeetingFilter(NamedTuple):
     number: int = 0
     wanted: Slot = NO_SLOT
     states: bool = False
+    quick: int = 0
+
+
+QUICK_WHOLE, QUICK_PART, QUICK_COUNTED = 1, 2, 4
 
 
 class GroupFilter(NamedTuple):
@@ -415,6 +426,20 @@ SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_GENERIC = range(4)
 #: one for reads and one for writes.
 FILTER = structure("filter", 128, "i32: flagged owned global shared\nptr: marks repeats\ni64: bounds")
 assert FILTER.offset("bounds") + 2 * SPACE_GENERIC * BOUND.size == FILTER.size
+#: What an observer keeps of the bytes of a row, as `loop.filter_regions` answers: flags, or words that say who or when.
+FLAGS_KEPT, OWNERS_KEPT = 1, 2
+#: Accesses of a warp at constant distances, as a region asks about them. first0, first1: address of the first lane that
+#: runs in each half, without the distance; number: of their BOUND; imms: count distances (i64). point0, point1: all
+#: lanes of a half are at its first one's address; else each is a word behind the one before it. column0, column1:
+#: numbers of the first lanes in their halves. complete: COMPLETE of the CTA, or null.
+GROUP = structure(
+    "group",
+    64,
+    "i64: first0 first1\ni32: active number count point0 point1 column0 column1\nptr: imms complete",
+)
+#: Whether all flags of a CTA's shared memory are known to be set; left: looks until all are looked at, pause: from the
+#: last time to then.
+COMPLETE = structure("complete", 16, "i32: known left pause")
 #: What an observer need not be told of again (`machine.repeats.Repeats`); addresses: the first of
 #: 32, or an mbarrier's and the parity that is waited for.
 REPEAT = structure("repeat", 8 * REPEAT_WORDS, "i64: key mask addresses parity")
@@ -502,7 +527,7 @@ LOOK = structure("look", 64, "ptr: data border\ni32: mode_x mode_y mode_z scaled
 
 _ALL = (
     CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, KEPT, ISSUED, FILTER, BOUND, ROW,
-    REPEAT, CLOCKS, MOMENT, OWNERS, MARKED, GATE, WATCH, LOG, LOG_ROW, TEXTURE, LOOK,
+    GROUP, COMPLETE, REPEAT, CLOCKS, MOMENT, OWNERS, MARKED, GATE, WATCH, LOG, LOG_ROW, TEXTURE, LOOK,
 )  # fmt: skip
 STRUCTURES = {s.name: s for s in _ALL}
 

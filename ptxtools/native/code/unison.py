@@ -39,6 +39,8 @@ SPECIALS = frozenset(
 )
 #: Events whose native services may be asked twice, where nothing is counted.
 _SERVED = frozenset(f"observe.{kind}" for kind in ("access", "ahead", "arrive", "leave", "fence", "together", "branch"))
+#: Those that need no service if all lanes come (`MeetingFilter.quick`).
+_QUICK = frozenset(f"observe.{kind}" for kind in ("arrive", "leave", "fence", "branch"))
 #: Operations that may be called as records: they neither wait nor make others wait.
 _CALLED = frozenset(
     kind for kind, row in OPERATIONS.items()
@@ -72,7 +74,8 @@ class Stage(NamedTuple):
     negated, target, other: of its terminator; weight: what it counts as; start, end: its first and its last record, as
     bytes from the program's first one; number: the guard's in the last part, which has not written it to its slot if
     nobody else reads it, or -1; members: slot of the masks of a "warpsync", -1 where they name all lanes. The kind is
-    "served" for an event that may be served in here, and "records" where lanes go on in records."""
+    "served" for an event that may be served in here, "met" for one at which lanes meet, and "records" where lanes go on
+    in records."""
 
     parts: tuple[Part, ...]
     kind: str
@@ -144,7 +147,7 @@ def form(
         last = starts[ends_at] + sum(record_count(op) for _, op in bodies[ends_at])
         slot, kind = (end.guard.slot if end.guard is not None else -1), end.kind
         if kind == "event" and events and end.op is not None and end.op.kind in _SERVED:
-            kind = "served"
+            kind = "met" if end.op.kind in _QUICK else "served"
         stages.append(
             Stage(tuple(parts), kind, slot, end.negated, end.target, end.other,
                   weight(program.blocks[ends_at], ends_at), first, RECORD_BYTES * last, guard, _members(end, known))

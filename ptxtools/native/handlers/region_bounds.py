@@ -2,18 +2,64 @@
 
 The record of one has in `extra` what the blocks count as whose ends it passes, in s2 what those cost of a slice, and in
 s3 the last of them. Each group of accesses is to lie in one stretch that observers have nothing to say about: of those
-that `ctx.bounded` has, the one its first lane is in. Anything else is a miss; where the slice would end in between, or
+that `ctx.bounded` has, the one its first lane is in. Where one of them keeps something of those bytes, a function looks
+at it (`loop.filter_regions`). Anything else is a miss; where the slice would end in between, or
 lanes wait at one of the blocks, the region is passed by.
 """
 
 from __future__ import annotations
 
-from ptxtools.native.code.handler import Handler
-from ptxtools.native.code.structures import BOUND, SPACE_GLOBAL, SPACE_SHARED
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from ptxtools.native.code.structures import COMPLETE, FLAGS_KEPT, GROUP, SPACE_GLOBAL, SPACE_SHARED
 
 from .parts import Window
+from .patterns import SIDES
+
+if TYPE_CHECKING:
+    from ptxtools.native.code.emitter import Emitter
+    from ptxtools.native.code.handler import Handler
+
+    from .patterns import Pattern
+    from .regions import Accesses, Place
 
 _SPACES = {"global": SPACE_GLOBAL, "shared": SPACE_SHARED}
+_FOUND, _GROUP = "[3 x i64]", f"[{GROUP.size} x i8]"
+
+
+class Rooms(NamedTuple):
+    """Memory for one group of accesses. group: to describe it in; found: the last stretch for reads, and for writes;
+    complete: a `structures.COMPLETE`, or null. stay: what stands there is from the last time, or zeros, else of no
+    worth."""
+
+    group: str
+    found: tuple[str, str]
+    complete: str = "null"
+    stay: bool = False
+
+
+def rooms(h: Handler) -> Rooms:
+    """For one group, at the start of a handler."""
+    return Rooms(h.room(_GROUP), (h.room(_FOUND), h.room(_FOUND)))
+
+
+def lasting_rooms(e: Emitter, complete: str) -> Rooms:
+    """For one group of a function that runs one CTA, while no observer is told of anything; emitted at its start."""
+    made = Rooms(_zeros(e, _GROUP), (_zeros(e, _FOUND), _zeros(e, _FOUND)), complete, stay=True)
+    return made
+
+
+def completion(e: Emitter, name: str) -> None:
+    """A COMPLETE of which nothing is known, at the start of a function."""
+    _zeros(e, f"[{COMPLETE.size} x i8]", name)
+
+
+def _zeros(e: Emitter, kind: str, name: str = "") -> str:
+    room = e.value(f"alloca {kind}, align 64", name)
+    e.line(f"store {kind} zeroinitializer, ptr {room}")
+    return room
+
 
 #: In front of the region, behind `region_misses.BEGIN`.
 CHAIN = """
@@ -42,57 +88,123 @@ CHARGE = """
   set ctx.slice, %chain.left
   set ctx.count, %chain.count.new
 """
-_FIND = """
-  %{n}.bounds = addr filter.bounds of %chain.filter
-  %{n}.bound = getelementptr i8, ptr %{n}.bounds, i64 {at}
-  %{n}.list = get bound.rows of %{n}.bound
-  %{n}.rows = get bound.count of %{n}.bound
-  br label %{n}.begin
-{n}.begin:
-  br label %{n}.halve
-{n}.halve:
-  %{n}.lo = phi i64 [ 0, %{n}.begin ], [ %{n}.lo.next, %{n}.step ]
-  %{n}.hi = phi i64 [ %{n}.rows, %{n}.begin ], [ %{n}.hi.next, %{n}.step ]
-  %{n}.room = sub i64 %{n}.hi, %{n}.lo
-  %{n}.narrowed = icmp ule i64 %{n}.room, 1
-  br i1 %{n}.narrowed, label %{n}.test, label %{n}.step
-{n}.step:
-  %{n}.half = lshr i64 %{n}.room, 1
-  %{n}.middle = add i64 %{n}.lo, %{n}.half
-  %{n}.middle.at = mul i64 %{n}.middle, ROW_BYTES
-  %{n}.middle.p = getelementptr i8, ptr %{n}.list, i64 %{n}.middle.at
-  %{n}.middle.first = get row.first of %{n}.middle.p
-  %{n}.upper = icmp ule i64 %{n}.middle.first, {address}
-  %{n}.lo.next = select i1 %{n}.upper, i64 %{n}.middle, i64 %{n}.lo
-  %{n}.hi.next = select i1 %{n}.upper, i64 %{n}.hi, i64 %{n}.middle
-  br label %{n}.halve
-{n}.test:
-  %{n}.none = icmp eq i64 %{n}.rows, 0
-  br i1 %{n}.none, label %{n}.on, label %{n}.row
-{n}.row:
-  %{n}.row.at = mul i64 %{n}.lo, ROW_BYTES
-  %{n}.row.p = getelementptr i8, ptr %{n}.list, i64 %{n}.row.at
-  %{n}.row.first = get row.first of %{n}.row.p
-  %{n}.row.after = get row.after of %{n}.row.p
-  br label %{n}.on
-{n}.on:
-  %{n}.first = phi i64 [ 0, %{n}.test ], [ %{n}.row.first, %{n}.row ]
-  %{n}.after = phi i64 [ 0, %{n}.test ], [ %{n}.row.after, %{n}.row ]
-"""
 
 
-def narrowed(h: Handler, window: Window, space: str, address: str, *, writes: bool) -> Window:
-    """The part of a state space's window, from a multiple of 4 on, that is in the stretch for reads or writes which an
-    address (i64) is in; an empty one, or any other stretch, if it is in none."""
+def narrowed(h: Handler, window: Window, space: str, address: str, rooms: Rooms, *, writes: bool) -> tuple[Window, str]:
+    """The part of a state space's window, from a multiple of 4 on, that is in the stretches for reads or writes which
+    an address (i64) is in; an empty one, or any other stretch, if it is in none. And an i32, what observers keep of
+    its bytes."""
     e = h.code
-    n = e.label("stretch")
-    at = BOUND.size * (2 * _SPACES[space] + writes)
-    e.expand(_FIND.format(n=n, at=at, address=address))
-    above = e.call("llvm.umax.i64", "i64", [("i64", f"%{n}.first"), ("i64", window.base)])
+    start, after, kept = _found(h, space, address, rooms.found[writes], writes=writes, stays=rooms.stay)
+    above = e.call("llvm.umax.i64", "i64", [("i64", start), ("i64", window.base)])
     first = e.value(f"and i64 {e.value(f'add i64 {above}, 3')}, -4")
-    end = e.call(
-        "llvm.umin.i64", "i64", [("i64", f"%{n}.after"), ("i64", e.value(f"add i64 {window.base}, {window.size}"))]
-    )
+    end = e.call("llvm.umin.i64", "i64", [("i64", after), ("i64", e.value(f"add i64 {window.base}, {window.size}"))])
     size = e.call("llvm.usub.sat.i64", "i64", [("i64", end), ("i64", first)])
     host = e.value(f"add i64 {window.host}, {e.value(f'sub i64 {first}, {window.base}')}")
-    return Window(host, first, size)
+    return Window(host, first, size), kept
+
+
+def _found(h: Handler, space: str, address: str, room: str, *, writes: bool, stays: bool) -> tuple[str, str, str]:
+    """The stretch that an address is in, from its first byte (i64) to behind its last one, and what is kept (i32). The
+    room has the last one; stays: that is still right, so that often nobody need be asked."""
+    e, number = h.code, 2 * _SPACES[space] + writes
+    fields = [e.value(f"getelementptr i64, ptr {room}, i32 {place}") for place in range(3)]
+    if stays:
+        ask, known = e.label("ask"), e.label("known")
+        inside = e.value(f"sub i64 {address}, {e.value(f'load i64, ptr {fields[0]}')}")
+        size = e.value(f"sub i64 {e.value(f'load i64, ptr {fields[1]}')}, {e.value(f'load i64, ptr {fields[0]}')}")
+        e.branch(e.value(f"icmp ult i64 {inside}, {size}"), known, ask, likely=True)
+        e.begin(ask)
+    found = e.value(f"call i32 {e.field('ctx.region_find')}(ptr %ctx, i32 {number}, i64 {address}, ptr {room})")
+    e.line(f"store i32 {found}, ptr {fields[2]}")
+    if stays:
+        e.jump(known)
+        e.begin(known)
+    start, after = (e.value(f"load i64, ptr {one}") for one in fields[:2])
+    return start, after, e.value(f"load i32, ptr {fields[2]}")
+
+
+def wanted(h: Handler, kept: str, space: str, rooms: Rooms) -> str:
+    """What of that has to be looked at and noted: no flags of shared memory that are known to be set."""
+    e = h.code
+    if not rooms.stay or space != "shared":
+        return kept
+    known = e.value(f"icmp ne i32 {e.field('complete.known', rooms.complete)}, 0")
+    rest = e.value(f"and i32 {kept}, {~FLAGS_KEPT}")
+    return e.value(f"select i1 {known}, i32 {rest}, i32 {kept}")
+
+
+def describe(h: Handler, rooms: Rooms, pattern: Pattern, starts: list[str], fail: Callable[[str], None]) -> None:
+    """Fill a `structures.GROUP` with where the lanes are, or fail where half of them are neither at words that follow
+    each other nor at one word. starts: address of each half's first lane."""
+    e, room = h.code, rooms.group
+    e.set_field("group.complete", rooms.complete, room)
+    e.set_field("group.active", pattern.active, room)
+    for side in SIDES:
+        e.set_field(f"group.first{side}", starts[side], room)
+        e.set_field(f"group.column{side}", pattern.column[side], room)
+        point = str(int(pattern.point))
+        if not pattern.point and not pattern.row:
+            column = e.spread("i32", pattern.column[side], 16)
+            order = ", ".join(f"i32 {number}" for number in range(16))
+            mine = e.value(f"lshr i32 {pattern.active}, {16 * side}")
+            others = e.value(f"xor i16 {e.value(f'trunc i32 {mine} to i16')}, -1")
+            in_row, at_one = (
+                _all(e, e.value(f"icmp eq <16 x i32> {words}, {wanted}"), others)
+                for words, wanted in (
+                    (e.value(f"add <16 x i32> {pattern.words[side]}, {column}"), f"<{order}>"),
+                    (pattern.words[side], "zeroinitializer"),
+                )
+            )
+            fail(e.value(f"or i1 {in_row}, {at_one}"))
+            point = e.value(f"zext i1 {e.value(f'xor i1 {in_row}, true')} to i32")
+        e.set_field(f"group.point{side}", point, room)
+
+
+def _all(e: Emitter, flags: str, others: str) -> str:
+    """i1: whether 16 flags hold, or those of `others` (i16)."""
+    bits = e.value(f"or i16 {e.value(f'bitcast <16 x i1> {flags} to i16')}, {others}")
+    return e.value(f"icmp eq i16 {bits}, -1")
+
+
+def ask(h: Handler, rooms: Rooms, function: str, space: str, imms: Iterable[int], *, writes: bool) -> str:
+    """Call a function of `loop.filter_regions` for accesses at some distances from a group that is described; i1, what
+    it says."""
+    e, room, distances = h.code, rooms.group, sorted(imms)
+    name = "distances_" + "_".join(str(one).replace("-", "m") for one in distances)
+    e.set_field("group.number", str(2 * _SPACES[space] + writes), room)
+    e.set_field("group.count", str(len(distances)), room)
+    e.set_field("group.imms", e.constant_table(name, "i64", distances), room)
+    answer = e.value(f"call i32 {e.field(f'ctx.{function}')}(ptr %ctx, ptr %warp, ptr {room})")
+    return e.value(f"icmp ne i32 {answer}, 0")
+
+
+def look(accesses: Accesses, place: Place, pattern: Pattern, starts: list[str], fits: str) -> None:
+    """Let observers look at what they keep of a group's bytes, if they keep any; fits: i1, whether the group has the
+    pattern, empty where it has."""
+    h, e, rooms, least = accesses.handler, accesses.code, accesses.rooms[place], min(accesses.groups[place].imms)
+    some, on = e.label("kept"), e.label("unkept")
+    kept = wanted(h, accesses.kept[place], place[3], rooms)
+    e.branch(e.value(f"icmp eq i32 {kept}, 0"), on, some)
+    e.begin(some)
+    if fits:
+        accesses.maker.demand(fits)
+    describe(h, rooms, pattern, starts, accesses.maker.demand)
+    for kind in ("ld", "st"):
+        imms = {one.imm - least for one in accesses.steps_at(place) if one.kind == kind}
+        if imms:
+            accesses.maker.demand(ask(h, rooms, "region_kept", place[3], imms, writes=kind == "st"))
+    e.jump(on)
+    e.begin(on)
+
+
+def note(accesses: Accesses, place: Place, imm: int) -> None:
+    """Behind a store: what it has written is noted, if observers keep flags of it."""
+    h, e, rooms = accesses.handler, accesses.code, accesses.rooms[place]
+    some, on = e.label("flagged"), e.label("noted")
+    kept = wanted(h, accesses.kept[place], place[3], rooms)
+    e.branch(e.value(f"icmp eq i32 {e.value(f'and i32 {kept}, {FLAGS_KEPT}')}, 0"), on, some)
+    e.begin(some)
+    ask(h, rooms, "region_set", place[3], [imm - min(accesses.groups[place].imms)], writes=True)
+    e.jump(on)
+    e.begin(on)

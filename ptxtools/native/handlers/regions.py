@@ -52,7 +52,7 @@ class _Group:
 
 #: What accesses have in common that are checked together: address, guard (-1 for none), whether that is negated, space,
 #: lowest bits of the constant, words of each lane.
-_Place = tuple[int, int, bool, str, int, int]
+Place = tuple[int, int, bool, str, int, int]
 
 
 class Accesses:
@@ -79,7 +79,7 @@ class Accesses:
             from .region_measures import Measures
 
             self.measures = Measures(h, self.steps, rounds=detail.again is not None)
-        self.groups: dict[_Place, _Group] = {}
+        self.groups: dict[Place, _Group] = {}
         #: Accesses without a pattern are served one by one; in rounds, where some have one from round to round.
         self.lenient = detail.again is not None and self.measures is None
         self.rounds = detail.again is not None
@@ -89,12 +89,24 @@ class Accesses:
         self.aligned = False
         #: Each group has a window of its own, which it finds.
         self.bounded = isinstance(detail, BoundedRun)
-        self.stretches: dict[_Place, Window] = {}
+        self.stretches: dict[Place, Window] = {}
+        #: What observers keep there, an i32; memory for each group.
+        self.kept: dict[Place, str] = {}
+        self.rooms: dict[Place, region_bounds.Rooms] = {}
         #: Bounds and alignment have been checked for all rounds that are emitted now.
         self.trusted = False
         for step in self.steps:
             if step.space:
                 self.groups.setdefault(self._place(step), _Group()).imms.add(step.imm)
+        if self.bounded:
+            self.rooms = {place: self._rooms() for place in self.groups}
+
+    def _rooms(self) -> region_bounds.Rooms:
+        return region_bounds.rooms(self.handler)
+
+    def steps_at(self, place: Place) -> list[Step]:
+        """The accesses of a group."""
+        return [step for step in self.steps if step.space and self._place(step) == place]
 
     def _likely_points(self, detail: Run) -> set[int]:
         """Numbers of operands that are mostly the same in half a warp."""
@@ -163,7 +175,7 @@ class Accesses:
             pattern = self._pattern(root, guard, negated=negated)
             if pattern.near:
                 fits = e.value(f"and i1 {fits}, {pattern.near}")
-            if any(step.kind == "st" and self._place(step) == place for step in self.steps):
+            if any(step.kind == "st" for step in self.steps_at(place)):
                 fits = e.value(f"and i1 {fits}, {self._in_order(pattern)}")
             least = min(group.imms)
             if self.bounded:
@@ -171,7 +183,8 @@ class Accesses:
                 for term in terms:
                     start = e.value(f"add i64 {start}, {self._scalar(term)}")
                 self._find(place, e.value(f"add i64 {start}, {least}"))
-            limit = self._limit_of(place, group, point=pattern.point)
+                fits = e.value(f"and i1 {fits}, {e.value(f'icmp eq i32 {self.kept[place]}, 0')}")
+            limit = self._limit_of(place, group, pattern)
             window, grown = self._window(place), "0"
             if root in self.strides:
                 stride = "0"
@@ -197,6 +210,7 @@ class Accesses:
         """Another round is emitted."""
         self.stores.clear()
         self.stretches.clear()
+        self.kept.clear()
         self.opaque.clear()
         for group in self.groups.values():
             group.starts, group.hosts, group.fits = [], [], ""
@@ -361,6 +375,8 @@ class Accesses:
                 self._scatter(step, pattern.active, value)
                 e.jump(on)
                 e.begin(on)
+            if self.bounded and not self.trusted:
+                region_bounds.note(self, self._place(step), step.imm)
         for root, terms in self.strides.items():
             grown = self._grown(root)
             for term in terms:
@@ -400,7 +416,7 @@ class Accesses:
 
     # --- one access ---------------------------------------------------------------------------------------------------
 
-    def _place(self, step: Step) -> _Place:
+    def _place(self, step: Step) -> Place:
         width = wide.width_of(step)
         return step.sources[0][0], step.guard, step.negated, step.space, step.imm % (4 * width), width
 
@@ -421,7 +437,7 @@ class Accesses:
             return pattern, list(group.hosts)
         return pattern, [e.value(f"add i64 {host}, {step.imm - least}") for host in group.hosts]
 
-    def _check(self, group: _Group, place: _Place, pattern: Pattern, root: int, terms: tuple[int, ...]) -> None:
+    def _check(self, group: _Group, place: Place, pattern: Pattern, root: int, terms: tuple[int, ...]) -> None:
         """Find whether all accesses of a group are in bounds and aligned."""
         if self.trusted:
             grown = self._opaque(root) if root in self.strides else "0"
@@ -429,7 +445,7 @@ class Accesses:
             return
         e, least, number = self.code, min(group.imms), place[0]
         if not self.bounded:
-            limit = self._limit_of(place, group, point=pattern.point)
+            limit = self._limit_of(place, group, pattern)
         good: list[str] = []
         nobody = e.value(f"icmp eq i32 {pattern.active}, 0")
         for first in pattern.first:
@@ -441,7 +457,7 @@ class Accesses:
             group.starts.append(e.value(f"add i64 {at}, {least}"))
             if self.bounded and not good:
                 self._find(place, group.starts[0])
-                limit = self._limit_of(place, group, point=pattern.point)
+                limit = self._limit_of(place, group, pattern)
             start = self._window(place)
             offset = e.value(f"sub i64 {group.starts[-1]}, {start.base}")
             offset = e.value(f"select i1 {nobody}, i64 0, i64 {offset}")
@@ -453,28 +469,37 @@ class Accesses:
             self.maker.demand(inside)
         else:
             group.fits = e.value(f"and i1 {inside}, {pattern.near}") if pattern.near else inside
+        if self.bounded:
+            region_bounds.look(self, place, pattern, group.starts, group.fits)
 
-    def _find(self, place: _Place, address: str) -> None:
+    def _find(self, place: Place, address: str) -> None:
         """Find the window of a group, where an address is that it accesses first."""
         space = place[3]
-        window, steps = self.windows[space], [step for step in self.steps if step.space and self._place(step) == place]
-        for writes in sorted({step.kind == "st" for step in steps}):
-            window = region_bounds.narrowed(self.handler, window, space, address, writes=writes)
-        self.stretches[place] = window
+        window, kept = self.windows[space], "0"
+        for writes in sorted({step.kind == "st" for step in self.steps_at(place)}):
+            window, more = region_bounds.narrowed(
+                self.handler, window, space, address, self.rooms[place], writes=writes
+            )
+            kept = self.code.value(f"or i32 {kept}, {more}")
+        self.stretches[place], self.kept[place] = window, kept
 
-    def _window(self, place: _Place) -> Window:
+    def _window(self, place: Place) -> Window:
         return self.stretches[place] if self.bounded else self.windows[place[3]]
 
-    def _limit_of(self, place: _Place, group: _Group, *, point: bool) -> str:
+    def _limit_of(self, place: Place, group: _Group, pattern: Pattern) -> str:
         """As `_limit`, of a group's window."""
         span, width = max(group.imms) - min(group.imms), place[5]
         if width > 1:
             return self._wide_limit(place, span, width)
         if not self.bounded:
-            return self._limit(place[3], span, point=point)
-        return self._words_in(self._window(place), span, point=point)
+            return self._limit(place[3], span, point=pattern.point)
+        words = self._words_in(self._window(place), span, point=pattern.point)
+        if not pattern.together:
+            return words
+        point = self._words_in(self._window(place), span, point=True)
+        return self.code.value(f"select i1 {pattern.together}, i64 {point}, i64 {words}")
 
-    def _wide_limit(self, place: _Place, span: int, width: int) -> str:
+    def _wide_limit(self, place: Place, span: int, width: int) -> str:
         """As `_limit_of`, in units of several words."""
         e, space = self.code, place[3]
         row = self._limit(space, span + _BYTES * (width - 1), point=False)

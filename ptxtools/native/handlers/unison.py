@@ -17,12 +17,12 @@ from ptxtools.native.code.emitter import Emitter
 from ptxtools.native.code.handler import ELEMENT, WHOLE, Handler
 from ptxtools.native.code.live_words import Key
 from ptxtools.native.code.notation import CONVENTION, call_of
-from ptxtools.native.code.structures import SERVED_DONE
+from ptxtools.native.code.structures import QUICK_COUNTED, QUICK_PART, QUICK_WHOLE, SERVED_DONE
 from ptxtools.native.code.unison import Part, Stage, finds_addresses, grouped, runs_of
 from ptxtools.program.details import Run, Unison
-from ptxtools.program.program import Op, Slot
+from ptxtools.program.program import LANES, Op, Slot
 
-from . import run, unison_turns
+from . import region_bounds, run, unison_turns
 from .parts import Window, window
 from .regions import Accesses
 
@@ -31,7 +31,7 @@ MOST_TRIED = 8 * 32
 #: Slots that a block takes over from the blocks before it, at most: each is two registers or more.
 MOST_CARRIED = 6
 #: Terminators that are done in here; at others, lanes leave.
-_HERE = frozenset({"jump", "branch", "exit", "barrier", "warpsync", "served"})
+_HERE = frozenset({"jump", "branch", "exit", "barrier", "warpsync", "served", "met"})
 
 
 #: Where the ways into a block are written, once they are known: its number, and which of the slots that it takes over.
@@ -91,8 +91,13 @@ class RegionPart(Accesses):
     """The accesses of one part: what all parts have in common is found once."""
 
     def __init__(self, h: Inline, contents: run.Contents, detail: Run, whole: Whole) -> None:
+        self.whole = whole
         super().__init__(h, contents, detail)
-        self.windows, self.limits, self.whole = whole.windows, whole.limits, whole
+        self.windows, self.limits = whole.windows, whole.limits
+
+    def _rooms(self) -> region_bounds.Rooms:
+        with self.whole.first():
+            return region_bounds.lasting_rooms(self.code, "%complete")
 
     def _limit(self, space: str, span: int, *, point: bool) -> str:
         if (space, span, point) not in self.limits:
@@ -140,6 +145,7 @@ class Whole:
         if any(part.passed is not None for stage in self.stages for part in stage.parts):
             with self.first():
                 e.expand("%chain.filter = get ctx.bounded")
+                region_bounds.completion(e, "%complete")
         unison_turns.begin(self)
         for number, stage in enumerate(self.stages):
             self._stage(number, stage)
@@ -290,12 +296,16 @@ class Whole:
         `_version`."""
         if not any(step.space for step in detail.steps):
             return self._version(detail, number, "", "")
+        return self._ways(detail, number, ["patterns", "gathered"], self._leave(part.record))
+
+    def _ways(self, detail: Run, number: int, ways: list[str], fail: str) -> tuple[str, dict[Key, str]]:
+        """A run with accesses, done in one of several ways, each where the one before it has missed; fail: where the
+        last one's misses go."""
         e, done = self.code, self.code.label("done")
-        ways = ["patterns", "gathered"]
         if self.tried < MOST_TRIED and not finds_addresses(detail.steps):
-            ways.insert(0, "rows")
+            ways = ["rows", *ways]
         labels = [e.label(way) for way in ways]
-        fails = [*labels[1:], self._leave(part.record)]
+        fails = [*labels[1:], fail]
         if ways[0] == "rows":
             fails[0] = self._try_rows(labels[1])
         flags, contents = [], []
@@ -325,7 +335,7 @@ class Whole:
         fail = self._leave(part.record)
         e.branch(e.value("icmp ne ptr %chain.filter, null"), known, fail, likely=True)
         e.begin(known)
-        _, made = self._version(detail, -1, "patterns", fail)
+        _, made = self._ways(detail, -1, ["patterns"], fail)
         self._spend(left, weight)
         return made
 
@@ -468,8 +478,9 @@ class Whole:
                 whole = e.value(f"and i1 {whole}, {self._own(stage.members)}")
             e.branch(whole, here, self._leave(stage.end), likely=True)
             e.begin(here)
+        if stage.kind in ("served", "met"):
+            self._serve(stage.end, meeting=stage.kind == "met")
         if stage.kind == "served":
-            self._serve(stage.end)
             self.values = {}
         self._charge(stage)
         if stage.kind == "jump":
@@ -478,25 +489,52 @@ class Whole:
             self._branch(stage)
         elif stage.kind == "exit":
             e.jump("depart")
-        elif stage.kind in ("warpsync", "served"):
+        elif stage.kind in ("warpsync", "served", "met"):
             self._land(stage.other)
         else:
             self.set("block", stage.other)
             self.set("record", stage.end)
             e.jump("arrive")
 
-    def _serve(self, record: int) -> None:
-        """Have an event served as `t_event` has; whatever its service does not do, that record does."""
+    def _serve(self, record: int, *, meeting: bool) -> None:
+        """Have an event served as `t_event` has; whatever its service does not do, that record does. meeting: its cell
+        has a `MeetingFilter`, if anything."""
         e, mask = self.code, self.handler.running
         fail, native, on = self._leave(record), e.label("native"), e.label("served")
         where = e.value(f"getelementptr i8, ptr %code, i64 {record}")
         cell = e.value(f"inttoptr i64 {e.field('rec.imm', where)} to ptr")
+        if meeting:
+            self._meet_quickly(cell, on)
         serve = e.value(f"load atomic ptr, ptr {e.address('event.serve', cell)} acquire, align 8")
         e.branch(e.value(f"icmp eq ptr {serve}, null"), fail, native)
         e.begin(native)
         answer = e.value(f"call i32 {serve}(ptr %ctx, ptr %warp, ptr %fp, i32 {mask}, ptr {cell})")
-        e.branch(e.value(f"icmp eq i32 {answer}, {SERVED_DONE}"), on, fail, likely=True)
+        refused = e.label("refused") if meeting else fail
+        e.branch(e.value(f"icmp eq i32 {answer}, {SERVED_DONE}"), on, refused, likely=True)
+        if meeting:  # its service counts once
+            e.begin(refused)
+            e.set_field("ctx.counted", "%warp")
+            e.jump(fail)
         e.begin(on)
+
+    def _meet_quickly(self, cell: str, on: str) -> None:
+        """Go on without the service of a meeting, where it would do nothing, or only count a warp."""
+        e, full = self.code, self.handler.full
+        quick, asked, counted = e.field("meeting.quick", cell), e.label("asked"), e.label("counted")
+        wanted = e.value(f"select i1 {full}, i32 {QUICK_WHOLE}, i32 {QUICK_PART}")
+        e.branch(e.value(f"icmp ne i32 {e.value(f'and i32 {quick}, {wanted}')}, 0"), on, asked, likely=True)
+        e.begin(asked)
+        few, last = e.label("few"), e.label("last")
+        counts = e.value(f"icmp eq i32 {quick}, {QUICK_COUNTED}")
+        e.branch(e.value(f"and i1 {counts}, {full}"), counted, last)
+        e.begin(counted)
+        header = e.value(f"getelementptr i8, ptr {e.field('cta.shared')}, i64 {e.field('ctx.owners')}")
+        came = e.value(f"add i32 {e.field('owners.came', header)}, {LANES}")
+        e.branch(e.value(f"icmp ult i32 {came}, {e.field('ctx.threads')}"), few, last)
+        e.begin(few)
+        e.set_field("owners.came", came, header)
+        e.jump(on)
+        e.begin(last)
 
     def _own(self, members: int) -> str:
         """Whether all lanes that run are in their own member masks."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ptxtools.diagnostics import Trap
     from ptxtools.machine.filters import Bounds
     from ptxtools.machine.observers import Listeners
+    from ptxtools.program.program import Program
 
 #: Records that the first worker executes before others are started, where it is not known that a launch is longer.
 _ALONE = 40_000
@@ -48,14 +49,14 @@ def run(launch: Launch) -> Outcome:
 def _encoded(launch: Launch) -> Encoded:
     """The tables of the program, made when it is first launched like this."""
     host, many = launch.memory.open_host, prod(launch.grid) >= _MANY or launch.tier == "regions"
-    trial = launch.observers is not None and launch.observers.trial  # whose events have other filters
+    trial = 0 if launch.observers is None else launch.observers.trial  # whose events have other filters
     listeners = launch.observers
     # Where an instruction is told of by itself, runs must stop there.
     regions = listeners is None or not (listeners.hear("instruction") or listeners.hear("retired") or listeners.gate)
     regions = regions and launch.tier != "interpreter"
-    bounded = regions and listeners is not None and not trial and _bounds_only(listeners)
-    key = f"native{'-host' * host}{'-many' * many}{'-regions' * regions}-trial{int(trial)}-{launch.numerics}"
-    events = listeners is not None and not trial and listeners.log is None and listeners.gate is None
+    bounded = regions and listeners is not None and trial < 2 and _regions_look(listeners, launch.program)
+    key = f"native{'-host' * host}{'-many' * many}{'-regions' * regions}-trial{trial}-{launch.numerics}"
+    events = listeners is not None and _unison_serves(listeners)
     key += "-bounded" * bounded + "-events" * events
     encoded = launch.program.cache.get(key)
     if encoded is None:
@@ -76,12 +77,23 @@ def _encoded(launch: Launch) -> Encoded:
     return encoded
 
 
-def _bounds_only(listeners: Listeners) -> bool:
-    """Whether observers want to know of accesses only whether they are in bounds."""
-    from ptxtools.machine.observers import wants
+def _regions_look(listeners: Listeners, program: Program) -> bool:
+    """Whether regions may look at accesses in place of all observers that want to know of them (`REGIONS`)."""
+    from ptxtools.machine.filters import asking
 
-    asking = [one for one in listeners.observers if not wants(one).isdisjoint({"permit", "access", "fetched"})]
-    return len(asking) == 1 and getattr(type(asking[0]), "BOUNDS", False) and hasattr(asking[0], "filter")
+    kinds = tuple(type(observer) for observer in listeners.observers)
+    known: dict[tuple[type, ...], bool] = program.cache.setdefault("regions look", {})
+    if kinds not in known:
+        asked = asking(listeners, program)
+        known[kinds] = bool(asked) and all(getattr(one, "REGIONS", False) for one in asked)
+    return known[kinds]
+
+
+def _unison_serves(listeners: Listeners) -> bool:
+    """Whether kernels in unison may call the services of events, which may then be called again."""
+    if listeners.trial > 1 or listeners.log is not None or listeners.gate is not None:
+        return False
+    return not listeners.trial or not (listeners.marks or listeners.proxies or listeners.flights)
 
 
 class _GridRun:

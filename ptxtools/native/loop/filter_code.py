@@ -9,7 +9,7 @@ from __future__ import annotations
 from ptxtools.native.code.emitter import expand, module_of
 from ptxtools.program.program import OFFSET_MASK
 
-from . import filter_meetings
+from . import filter_meetings, filter_regions
 from .filter_clocks import CLOCKS
 from .filter_flags import FLAGS, GATHER
 from .filter_marks import MARKS, SOURCES
@@ -22,7 +22,8 @@ ACCESS, MEETING = "filter_access", filter_meetings.NAME
 
 def module(attributes: str) -> str:
     """The services as LLVM IR."""
-    return module_of([expand(DONE), expand(_ACCESS), expand(filter_meetings.TEXT)], "", attributes)
+    texts = DONE, _ACCESS, filter_meetings.TEXT, filter_regions.TEXT
+    return module_of(map(expand, texts), "", attributes)
 
 
 #: Bits of a generic address that are the place in its window.

@@ -175,7 +175,11 @@ some:
   %rule = get meeting.rule
   %threads = get ctx.threads
   %comes.rule = and i32 %rule, {filters.COMES}
-  %unnoted = icmp eq i32 %comes.rule, 0
+  %comes.none = icmp eq i32 %comes.rule, 0
+  %counted.before = get ctx.counted
+  %counted.already = icmp eq ptr %counted.before, %warp
+  set ctx.counted, null
+  %unnoted = or i1 %comes.none, %counted.already
   br i1 %unnoted, label %noted, label %note
 note:                                             ; as long as no thread has exited all must come
   %cta = get warp.cta

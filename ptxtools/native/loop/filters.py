@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ptxtools.machine.filters import (
+    COMES,
     COUNTED,
     INITIALISED,
     MATRICES,
@@ -35,6 +36,9 @@ from ptxtools.native.code.structures import (
     FILTER,
     NO_SLOT,
     OWNERS,
+    QUICK_COUNTED,
+    QUICK_PART,
+    QUICK_WHOLE,
     ROW,
     AccessFilter,
     GroupFilter,
@@ -45,7 +49,7 @@ from ptxtools.program.details import Ahead, Groups, Guard, Look, Meeting, Touch
 from ptxtools.program.operations import ADDRESSED
 from ptxtools.program.program import LOCAL_WINDOW, SHARED_WINDOW, Op, Ref, Slot
 
-from . import filter_code, filter_groups, filter_matrices
+from . import filter_code, filter_groups, filter_matrices, filter_regions
 
 if TYPE_CHECKING:
     from ptxtools.machine.filters import Array
@@ -77,7 +81,10 @@ def prepare(launch: Launch, encoded: Encoded) -> list[Bounds]:
         encoded.filtered = True
         numbers = numbers_of(launch.program)
         asked = [found.of_access(replace(look, kind="observe.access")) for look in encoded.looks]
-        encoded.bounded = bool(asked) and all(tables == 1 for tables in asked)
+        encoded.bounded = bool(asked) and None not in asked
+        encoded.refuses = any(
+            _sort(look, tables, found) for look, tables in zip(encoded.looks, asked, strict=True) if tables
+        )
         for op in launch.program.operations():
             payload, service = _payload(op, found)
             if isinstance(payload, MeetingFilter) or (isinstance(payload, AccessFilter) and found.polls(op)):
@@ -121,12 +128,14 @@ def rows_of(tables: list[Bounds], shape: Shape) -> tuple[Array, list[Array]]:
 
 
 def bounded(encoded: Encoded, tables: list[Bounds]) -> bool:
-    """Whether the first table says all of the accesses that regions over several blocks make."""
-    if not encoded.bounded or len(tables) != 1:
-        return False
-    (table,) = tables
-    kept = table.flagged or table.owners or table.marks is not None or table.proxies or table.flights
-    return not kept and table.repeats is None
+    """Whether regions over several blocks may look at their accesses themselves, in all tables."""
+    return encoded.bounded and not any(map(_elsewhere, tables))
+
+
+def _elsewhere(table: Bounds) -> bool:
+    """Whether more is kept than regions look at."""
+    kept = table.marks, table.repeats, table.clocks
+    return table.proxies or table.flights or any(one is not None for one in kept)
 
 
 def _payload(op: Op, found: Filters) -> tuple[AccessFilter | MeetingFilter | GroupFilter | None, str]:
@@ -208,8 +217,17 @@ def _meeting(op: Op, place: int, rule: int) -> MeetingFilter | None:
     if any(ref is None or ref.type != "b32" for ref in wanted):
         return None
     turned = -1 if detail.negated and guard is not None else 0
-    found = MeetingFilter(_slot(guard), turned, rule, _slot(members), _slot(count))
+    found = MeetingFilter(_slot(guard), turned, rule, _slot(members), _slot(count), quick=_quick(rule, guard))
     return _at_mbarrier(op, found) if rule & INITIALISED else found
+
+
+def _quick(rule: int, guard: Ref | None) -> int:
+    """`MeetingFilter.quick`."""
+    if guard is not None or rule & ~(WHOLE | UNIFORM | COMES):
+        return 0
+    if rule & COMES:
+        return QUICK_COUNTED
+    return QUICK_WHOLE if rule else QUICK_WHOLE | QUICK_PART
 
 
 def _at_mbarrier(op: Op, found: MeetingFilter) -> MeetingFilter | None:
@@ -246,7 +264,8 @@ def _addresses(asynchronous: bool) -> dict[str, int]:
 
     if asynchronous:
         return library.functions_of(_ASYNCHRONOUS, _asynchronous)
-    return library.functions_of((filter_code.ACCESS, filter_code.MEETING), filter_code.module)
+    names = filter_code.ACCESS, filter_code.MEETING, filter_regions.FIND, filter_regions.KEPT, filter_regions.SET
+    return library.functions_of(names, filter_code.module)
 
 
 def _asynchronous(attributes: str) -> str:

@@ -62,10 +62,10 @@ _SHAPES = 64
 
 
 def shape_of(launch: Launch, encoded: Encoded) -> Shape:
-    """The sizes of a launch, as another one of the same shape has found them; with observers they differ."""
-    if launch.observers is not None:
-        return Shape(launch)
-    key = launch.grid, launch.block, launch.cluster, launch.dynamic_shared, launch.local_bytes, launch.sms
+    """The sizes of a launch, as another one of the same shape has found them."""
+    seen = launch.observers
+    kept = None if seen is None else (seen.flags, seen.owners, seen.marks, seen.proxies, seen.flights)
+    key = launch.grid, launch.block, launch.cluster, launch.dynamic_shared, launch.local_bytes, launch.sms, kept
     shape: Shape | None = encoded.shapes.get(key)
     if shape is None:
         if len(encoded.shapes) >= _SHAPES:
@@ -279,10 +279,17 @@ class Worker:
 
     def filter(self, bounds: tuple[Any, list[Any]], *, bounded: bool, clocks: int = 0) -> None:
         """Let native services pass accesses by: rows of FILTER, and what they point to (`filters.rows_of`). bounded:
-        regions that look at accesses themselves may go by the first. clocks: address of CLOCKS."""
+        regions that look at accesses themselves may go by them. clocks: address of CLOCKS."""
         self.bounds = bounds  # alive as long as native code may read them
         self.set("filters", bounds[0].__array_interface__["data"][0])
-        self.set("bounded", bounds[0].__array_interface__["data"][0] if bounded else 0)
+        if bounded:
+            from . import filter_regions, filters
+
+            self.set("bounded", bounds[0].__array_interface__["data"][0])
+            self.set("bounded_count", len(bounds[0]))
+            self.set("bounded_refuses", self.encoded.refuses)
+            for name in (filter_regions.FIND, filter_regions.KEPT, filter_regions.SET):
+                self.set(name, filters.service_of(name))
         self.set("clocks", clocks)
         repeats = bounds[0][:, FILTER.offset("repeats") // 8]
         self.set("repeats", int(repeats.max()))
