@@ -87,7 +87,7 @@ class Words:
                 self._times[number].append(int(moment[_NOW]))
                 moment[_NOW] = 0
         for cluster, times in warp.known.items():
-            if shown.get(cluster) is not times:
+            if shown.get(cluster) is not times and cluster in self._clusters:  # no other grid
                 shown[cluster] = times
                 row[self._clusters[cluster]] = times
         row[number] = self._own(at, warp)
@@ -158,7 +158,8 @@ class Words:
         wrote, read = words[index, 0], words[index, 1]
         seen = np.zeros(self.tables.count, np.int64)
         for cluster, times in self._warps[number].seen.items():
-            seen[self._clusters[cluster]] = times
+            if cluster in self._clusters:
+                seen[self._clusters[cluster]] = times
         time = (read & _TIME) >> np.uint32(CLOCK_SHIFT)
         found = (read & np.uint32(SEVERAL_CTA | SEVERAL_GRID) == 0) & (seen[self.tables.warps[time]] >= time)
         good = (wrote == 0) | (self._knows(number, wrote, lanes) & (wrote != np.uint32(GUARDED)))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptxtools.diagnostics import TrapKind
-from ptxtools.machine.filters import ALWAYS, COUNTED, EVERYWHERE, INITIALISED, NAMED, UNIFORM, WHOLE, Bounds
+from ptxtools.machine.filters import ALWAYS, COUNTED, EVERYWHERE, INITIALISED, NAMED, TURNS, UNIFORM, WHOLE, Bounds
 from ptxtools.program.details import Action, Meeting
 from ptxtools.program.operations import OPERATIONS
 from ptxtools.program.program import LANES
@@ -101,12 +101,14 @@ class SyncCheck:
                 counted = COUNTED if op.src[1] is not None else ALWAYS
                 if what.startswith("mbarrier ") and not what.endswith((" init", " inval", "expect_tx")):
                     return INITIALISED
+                if what in ("cluster arrive", "cluster wait"):
+                    return TURNS
                 if what == "bar" and self._plain:
                     return ALWAYS
                 return WHOLE | counted if what == "bar" and not self._arrives else None
             if op.kind == "observe.leave":
                 waits = what == "warp" or (what == "bar" and (self._plain or _aligned(op)))
-                return None if what == "cluster wait" else WHOLE if waits else ALWAYS
+                return TURNS if what == "cluster wait" else WHOLE if waits else ALWAYS
         if op.kind == "observe.branch":
             return UNIFORM
         if op.kind != "observe.together" or (op.opcode is not None and op.opcode.family == "setmaxnreg"):
@@ -234,6 +236,7 @@ class SyncCheck:
         """Arriving and waiting at the cluster's barrier take turns (9.7.13.3)."""
         state = at.cta.state.setdefault(_ARRIVED, {})
         arrived = state.setdefault(at.warp, np.zeros(LANES, np.bool_))
+        arrived |= at.take_turns() >> np.arange(LANES) & 1 == 1
         arrives = what == "cluster arrive"
         wrong = lanes[arrived[lanes] == arrives]
         if len(wrong):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,7 @@ import ptxtools
 from ptxtools.native.loop import events
 from ptxtools.sim import trial
 
+from . import guards
 from .programs import module
 from .test_race_trial import _judged, _looks
 
@@ -88,3 +92,28 @@ def test_polls_pass_until_somebody_has_written(load: str, monkeypatch: pytest.Mo
     result = ptxtools.Device("sm_80", checks="racecheck").launch(kernel, 1, 64, [np.zeros(1, np.uint32)], shared=512)
     assert bool(result.reports) == ("acquire" not in load)
     assert 1 < told.count("observe.access") < 40
+
+
+@pytest.mark.share(10)
+@pytest.mark.parametrize("seed", range(60))
+def test_clusters_are_judged_alike(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = _closer(monkeypatch)
+    found = guards.run(seed)
+    assert looks[0] == 2
+    _judged(monkeypatch)
+    assert found == guards.run(seed, " // judged")
+
+
+def test_waiting_for_the_grid_before_orders_nothing_in_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = _closer(monkeypatch)
+    kernel = module("griddepcontrol.wait; st.global.u32 [%a], 1; membar.gl;", head=guards.TARGET)["k"]
+    assert not ptxtools.Device("sm_90", checks="racecheck").launch(kernel, 1, 1, [np.zeros(1, np.uint32)]).reports
+    assert looks == [2]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pages are protected by Linux's mprotect")
+def test_nothing_is_written_behind_what_is_kept() -> None:
+    """Random kernels in a process of their own, whose tables end at protected pages."""
+    command = [sys.executable, "-m", "tests.observe.guards", "--count", "40"]
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout.split()[-1] + done.stderr

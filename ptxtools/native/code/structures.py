@@ -121,7 +121,8 @@ CTA = structure(
 #: wait_ip: record at which lanes last began to wait; wait_at: the same as offset in the code, of each lane that began
 #: to wait while others of its warp could run.
 #: waiting: lanes at each barrier; result: value of its reduction. counted: lanes that a barrier with a thread count has
-#: counted. cl_pending: lanes that came to the cluster barrier, which is not complete yet; cl_waiting: those that wait.
+#: counted. cl_pending: lanes that came to the cluster barrier, which is not complete yet; cl_waiting: those that wait;
+#: cl_turn: those that came and have not waited, of whom no observer was told, cl_left: that have waited, but not left.
 #: wg_*: `ptxtools.machine.issued`.
 WARP = structure(
     "warp",
@@ -147,7 +148,7 @@ WARP = structure(
     <32 x i32>: top
     <32 x i32>: wait_at
     [16 x i64]: wg_keys
-    i32: wg_done
+    i32: wg_done cl_turn cl_left
     """,
 )
 
@@ -323,7 +324,7 @@ class MeetingFilter(NamedTuple):
     on; members: slot of the member masks, where the rule asks for them; counts: of the thread counts; mbarrier: of an
     mbarrier's address, to which imm is added; narrow: it has 32 bits; space: as of an access; number: of the event in
     the program, where it may be a repeated one; wanted: slot of the phases that are waited for; states: these are
-    states of mbarriers, not parities."""
+    states of mbarriers, not parities; what: happens at a barrier, MEETS_*."""
 
     guard: Slot
     turned: int
@@ -337,6 +338,11 @@ class MeetingFilter(NamedTuple):
     number: int = 0
     wanted: Slot = NO_SLOT
     states: bool = False
+    what: int = 0
+
+
+#: What lanes do at a barrier of the CTA, and of the cluster; 0: something else.
+MEETS_COME, MEETS_LEAVE, MEETS_ARRIVE, MEETS_WAIT, MEETS_GO = range(1, 6)
 
 
 class GroupFilter(NamedTuple):

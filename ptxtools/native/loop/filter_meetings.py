@@ -7,7 +7,7 @@ counted.
 from __future__ import annotations
 
 from ptxtools.machine import filters
-from ptxtools.native.code.structures import STORED_SHIFT
+from ptxtools.native.code.structures import MEETS_ARRIVE, MEETS_GO, MEETS_WAIT, STORED_SHIFT
 from ptxtools.program.mbarrier import COUNT_MASK, EXPECTED_SHIFT, PENDING_SHIFT
 
 from .filter_repeats import WAITS
@@ -154,6 +154,42 @@ fenced:
   br label %judged
 """
 
+#: From `turns` to `done` or `ask`: arriving at the cluster's barrier and waiting there take turns.
+TURNS = f"""
+turns:
+  %turns.rule = and i32 %rule, {filters.TURNS}
+  %turns.none = icmp eq i32 %turns.rule, 0
+  br i1 %turns.none, label %done, label %turn
+turn:
+  %turn.what = get meeting.what
+  %turn.arrived = get warp.cl_turn
+  %turn.left = get warp.cl_left
+  %turn.mine = and i32 %turn.arrived, %m
+  switch i32 %turn.what, label %ask [ i32 {MEETS_ARRIVE}, label %turn.arrive i32 {MEETS_WAIT}, label %turn.wait
+                                      i32 {MEETS_GO}, label %turn.go ]
+turn.arrive:
+  %turn.fresh = icmp eq i32 %turn.mine, 0
+  %turn.good = and i1 %turn.fresh, %all
+  br i1 %turn.good, label %turn.comes, label %ask
+turn.comes:
+  set warp.cl_turn, %m
+  set warp.cl_left, 0
+  br label %done
+turn.wait:
+  %turn.whole = icmp eq i32 %turn.mine, %m
+  br i1 %turn.whole, label %turn.waits, label %ask
+turn.waits:
+  %turn.rest = xor i32 %turn.arrived, %m
+  %turn.gone = or i32 %turn.left, %m
+  set warp.cl_turn, %turn.rest
+  set warp.cl_left, %turn.gone
+  br label %done
+turn.go:
+  %turn.own = and i32 %turn.left, %m
+  %turn.waited = icmp eq i32 %turn.own, %m
+  br i1 %turn.waited, label %done, label %ask
+"""
+
 #: Whether all threads of the warp come, and what else the rule asks for.
 TEXT = f"""
 service @{NAME} {{
@@ -268,8 +304,8 @@ initialised:
 {MBARRIER}{FENCES}judged:
   %nobody.rule = and i32 %rule, {filters.NOBODY}
   %welcome = icmp eq i32 %nobody.rule, 0
-  br i1 %welcome, label %done, label %ask
-done:
+  br i1 %welcome, label %turns, label %ask
+{TURNS}done:
   ret i32 SERVED_DONE
 ask:
   ret i32 SERVED_NOT
