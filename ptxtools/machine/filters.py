@@ -40,8 +40,9 @@ SPACES = ("global", "shared", "local")
 #: natively, once the observer has named the places (`Products.take_over_reads`). REPEATS: a wait for a phase of an
 #: mbarrier, INITIALISED, is what it was when the observer noted it (`Bounds.repeats`), and has failed again. TURNS: all
 #: threads of the warp arrive at the cluster's barrier, none of which has arrived and not waited; or they wait, or leave
-#: the wait, of which nobody was told that they had arrived (`View.take_turns`).
-ALWAYS, WHOLE, NAMED, COUNTED, UNIFORM, NOBODY, COMES, INITIALISED, FENCES, MATRICES, REPEATS, TURNS = (
+#: the wait, of which nobody was told that they had arrived (`View.take_turns`). JOINS: warps that come as a whole to a
+#: barrier of the CTA or the cluster, and go, learn what others know (`Bounds.clocks`).
+ALWAYS, WHOLE, NAMED, COUNTED, UNIFORM, NOBODY, COMES, INITIALISED, FENCES, MATRICES, REPEATS, TURNS, JOINS = (
     0,
     1,
     2,
@@ -54,6 +55,7 @@ ALWAYS, WHOLE, NAMED, COUNTED, UNIFORM, NOBODY, COMES, INITIALISED, FENCES, MATR
     256,
     512,
     1024,
+    2048,
 )
 
 

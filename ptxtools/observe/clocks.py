@@ -178,7 +178,7 @@ class Clocks:
 
     def give(self, warp: Warp, key: Any, told: Known | None = None) -> None:
         """Whoever takes from `key` learns what a warp knows, or `told`."""
-        self._carried[key] = merged(self._carried.get(key, {}), warp.known if told is None else told)
+        self.carry(key, warp.known if told is None else told)
         if told is None and (warp.heard or any(scope > CTA for scope in warp.fenced)):
             fences, heard = self._halves.setdefault(key, ({}, []))
             for scope, known in warp.fenced.items():
@@ -203,6 +203,10 @@ class Clocks:
             warp.fenced[scope] = merged(warp.fenced.get(scope, {}), known)
         mine = {(one.agent, one.where) for one in warp.heard}
         warp.heard += [one for one in heard if one.agent != warp.agent and (one.agent, one.where) not in mine]
+
+    def carry(self, key: Any, told: Known) -> None:
+        """Whoever takes from `key` learns this."""
+        self._carried[key] = merged(self._carried.get(key, {}), told)
 
     def carried(self, key: Any) -> Known:
         """What `key` has been told."""

@@ -65,7 +65,7 @@ class SyncCheck:
         if not self._thread_sync.wanted:
             vars(self)["tensor"] = None  # which then is no event to listen to
         self._arrives = any(op.kind == "bar" and op.of(Action).name == "arrive" for op in grid.program.operations())
-        self._plain = _only_plain(grid.program)  # barriers are judged by who leaves
+        self._plain = members.only_plain(grid.program)  # barriers are judged by who leaves
 
     @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
@@ -74,7 +74,7 @@ class SyncCheck:
         kinds = {op.kind for op in program.operations()}
         touched = program.clustered or any("mbarrier" in OPERATIONS[kind].seen for kind in kinds)
         changes = "setmaxnreg" in kinds or program.clustered  # ends of CTAs matter
-        plain = _only_plain(program)
+        plain = members.only_plain(program)
 
         def matters(op: Op) -> bool:
             if op.kind == "observe.access":
@@ -265,12 +265,6 @@ class SyncCheck:
             elif count > -(-x * y * z // LANES) * LANES:
                 message = f"{count} threads are to meet, but the CTA has {x * y * z}"
                 session.report(view, int(lanes[0]), _NAME, message, (view.op.where, count))
-
-
-def _only_plain(program: Program) -> bool:
-    """Whether all barriers of a program wait for all living threads of the CTA."""
-    ops = [op for op in program.operations() if op.kind == "bar"]
-    return all(op.of(Action).name != "arrive" and op.src[1] is None for op in ops)
 
 
 def _phases(at: View, what: str, lanes: Array) -> Iterator[tuple[_Warp, int, Array]]:

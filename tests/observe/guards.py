@@ -248,9 +248,86 @@ def kernel(seed: int) -> tuple[str, dict[str, Any]]:
     }  # fmt: skip
 
 
-def run(seed: int, more: str = "") -> Any:
+#: What orders steps, by whom it orders: threads of a CTA, of a cluster, and of the grid.
+WITHIN = (
+    "bar.sync 0;", "bar.sync 0;", "barrier.sync 0;", "@%p bar.sync 0; @!%p bar.sync 0;", "bar.red.popc.u32 %r1, 0, %p;",
+    "@%z bar.sync 0; @!%z bar.sync 0;",
+)  # fmt: skip
+AROUND = (
+    MEETS[0], MEETS[1], "barrier.cluster.arrive; bar.sync 0; barrier.cluster.wait;",
+    "barrier.cluster.arrive; st.shared.u32 [%n], %i; barrier.cluster.wait;",
+    "bar.sync 0; barrier.cluster.arrive; ld.shared.u32 %r1, [%n]; barrier.cluster.wait; bar.sync 0;",
+    "@%z barrier.cluster.arrive; @!%z barrier.cluster.arrive; barrier.cluster.wait;",
+    "barrier.cluster.arrive; @%z barrier.cluster.wait; @!%z barrier.cluster.wait;",
+    "fence.acq_rel.cluster; barrier.cluster.arrive.relaxed; barrier.cluster.wait; fence.acq_rel.cluster;",
+    "barrier.cluster.arrive.relaxed; barrier.cluster.wait;",
+)  # fmt: skip
+_GRID = (
+    "bar.sync 0; @%q bra M{0}; membar.gl; red.global.add.u32 [%a], 1; add.u32 %x3, %x3, %x4;\n"
+    "L{0}: ld.{1}.gpu.global.u32 %r1, [%a]; setp.lt.u32 %z, %r1, %x3; @%z bra L{0}; {2}\n"
+    "M{0}: bar.sync 0; setp.lt.u32 %z, %l, 16;"
+)
+#: How a step writes to a thread's place, and reads another's.
+_PLACES = (("st.{0}.u32 [{1}], %r0;", "ld.{0}.u32 %r1, [{1}];"),
+           ("st.{0}.v2.u32 [{1}], {{%r0, %r1}};", "ld.{0}.u8 %r1, [{1}+5];"),
+           ("st.{0}.u16 [{1}+2], %h0;", "ld.{0}.v4.u32 {{%r0, %r1, %r2, %r3}}, [{1}];"),
+           ("st.{0}.u64 [{1}+8], %c;", "ld.{0}.v2.u64 {{%c, %d}}, [{1}];"))  # fmt: skip
+
+
+def handover(seed: int) -> tuple[str, dict[str, Any]]:
+    """A program whose threads write to places of their own and then read those of others, in the CTA, the cluster or
+    the grid, with what orders that between the steps; but for one place in half of them."""
+    random = np.random.default_rng(seed)
+    cluster, threads = int(random.choice([1, 2, 2, 4])), int(random.choice([32, 64, 64, 50]))
+    grid = cluster * int(random.choice([1, 2]))
+    steps = int(random.integers(2, 6))
+    missing = int(random.integers(2 * steps)) if random.random() < 0.6 else -1
+    lines = ["setp.lt.u32 %z, %l, 16; mov.u32 %x4, %nctaid.x; mov.u32 %x5, sh; mad.lo.u32 %n, %i, 4, %x5;"]
+    lines.append("add.u32 %n, %n, 1600; mov.u32 %x3, 0;")
+    for step in range(steps):
+        far = int(random.choice([0, 1, 1, 2] if cluster > 1 else [0, 0, 2]))
+        shift, place = int(random.integers(1, threads)), _PLACES[random.integers(len(_PLACES))]
+        one = random.random() < 0.2  # all read one place
+        other = f"mov.u32 %k, {shift};" if one else f"add.u32 %k, %i, {shift}; rem.u32 %k, %k, {threads};"
+        if far < 2:
+            lines.append("mad.lo.u32 %o, %i, 16, %x5;" + place[0].format("shared", "%o"))
+        else:
+            lines.append("mul.wide.u32 %b, %i, 16; add.u64 %b, %b, %g;" + place[0].format("global", "%b"))
+        lines.append("" if 2 * step == missing else _order(random, far, 2 * step + 1, grid))
+        lines.append(other)
+        if far == 0:
+            lines.append("mad.lo.u32 %o, %k, 16, %x5;" + place[1].format("shared", "%o"))
+        elif far == 1:
+            lines.append("mad.lo.u32 %o, %k, 16, %x5; mapa.shared::cluster.u32 %v, %o, %x0;")
+            lines.append(place[1].format("shared::cluster", "%v"))
+        else:
+            lines.append("mov.u32 %r1, %ctaid.x; add.u32 %r1, %r1, 1; rem.u32 %r1, %r1, %x4;")
+            lines.append("mul.wide.u32 %b, %r1, 1024; add.u64 %b, %b, %a; add.u64 %b, %b, 1024;")
+            lines.append("mul.wide.u32 %c, %k, 16; add.u64 %b, %b, %c;")
+            lines.append(place[1].format("global", "%b"))
+        lines.append("" if 2 * step + 1 == missing else _order(random, far, 2 * step + 2, grid))
+    if random.random() < 0.3:
+        lines.insert(int(random.integers(1, len(lines))), "bar.sync 0; @%p nanosleep.u32 100;")
+    lines.append(MEETS[0])
+    head = HEAD.format(clusters=f" .reqnctapercluster {cluster}" if cluster > 1 else "", arrivals=threads)
+    head = head.replace(f"READY: {MEETS[1]}", "READY:").replace("%o, %v", "%o, %n, %v")
+    return f"{TARGET}{head}{chr(10).join(lines)}\nret; }}", {
+        "checks": str(random.choice(["racecheck", "racecheck", "all"])), "grid": grid, "block": threads,
+        "shared": 2400, "threads": 1,
+    }  # fmt: skip
+
+
+def _order(random: Any, far: int, number: int, grid: int) -> str:
+    if far == 0:
+        return str(random.choice(WITHIN))
+    if far == 1:
+        return str(random.choice(AROUND))
+    return _GRID.format(number, *(("acquire", ""), ("relaxed", "membar.gl;"))[random.integers(2)])
+
+
+def run(seed: int, more: str = "", make: Any = kernel) -> Any:
     """Launch the kernel of a seed, with more text; what checkers report, or the trap."""
-    text, how = kernel(seed)
+    text, how = make(seed)
     device = ptxtools.Device("sm_90", checks=how["checks"], threads=how["threads"])
     words = np.zeros(1024 * (1 + how["grid"]) + 16, np.uint8)
     try:
@@ -275,7 +352,7 @@ def main() -> None:
         for seed in range(options.seed, options.seed + options.count):
             print(seed, flush=True)
             tiers.AT_ONCE = bool(seed & 1)
-            run(seed)
+            run(seed, make=handover if seed & 2 else kernel)
             if Worker.found:
                 raise SystemExit(f"seed {seed}: {Worker.found}")
         return

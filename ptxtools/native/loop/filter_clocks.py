@@ -98,6 +98,8 @@ clock.start:
   set clocks.latest, %clock.next of %clock
   %clock.next32 = trunc i64 %clock.next to i32
   set moment.now, %clock.next32 of %clock.moment
+  set moment.own, %clock.next32 of %clock.moment
+  set moment.stirs, 1 of %clock.moment
   %clock.warp.bytes = shl i64 %clock.next, 2
   %clock.warp.p = getelementptr i8, ptr %clock.warps, i64 %clock.warp.bytes
   store i32 %clock.me32, ptr %clock.warp.p

@@ -10,6 +10,7 @@ from ptxtools.machine import filters
 from ptxtools.native.code.structures import MEETS_ARRIVE, MEETS_GO, MEETS_WAIT, STORED_SHIFT
 from ptxtools.program.mbarrier import COUNT_MASK, EXPECTED_SHIFT, PENDING_SHIFT
 
+from .filter_joins import FUNCTIONS, JOINS_DO, JOINS_MAY
 from .filter_repeats import WAITS
 
 NAME = "filter_meeting"
@@ -154,12 +155,12 @@ fenced:
   br label %judged
 """
 
-#: From `turns` to `done` or `ask`: arriving at the cluster's barrier and waiting there take turns.
+#: From `turns` to `joining` or `ask`: arriving at the cluster's barrier and waiting there take turns.
 TURNS = f"""
 turns:
   %turns.rule = and i32 %rule, {filters.TURNS}
   %turns.none = icmp eq i32 %turns.rule, 0
-  br i1 %turns.none, label %done, label %turn
+  br i1 %turns.none, label %joining, label %turn
 turn:
   %turn.what = get meeting.what
   %turn.arrived = get warp.cl_turn
@@ -174,7 +175,7 @@ turn.arrive:
 turn.comes:
   set warp.cl_turn, %m
   set warp.cl_left, 0
-  br label %done
+  br label %joining
 turn.wait:
   %turn.whole = icmp eq i32 %turn.mine, %m
   br i1 %turn.whole, label %turn.waits, label %ask
@@ -183,11 +184,11 @@ turn.waits:
   %turn.gone = or i32 %turn.left, %m
   set warp.cl_turn, %turn.rest
   set warp.cl_left, %turn.gone
-  br label %done
+  br label %joining
 turn.go:
   %turn.own = and i32 %turn.left, %m
   %turn.waited = icmp eq i32 %turn.own, %m
-  br i1 %turn.waited, label %done, label %ask
+  br i1 %turn.waited, label %joining, label %ask
 """
 
 #: Whether all threads of the warp come, and what else the rule asks for.
@@ -304,13 +305,13 @@ initialised:
 {MBARRIER}{FENCES}judged:
   %nobody.rule = and i32 %rule, {filters.NOBODY}
   %welcome = icmp eq i32 %nobody.rule, 0
-  br i1 %welcome, label %turns, label %ask
-{TURNS}done:
+  br i1 %welcome, label %joins, label %ask
+{JOINS_MAY}{TURNS}{JOINS_DO}done:
   ret i32 SERVED_DONE
 ask:
   ret i32 SERVED_NOT
 }}
-declare i32 @llvm.ctpop.i32(i32)
+{FUNCTIONS}declare i32 @llvm.ctpop.i32(i32)
 declare <32 x i32> @llvm.umax.v32i32(<32 x i32>, <32 x i32>)
 declare i32 @llvm.vector.reduce.umax.v32i32(<32 x i32>)
 declare <32 x i32> @llvm.fshr.v32i32(<32 x i32>, <32 x i32>, <32 x i32>)
