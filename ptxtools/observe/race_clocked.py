@@ -149,8 +149,8 @@ class RaceClocked(RaceCheck):
         if natives:
             per = self._clocks.per_cta
             first = (at.cta.number if what == "bar" else at.cluster.ctas[0].number) * per
-            agents = [self._words.learn_of(number) for number in natives]
-            places = [number - first for number in natives]
+            agents = [self._words.learn_of(number) for number, _ in natives]
+            places = [(number - first, mask) for number, mask in natives]
             self._clocks.carry(self._barriers.came(at, what, int(lanes[0]), places, agents), told)
 
     def leave(self, at: View, what: str, lanes: Array) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ptxtools.machine.observers import Doubt
+from ptxtools.program.program import LANES
 
 from .clocks import CLUSTER, CTA, merged
 
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
 
 #: Of what is noted of a warp (`MOMENT` of the native engine), and of a barrier (`JOINING`).
 NOW, CTA_UNTIL, GRID_UNTIL, BEGUN, OWN, PLAIN, TOLD, BAR, ARRIVED, JOINED = range(10)
-FENCED, STIRS, BARS, ARRIVALS, LEFT = 12, 14, 15, 16, 17
-ARRIVAL = 11
+ARRIVAL, FENCED, STIRS, BARS, ARRIVALS, LEFT, PART = 11, 12, 14, 15, 16, 17, 18
 _CAME, _TOLD, _SIDE, _UNTIL = range(4)
 #: Who has come natively, and whether all have; whom Python has been told of.
 _COME, _COMPLETE, _PYTHON = 1, 2, 3
+_EVERYBODY = (1 << LANES) - 1
 #: Fences of a warp that are remembered.
 _MOST_FENCES = 4
 
@@ -105,9 +106,9 @@ class Joins:
 
     # --- barriers -----------------------------------------------------------------------------------------------------
 
-    def comes(self, at: View, what: str) -> tuple[list[int], Known]:
-        """Python is told of a warp that comes to a barrier: who else has come natively, and what they have told. From
-        now on it is told of all that come to this phase."""
+    def comes(self, at: View, what: str) -> tuple[list[tuple[int, int]], Known]:
+        """Python is told of a warp that comes to a barrier: which warps have come natively, with the lanes, and what
+        they have told. From now on it is told of all that come to this phase."""
         tables, cta = self._tables, at.cta.number
         if what == "bar":
             first, last, field = cta * tables.per_cta, (cta + 1) * tables.per_cta, BAR
@@ -120,10 +121,15 @@ class Joins:
         mine, joining[_TOLD] = tables.times[cta * tables.per_cta + at.warp], 1
         if what != "bar" and int(mine[field]) in (_COME, _COMPLETE):
             raise Doubt  # it has not left the last phase
-        natives: list[int] = []
+        there = tables.times[first:last]
         told: Known = {}
+        found: list[tuple[int, int]] = []
+        if what == "bar":
+            found = [(first + n, int(there[n, PART])) for n in np.flatnonzero(there[:, PART]).tolist()]
+            there[:, PART] = 0
         if joining[_CAME]:
-            natives = (first + np.flatnonzero(tables.times[first:last, field] == _COME)).tolist()
+            natives = (first + np.flatnonzero(there[:, field] == _COME)).tolist()
+            found += [(number, _EVERYBODY) for number in natives]
             told = self._known(gathered)
             tables.times[natives, field] = 0 if what == "bar" else _PYTHON
             if what != "bar":
@@ -131,7 +137,7 @@ class Joins:
             joining[_CAME] = 0
             gathered[:] = 0
         mine[field] = 0 if what == "bar" else _PYTHON
-        return natives, told
+        return found, told
 
     def _known(self, gathered: Array) -> Known:
         """What warps have told, by cluster."""

@@ -107,7 +107,8 @@ def test_clusters_are_judged_alike(seed: int, make: Any, monkeypatch: pytest.Mon
 
 #: Two CTAs that read what the other one has stored, in rounds; what orders that.
 ROUNDS = """mov.u32 %r5, %cluster_ctarank; xor.b32 %r5, %r5, 1; mov.u32 %r6, 0; mov.u32 %r4, sh;
-mad.lo.u32 %r4, %i, 4, %r4; mapa.shared::cluster.u32 %r5, %r4, %r5; NEXT: st.shared.u32 [%r4], %r6; {order} ld.shared::cluster.u32 %r1, [%r5];
+mad.lo.u32 %r4, %i, 4, %r4; mapa.shared::cluster.u32 %r5, %r4, %r5;
+NEXT: st.shared.u32 [%r4], %r6; {order} ld.shared::cluster.u32 %r1, [%r5];
 {back} add.u32 %r6, %r6, 1; setp.lt.u32 %q, %r6, 20; @%q bra NEXT; barrier.cluster.arrive; barrier.cluster.wait;"""
 BARRIER = "barrier.cluster.arrive; bar.sync 0; barrier.cluster.wait;"
 

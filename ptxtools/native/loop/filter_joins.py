@@ -124,7 +124,7 @@ define internal void @learn_row(ptr %row, ptr %gathered, i64 %count, i64 %me) #1
 }}
 
 ; whether nobody need be told that this warp comes or goes
-define internal i1 @join_may(ptr %ctx, ptr %warp, i32 %what, i1 %all) #1 {{
+define internal i1 @join_may(ptr %ctx, ptr %warp, i32 %what, i32 %m, i1 %all) #1 {{
   %clock.any = get ctx.clocks
   %none = icmp eq ptr %clock.any, null
   br i1 %none, label %no, label %who
@@ -137,6 +137,10 @@ who:
   %both = mul i32 %begun, %plain
   %able = icmp ne i32 %both, 0
   %fit = and i1 %able, %all
+  %part = get moment.part of %moment
+  %part.again = and i32 %part, %m
+  %part.fresh = icmp eq i32 %part.again, 0
+  %part.able = and i1 %able, %part.fresh
   %at.bar = get moment.bar of %moment
   %at.cluster = get moment.cluster of %moment
   %threads = get ctx.threads
@@ -148,7 +152,7 @@ come:
   %bar.told = get joining.told of %bar
   %bar.free = icmp eq i32 %bar.told, 0
   %bar.other = icmp ne i32 %at.bar, 1
-  %come.1 = and i1 %fit, %bar.free
+  %come.1 = and i1 %part.able, %bar.free
   %come.2 = and i1 %bar.other, %everybody
   %come.good = and i1 %come.1, %come.2
   ret i1 %come.good
@@ -178,8 +182,16 @@ go:
   ret i1 %go.good
 }}
 
-define internal void @join_bar(ptr %ctx, ptr %warp) #1 {{
+; some lanes wait at the CTA's barrier; with the last ones the warp has come
+define internal void @join_bar(ptr %ctx, ptr %warp, i32 %m, i32 %everybody) #1 {{
 {_ME}{_BAR}{_ROW}
+  %part.before = get moment.part of %moment
+  %part = or i32 %part.before, %m
+  %whole = icmp eq i32 %part, %everybody
+  %part.left = select i1 %whole, i32 0, i32 %part
+  set moment.part, %part.left of %moment
+  br i1 %whole, label %comes, label %end
+comes:
   %gathereds = get clocks.gathered of %clock
   %gathered.at = mul i64 %cta.id, %row.bytes
   %gathered = getelementptr i8, ptr %gathereds, i64 %gathered.at
@@ -306,7 +318,7 @@ joins:
   %joins.what = get meeting.what
   br i1 %joins.none, label %turns, label %join.may
 join.may:
-  %join.good = call i1 @join_may(ptr %ctx, ptr %warp, i32 %joins.what, i1 %all)
+  %join.good = call i1 @join_may(ptr %ctx, ptr %warp, i32 %joins.what, i32 %m, i1 %all)
   br i1 %join.good, label %turns, label %ask
 """
 JOINS_DO = f"""
@@ -316,7 +328,7 @@ join:
   switch i32 %joins.what, label %done [ i32 {MEETS_COME}, label %join.bar
     i32 {MEETS_ARRIVE}, label %join.cluster i32 {MEETS_GO}, label %join.go ]
 join.bar:
-  call void @join_bar(ptr %ctx, ptr %warp)
+  call void @join_bar(ptr %ctx, ptr %warp, i32 %m, i32 %everybody)
   br label %done
 join.cluster:
   call void @join_cluster(ptr %ctx, ptr %warp)
