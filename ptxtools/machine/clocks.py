@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from .residents import MOST_TIMES
+from .residents import MOMENT_WORDS, MOST_TIMES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -14,38 +14,50 @@ if TYPE_CHECKING:
 Array: TypeAlias = "npt.NDArray[Any]"
 
 _LATEST = 5
+_JOINING_WORDS = 4
+_MOST = MOST_TIMES - 1  # what is guarded has the last one
 
 
 class Clocks:
-    """Tables for the warps of a grid, numbered CTA by CTA.
+    """Tables for the warps of a grid, numbered CTA by CTA, and clusters of `size` CTAs.
 
-    warps: by time, the warp that it belongs to; known: for each warp, up to which time it knows what each other one has
-    done, and of itself up to which its lanes know it of each other; times: for each warp the time of its accesses, 0
-    until it makes one, the time up to which it knows all that warps of its CTA have done, the same for the grid, and
-    whether it has begun."""
+    warps: by time, the warp whose accesses it is the time of, or `count`; known: for each warp, up to which time it
+    knows what each other one has done, and of itself up to which its lanes know it of each other; times: what native
+    code notes of each warp; bars, clusters: of who comes to the barrier of each CTA and cluster; gathered, clustered:
+    what those have told."""
 
-    def __init__(self, count: int, per_cta: int) -> None:
+    def __init__(self, count: int, per_cta: int, size: int = 1) -> None:
         self.count, self.per_cta = count, per_cta
+        ctas = count // per_cta
         self.warps: Array = np.zeros(MOST_TIMES, np.uint32)
         self.known: Array = np.zeros((count, count), np.uint32)
-        self.times: Array = np.zeros((count, 4), np.uint32)
-        addresses = [table.__array_interface__["data"][0] for table in (self.warps, self.known, self.times)]
+        self.times: Array = np.zeros((count, MOMENT_WORDS), np.uint32)
+        self.bars: Array = np.zeros((ctas, _JOINING_WORDS), np.uint32)
+        self.clusters: Array = np.zeros((ctas // size, _JOINING_WORDS), np.uint32)
+        self.gathered: Array = np.zeros((ctas, count), np.uint32)
+        self.clustered: Array = np.zeros((ctas // size, 2, count), np.uint32)
+        first = [_address(table) for table in (self.warps, self.known, self.times)]
+        last = [_address(table) for table in (self.bars, self.clusters, self.gathered, self.clustered)]
         #: As native code has it (`CLOCKS`).
-        self.header: Array = np.array([*addresses, count, per_cta, 0, MOST_TIMES], np.uint64)
+        self.header: Array = np.array([*first, count, per_cta, 0, _MOST, *last], np.uint64)
 
     @property
     def latest(self) -> int:
         """The last time that there is: no other one is later."""
         return int(self.header[_LATEST])
 
-    def next(self, warp: int) -> int:
-        """A time for a warp. Raises OverflowError when there are no more."""
+    def next(self, warp: int | None = None) -> int:
+        """A time for accesses of a warp, or for something else. Raises OverflowError when there are no more."""
         found = self.latest + 1
-        if found >= MOST_TIMES:
+        if found >= _MOST:
             raise OverflowError
-        self.header[_LATEST], self.warps[found] = found, warp
+        self.header[_LATEST], self.warps[found] = found, self.count if warp is None else warp
         return found
 
     @property
     def address(self) -> int:
-        return int(self.header.__array_interface__["data"][0])
+        return _address(self.header)
+
+
+def _address(table: Array) -> int:
+    return int(table.__array_interface__["data"][0])

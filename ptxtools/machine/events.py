@@ -211,6 +211,11 @@ class View(ABC):
         """Whether the threads that come to this barrier have been counted (`filters.COMES`)."""
         return False
 
+    def take_turns(self) -> int:
+        """Lanes that have arrived at the cluster's barrier and not waited there, of whom nobody was told
+        (`filters.TURNS`). The observer that asks notes them."""
+        return 0
+
     def addresses(self, position: int = 0) -> Array:
         """Addresses of all lanes (u64): a source operand plus the operation's constant; no operand: the constant."""
         ref = self.op.src[position]

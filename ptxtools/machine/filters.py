@@ -42,8 +42,11 @@ SPACES = ("global", "shared", "local")
 #: 0 is the address of one mbarrier of the own CTA, which is initialised. FENCES: a fence for the asynchronous proxy is
 #: noted if all threads of the warp come (`Bounds.proxies`). MATRICES: what a product of a warpgroup reads is looked at
 #: natively, once the observer has named the places (`Products.take_over_reads`). REPEATS: a wait for a phase of an
-#: mbarrier, INITIALISED, is what it was when the observer noted it (`Bounds.repeats`), and has failed again.
-ALWAYS, WHOLE, NAMED, COUNTED, UNIFORM, NOBODY, COMES, INITIALISED, FENCES, MATRICES, REPEATS = (
+#: mbarrier, INITIALISED, is what it was when the observer noted it (`Bounds.repeats`), and has failed again. TURNS: all
+#: threads of the warp arrive at the cluster's barrier, none of which has arrived and not waited; or they wait, or leave
+#: the wait, of which nobody was told that they had arrived (`View.take_turns`). JOINS: warps that come as a whole to a
+#: barrier of the CTA or the cluster, and go, learn what others know (`Bounds.clocks`).
+ALWAYS, WHOLE, NAMED, COUNTED, UNIFORM, NOBODY, COMES, INITIALISED, FENCES, MATRICES, REPEATS, TURNS, JOINS = (
     0,
     1,
     2,
@@ -55,6 +58,8 @@ ALWAYS, WHOLE, NAMED, COUNTED, UNIFORM, NOBODY, COMES, INITIALISED, FENCES, MATR
     128,
     256,
     512,
+    1024,
+    2048,
 )
 
 

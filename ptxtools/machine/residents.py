@@ -45,6 +45,8 @@ WRITTEN_GLOBAL, SEVERAL_GLOBAL = 1 << 31, (1 << 31) - 1
 CLOCK_SHIFT, ALL_LANES, SEVERAL_CTA, SEVERAL_GRID, GUARDED = 6, 32, 1 << 31, 1 << 30, (1 << 32) - 1
 #: Times that there can be, a power of two.
 MOST_TIMES = 1 << 22
+#: Words of what is noted of a warp with its times (`MOMENT` of the native engine has their fields).
+MOMENT_WORDS = 20
 #: Of the table of `repeats.Repeats`: rows, a power of two, and words of one; where the number of the warp begins in a
 #: key; what a key is multiplied by, so that its upper bits are the row.
 REPEAT_ROWS, REPEAT_WORDS, REPEAT_SHIFT, REPEAT_FACTOR = 1024, 34, 20, 0x9E37_79B9_7F4A_7C15

@@ -27,6 +27,8 @@ WEAK, CTA, CLUSTER, GPU, SYS = range(5)
 SCOPES = {"cta": CTA, "cluster": CLUSTER, "gpu": GPU, "gl": GPU, "sys": SYS}
 #: A knowledge has under cluster + ALIASED what it has of a cluster with a fence.proxy.alias behind it (8.9.5).
 ALIASED = 1 << 40
+#: Messages that a warp remembers to have taken in.
+_MOST_TAKEN = 256
 NAMES = {number: name for name, number in SCOPES.items() if name != "gl"}
 
 
@@ -63,7 +65,8 @@ class Warp:
     was read of another warp without taking it in, by its number, and the narrowest scope of the two sides (0: there
     was no acquire); seen: what relaxed reads told, which orders writes behind them after reads before the release;
     begun: what it knew at its last fence.mbarrier_init; inits: what it knows of others' mbarrier.init alone; met:
-    what those had done that it met at relaxed barriers; later: gives another time than the next one."""
+    what those had done that it met at relaxed barriers; taken: by lanes and identity what they have taken in; later:
+    gives another time than the next one."""
 
     agent: int
     cluster: int
@@ -78,6 +81,7 @@ class Warp:
     begun: Known = field(default_factory=dict)
     inits: Known = field(default_factory=dict)
     met: Known = field(default_factory=dict)
+    taken: dict[tuple[int, bytes], Known] = field(default_factory=dict)
     later: Callable[[int], int] | None = None
 
     @property
@@ -178,7 +182,7 @@ class Clocks:
 
     def give(self, warp: Warp, key: Any, told: Known | None = None) -> None:
         """Whoever takes from `key` learns what a warp knows, or `told`."""
-        self._carried[key] = merged(self._carried.get(key, {}), warp.known if told is None else told)
+        self.carry(key, warp.known if told is None else told)
         if told is None and (warp.heard or any(scope > CTA for scope in warp.fenced)):
             fences, heard = self._halves.setdefault(key, ({}, []))
             for scope, known in warp.fenced.items():
@@ -203,6 +207,10 @@ class Clocks:
             warp.fenced[scope] = merged(warp.fenced.get(scope, {}), known)
         mine = {(one.agent, one.where) for one in warp.heard}
         warp.heard += [one for one in heard if one.agent != warp.agent and (one.agent, one.where) not in mine]
+
+    def carry(self, key: Any, told: Known) -> None:
+        """Whoever takes from `key` learns this."""
+        self._carried[key] = merged(self._carried.get(key, {}), told)
 
     def carried(self, key: Any) -> Known:
         """What `key` has been told."""
@@ -271,7 +279,12 @@ class Clocks:
         warp.missed[message.agent] = message, reach
         if message.told is None or reach < self._between(warp, message):
             return False
-        warp.take(message.told, lanes)
+        key = id(message.told), lanes.tobytes()
+        if warp.taken.get(key) is not message.told:  # a poll takes in the same again
+            warp.take(message.told, lanes)
+            if len(warp.taken) >= _MOST_TAKEN:
+                warp.taken.clear()
+            warp.taken[key] = message.told
         return True
 
     def _between(self, warp: Warp, message: Message) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ptxtools.program.details import Action
 from ptxtools.program.program import LANES
 
 from . import shuffles
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 
 _NAME = "synccheck"
 _SHOWN = 8
+
+
+def only_plain(program: Program) -> bool:
+    """Whether all barriers of a program wait for all living threads of the CTA."""
+    ops = [op for op in program.operations() if op.kind == "bar"]
+    return all(op.of(Action).name != "arrive" and op.src[1] is None for op in ops)
 
 
 def threads_of(view: View) -> int:

@@ -31,6 +31,7 @@ class Barriers:
         self._passes: dict[Any, Array] = {}
         self._open: dict[Any, int] = {}  # number of the pass to which who arrives comes
         self._meetings: dict[Any, set[int]] = {}  # warps that have come to a barrier, by its pass
+        self.turned = False  # whether those that left last were the first of their pass
 
     def meet(self, clocks: Clocks, at: View, key: Any, warp: Warp) -> None:
         """Note who comes to a pass of a barrier: in another schedule another one might, if more come than it is for, or
@@ -47,17 +48,36 @@ class Barriers:
         """What lanes meet at: a pass of a barrier. It is over when the first of those that came to it leaves."""
         cluster = what.startswith("cluster")
         numbers = np.zeros(len(lanes), np.int64) if cluster else view.source(0)[lanes].astype(np.int64)
-        keys = set()
+        keys, self.turned = set(), False
         per_cta = warps_of(view.launch)
         for number in np.unique(numbers).tolist():
-            name = ("cluster", view.cluster.number) if cluster else ("bar", view.cluster.number, view.cta.rank, number)
-            threads = LANES * per_cta * (len(view.cluster.ctas) if cluster else 1)
-            passes = self._passes.setdefault(name, np.zeros(threads, np.int64))
+            name, passes = self._passes_of(view, what, number)
             first = LANES * (view.cta.rank * per_cta + view.warp if cluster else view.warp)
             mine = first + lanes[numbers == number]
             if arriving and what != "cluster wait":
                 passes[mine] = self._open.setdefault(name, 0)
             elif not arriving:
-                self._open[name] = max(self._open.get(name, 0), 1 + int(passes[mine].max()))
+                after = 1 + int(passes[mine].max())
+                self.turned |= after > self._open.get(name, 0)
+                self._open[name] = max(self._open.get(name, 0), after)
             keys |= {(*name, count) for count in np.unique(passes[mine]).tolist()}
         return keys
+
+    def _passes_of(self, view: View, what: str, number: int) -> tuple[tuple[Any, ...], Array]:
+        """The name of a barrier, and to which pass of it each thread has come."""
+        per_cta, cluster = warps_of(view.launch), what.startswith("cluster")
+        name: tuple[Any, ...] = ("cluster", view.cluster.number)
+        if not cluster:
+            name = "bar", view.cluster.number, view.cta.rank, number
+        threads = LANES * per_cta * (len(view.cluster.ctas) if cluster else 1)
+        return name, self._passes.setdefault(name, np.zeros(threads, np.int64))
+
+    def came(self, view: View, what: str, lane: int, warps: list[tuple[int, int]], agents: list[int]) -> Any:
+        """Lanes of warps, as masks, have come before to the barrier that a lane comes to now; the warps are numbered in
+        its CTA or in its cluster. The pass that they are at."""
+        name, passes = self._passes_of(view, what, 0 if what.startswith("cluster") else int(view.source(0)[lane]))
+        key = (*name, self._open.setdefault(name, 0))
+        for warp, mask in warps:
+            passes[LANES * warp : LANES * (warp + 1)][mask >> np.arange(LANES) & 1 == 1] = key[-1]
+        self._meetings.setdefault(key, set()).update(agents)
+        return key

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ptxtools.machine.clocks import Clocks as Tables
-from ptxtools.machine.filters import COMES, EVERYWHERE, NOBODY, Bounds, stretches
+from ptxtools.machine.filters import ALWAYS, COMES, EVERYWHERE, JOINS, NOBODY, Bounds, stretches
 from ptxtools.machine.observers import Doubt
 from ptxtools.machine.residents import OWNERS_HEAD
 from ptxtools.program.details import Look, Meeting
@@ -31,6 +31,7 @@ from ptxtools.program.operations import (
 )
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 
+from .members import only_plain, threads_of
 from .race_accesses import Strength, piece_of
 from .race_grids import action_of, lets_begin
 from .race_repeats import polls
@@ -51,6 +52,9 @@ if TYPE_CHECKING:
     from .clocks import Warp
     from .session import Session
 
+#: Barriers, by what lanes leave; where they meet.
+_MEETS = {"bar": "bar", "cluster wait": "cluster"}
+_MET = ("bar", "cluster arrive")
 #: The most warps that know of each other.
 _MOST_WARPS = 2048
 
@@ -81,6 +85,7 @@ class RaceClocked(RaceCheck):
         self._memory = arena.base, arena.base + arena.used
         self._plain: Array = np.zeros((arena.used // self._pieces[0] + 1, 2), np.uint32)
         self._told_before = session.told
+        self._whole = only_plain(grid.program)
         self._clustered = prod(grid.request.cluster or (1,)) > 1 or grid.program.clustered
 
     def grid_begun(self, launch: Launch) -> None:
@@ -88,7 +93,9 @@ class RaceClocked(RaceCheck):
         warps = prod(launch.grid) * self._clocks.per_cta
         if warps > _MOST_WARPS:
             raise Doubt
-        self._words = Words(self._clocks, Tables(warps, self._clocks.per_cta), independent=self._pages.lanes_race)
+        size = prod(launch.cluster)
+        tables = Tables(warps, self._clocks.per_cta, size)
+        self._words = Words(self._clocks, tables, size, independent=self._pages.lanes_race)
 
     def filter(self, launch: Launch) -> Bounds:
         shared = launch.program.static_shared + launch.dynamic_shared
@@ -103,15 +110,24 @@ class RaceClocked(RaceCheck):
         )  # fmt: skip
 
     def passing(self, op: Op) -> int | None:
-        """Epochs are counted, for others who look."""
-        meets = op.kind == "observe.arrive" and op.of(Meeting).what == "bar" and op.src[1] is None
-        return COMES | NOBODY if meets else super().passing(op)
+        """Whole warps meet natively at barriers that are for all. Epochs are counted, for others who look."""
+        what = op.detail.what if isinstance(op.detail, Meeting) else ""
+        if op.kind == "observe.arrive" and what == "bar" and op.src[1] is None:
+            return COMES | (JOINS if self._whole else NOBODY)
+        if op.kind == "observe.leave" and what == "cluster arrive":
+            return ALWAYS
+        if what == "cluster wait" or (what == "bar" and self._whole):
+            return JOINS
+        if what == "cluster arrive":
+            return None if op.opcode is None or op.opcode.has("relaxed") else JOINS
+        return super().passing(op)
 
     # --- what is told -------------------------------------------------------------------------------------------------
 
     def _warp(self, at: View) -> Warp:
         warp = super()._warp(at)
-        self._words.meet(at, warp)
+        if self._words.meet(at, warp):
+            self._polls.moved(warp.agent)
         return warp
 
     def _done(self, at: View) -> None:
@@ -121,11 +137,28 @@ class RaceClocked(RaceCheck):
         self._words.publish(at, self._warp(at))
 
     def arrive(self, at: View, what: str, lanes: Array) -> None:
+        if what in _MET:
+            self._hand_over(at, what, lanes)
         super().arrive(at, what, lanes)
         self._done(at)
 
+    def _hand_over(self, at: View, what: str, lanes: Array) -> None:
+        """What warps have told that have come natively to the same barrier."""
+        self._warp(at)
+        natives, told = self._words.joins.comes(at, what)
+        if natives:
+            per = self._clocks.per_cta
+            first = (at.cta.number if what == "bar" else at.cluster.ctas[0].number) * per
+            agents = [self._words.learn_of(number) for number, _ in natives]
+            places = [(number - first, mask) for number, mask in natives]
+            self._clocks.carry(self._barriers.came(at, what, int(lanes[0]), places, agents), told)
+
     def leave(self, at: View, what: str, lanes: Array) -> None:
-        super().leave(at, what, lanes)
+        barrier = _MEETS.get(what)
+        if barrier is None or not self._words.joins.left(at, barrier, whole=len(lanes) == threads_of(at)):
+            super().leave(at, what, lanes)
+            if barrier is not None and self._barriers.turned:
+                self._words.joins.turned(at, barrier)
         self._done(at)
 
     def together(self, at: View, lanes: Array) -> None:
@@ -249,10 +282,15 @@ class RaceClocked(RaceCheck):
         raise Doubt
 
     def cta_ended(self, cta: Cta) -> None:
+        self._learn(cta)
         super().cta_ended(cta)
         if self._clustered and cta.owners is not None:
             words = cta.owners[OWNERS_HEAD:].view(np.uint32)
             self._words.ended(cta, words[: len(words) // 2 * 2].reshape(-1, 2))
+
+    def _learn(self, cta: Cta) -> None:
+        for number in range(cta.number * self._clocks.per_cta, (cta.number + 1) * self._clocks.per_cta):
+            self._words.learn(number)
 
     def grid_ended(self, launch: Launch) -> None:
         super().grid_ended(launch)

@@ -5,7 +5,6 @@ What native code does with them before an access of a warp, this does for access
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from ptxtools.machine.residents import ALL_LANES, CLOCK_SHIFT, GUARDED, MOST_TIM
 from ptxtools.program.program import LANES
 
 from .async_knowledge import threads_of
+from .race_joins import BEGUN, CTA_UNTIL, GRID_UNTIL, NOW, OWN, STIRS, Joins
 
 if TYPE_CHECKING:
     from ptxtools.machine.clocks import Clocks as Tables
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 _LANE = np.uint32((1 << CLOCK_SHIFT) - 1)
 _TIME = np.uint32(MOST_TIMES - 1 << CLOCK_SHIFT)
 _NEVER = (1 << 32) - 1
-_NOW, _CTA, _GRID, _BEGUN = range(4)
+#: Times that are looked at together, at first.
+_SOME = 64
 _DIAGONAL = np.eye(LANES, dtype=np.int64) << 32
 
 
@@ -37,42 +38,54 @@ class Words:
     """Those of a grid. tables: what native code knows of its warps, numbered CTA by CTA; independent: lanes of a warp
     are."""
 
-    def __init__(self, clocks: Clocks, tables: Tables, *, independent: bool) -> None:
-        self._clocks, self.tables, self._independent = clocks, tables, independent
-        clocks.later = self._later
+    def __init__(self, clocks: Clocks, tables: Tables, size: int, *, independent: bool) -> None:
+        self.tables, self._independent = tables, independent
+        self.joins = Joins(tables, size, independent=independent)
+        clocks.later = lambda _: self._later()
         self._warps: dict[int, Warp] = {}
         self._agents: Array = np.zeros(tables.count, np.int64)  # their numbers in `clocks`
         self._seen: dict[int, int] = {}  # their times
-        self._times: defaultdict[int, list[int]] = defaultdict(list)  # of each warp, those at which it accessed memory
         self._clusters: dict[int, Array] = {}  # numbers of a cluster's warps
         self._shown: defaultdict[int, dict[int, Array]] = defaultdict(dict)
 
     def _number(self, at: View) -> int:
         return at.cta.number * self.tables.per_cta + at.warp
 
-    def _later(self, agent: int) -> int:
+    def _later(self, number: int | None = None) -> int:
+        """A time for accesses of a warp, or for something else."""
         try:
-            return self.tables.next(agent)
+            return self.tables.next(number)
         except OverflowError:
             raise Doubt from None
 
-    def meet(self, at: View, warp: Warp) -> None:
-        """A warp has come: what it has accessed natively it did at a time of its own."""
+    def meet(self, at: View, warp: Warp) -> bool:
+        """A warp has come: what it has accessed natively it did at a time of its own. Whether it has met others."""
         number = self._number(at)
-        moment = self.tables.times[number]
         if number not in self._warps:
             self._warps[number], self._seen[number], self._agents[number] = warp, warp.time, warp.agent
             per = self.tables.per_cta
             numbers = [cta.number * per + np.arange(per) for cta in at.cluster.ctas]
             self._clusters[at.cluster.number] = np.concatenate(numbers)
-            moment[_BEGUN] = 1
+            self.tables.times[number, BEGUN] = 1
             self.publish(at, warp)
-        elif int(moment[_NOW]) > warp.time:
-            self._reach(number, warp, int(moment[_NOW]))
+            return False
+        return self.learn(number)
 
-    def _reach(self, number: int, warp: Warp, time: int) -> None:
-        warp.reach(time)
-        self._seen[number] = time
+    def learn(self, number: int) -> bool:
+        """Take over what a warp has done and learnt natively; whether it has met others."""
+        warp = self._warps.get(number)
+        if warp is None:
+            return False
+        before = warp.time
+        met = self.joins.learn(number, warp)
+        if warp.time != before:
+            self._seen[number] = warp.time
+        return met
+
+    def learn_of(self, number: int) -> int:
+        """Likewise; the warp's number in `clocks`."""
+        self.learn(number)
+        return self._warps[number].agent
 
     # --- what warps know ----------------------------------------------------------------------------------------------
 
@@ -82,17 +95,16 @@ class Words:
         number, tables = self._number(at), self.tables
         moment, shown, row = tables.times[number], self._shown[number], tables.known[number]
         if warp.time != self._seen[number]:
-            self._seen[number] = warp.time
-            if moment[_NOW]:
-                self._times[number].append(int(moment[_NOW]))
-                moment[_NOW] = 0
+            self._seen[number], moment[NOW] = warp.time, 0
         for cluster, times in warp.known.items():
-            if shown.get(cluster) is not times:
+            if shown.get(cluster) is not times and cluster in self._clusters:  # no other grid
                 shown[cluster] = times
                 row[self._clusters[cluster]] = times
         row[number] = self._own(at, warp)
+        self.joins.publish(number, warp)
         per = tables.per_cta
-        moment[_CTA] = self._until(number, range(at.cta.number * per, (at.cta.number + 1) * per))
+        first = at.cta.number * per
+        moment[CTA_UNTIL] = self._until(number, first, first + per, int(moment[CTA_UNTIL]))
 
     def _own(self, at: View, warp: Warp) -> int:
         """The time up to which all lanes of a warp know each other."""
@@ -101,17 +113,17 @@ class Words:
         threads = threads_of(at)
         return warp.time if threads == 1 else int((warp.lanes + _DIAGONAL)[:threads, :threads].min())
 
-    def _until(self, number: int, warps: range) -> int:
-        """The time up to which a warp knows all that some warps have done."""
-        found, row = self.tables.latest, self.tables.known[number]
-        for other in warps:
-            known, times = int(row[other]), self._times.get(other, ())
-            first, now = bisect_right(times, known), int(self.tables.times[other, _NOW])
-            if first < len(times):
-                found = min(found, times[first] - 1)
-            elif now > known:
-                found = min(found, now - 1)
-        return found
+    def _until(self, number: int, first: int, after: int, since: int) -> int:
+        """The time up to which a warp knows all that some warps have done, at least that up to which it did before."""
+        latest, row, at, some = self.tables.latest, self.tables.known[number], since + 1, _SOME
+        while at <= latest:
+            warps = self.tables.warps[at : min(at + some, latest + 1)]
+            here = np.flatnonzero((warps >= first) & (warps < after))
+            unknown = here[row[warps[here]] < at + here]
+            if len(unknown):
+                return at + int(unknown[0]) - 1
+            at, some = at + some, 2 * some
+        return latest
 
     # --- accesses -----------------------------------------------------------------------------------------------------
 
@@ -126,7 +138,7 @@ class Words:
         lanes = np.where(lanes < 0, ALL_LANES, lanes).astype(np.uint32)
         good, reads = self._passes(number, words, index, lanes, writes=writes)
         if not good.all():
-            moment[_GRID] = self._until(number, range(tables.count))
+            moment[GRID_UNTIL] = self._until(number, 0, tables.count, int(moment[GRID_UNTIL]))
             good, reads = self._passes(number, words, index, lanes, writes=writes)
             if writes:
                 good |= self._follows(number, words, index, lanes)
@@ -148,17 +160,20 @@ class Words:
     def _now(self, number: int) -> int:
         """The time of accesses that a warp makes now."""
         moment = self.tables.times[number]
-        if not moment[_NOW]:
-            moment[_NOW] = self._later(number)
-            self._reach(number, self._warps[number], int(moment[_NOW]))
-        return int(moment[_NOW])
+        if not moment[NOW]:
+            time, warp = self._later(number), self._warps[number]
+            moment[NOW], moment[OWN], moment[STIRS] = time, time, 1
+            warp.reach(time)
+            self._seen[number] = time
+        return int(moment[NOW])
 
     def _follows(self, number: int, words: Array, index: Array, lanes: Array) -> Array:
         """Which writes come behind single reads of which relaxed reads have told (`Warp.seen`)."""
         wrote, read = words[index, 0], words[index, 1]
         seen = np.zeros(self.tables.count, np.int64)
         for cluster, times in self._warps[number].seen.items():
-            seen[self._clusters[cluster]] = times
+            if cluster in self._clusters:
+                seen[self._clusters[cluster]] = times
         time = (read & _TIME) >> np.uint32(CLOCK_SHIFT)
         found = (read & np.uint32(SEVERAL_CTA | SEVERAL_GRID) == 0) & (seen[self.tables.warps[time]] >= time)
         good = (wrote == 0) | (self._knows(number, wrote, lanes) & (wrote != np.uint32(GUARDED)))
@@ -181,7 +196,7 @@ class Words:
         time = (read & _TIME) >> np.uint32(CLOCK_SHIFT)
         per = self.tables.per_cta
         near = (read & np.uint32(SEVERAL_CTA) != 0) & (self.tables.warps[time] // per == number // per)
-        known = (near & (time <= moment[_CTA])) | (several & (time <= moment[_GRID]))
+        known = (near & (time <= moment[CTA_UNTIL])) | (several & (time <= moment[GRID_UNTIL]))
         reads = (read == 0) | np.where(several, known, self._knows(number, read, lanes))
         return (good & reads if writes else good), reads
 
@@ -240,6 +255,6 @@ class Words:
         warps = self.tables.warps[time]
         far = warps // per != cta.number
         several = found & np.uint32(SEVERAL_GRID) != 0
-        until = self.tables.times[mine, _GRID].max()
+        until = self.tables.times[mine, GRID_UNTIL].max()
         if (far & ~several & (known[warps] < time)).any() or (several & (time > until)).any():
             raise Doubt

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptxtools.diagnostics import TrapKind
-from ptxtools.machine.filters import ALWAYS, COUNTED, EVERYWHERE, INITIALISED, NAMED, UNIFORM, WHOLE, Bounds
+from ptxtools.machine.filters import ALWAYS, COUNTED, EVERYWHERE, INITIALISED, NAMED, TURNS, UNIFORM, WHOLE, Bounds
 from ptxtools.program.details import Action, Meeting
 from ptxtools.program.operations import OPERATIONS
 from ptxtools.program.program import LANES
@@ -67,7 +67,7 @@ class SyncCheck:
         if not self._thread_sync.wanted:
             vars(self)["tensor"] = None  # which then is no event to listen to
         self._arrives = any(op.kind == "bar" and op.of(Action).name == "arrive" for op in grid.program.operations())
-        self._plain = _only_plain(grid.program)  # barriers are judged by who leaves
+        self._plain = members.only_plain(grid.program)  # barriers are judged by who leaves
 
     @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
@@ -76,7 +76,7 @@ class SyncCheck:
         kinds = {op.kind for op in program.operations()}
         touched = program.clustered or any("mbarrier" in OPERATIONS[kind].seen for kind in kinds)
         changes = "setmaxnreg" in kinds or program.clustered  # ends of CTAs matter
-        plain = _only_plain(program)
+        plain = members.only_plain(program)
 
         def matters(op: Op) -> bool:
             if op.kind == "observe.access":
@@ -103,12 +103,14 @@ class SyncCheck:
                 counted = COUNTED if op.src[1] is not None else ALWAYS
                 if what.startswith("mbarrier ") and not what.endswith((" init", " inval", "expect_tx")):
                     return INITIALISED
+                if what in ("cluster arrive", "cluster wait"):
+                    return TURNS
                 if what == "bar" and self._plain:
                     return ALWAYS
                 return WHOLE | counted if what == "bar" and not self._arrives else None
             if op.kind == "observe.leave":
                 waits = what == "warp" or (what == "bar" and (self._plain or _aligned(op)))
-                return None if what == "cluster wait" else WHOLE if waits else ALWAYS
+                return TURNS if what == "cluster wait" else WHOLE if waits else ALWAYS
         if op.kind == "observe.branch":
             return UNIFORM
         if op.kind != "observe.together" or (op.opcode is not None and op.opcode.family == "setmaxnreg"):
@@ -236,6 +238,7 @@ class SyncCheck:
         """Arriving and waiting at the cluster's barrier take turns (9.7.13.3)."""
         state = at.cta.state.setdefault(_ARRIVED, {})
         arrived = state.setdefault(at.warp, np.zeros(LANES, np.bool_))
+        arrived |= at.take_turns() >> np.arange(LANES) & 1 == 1
         arrives = what == "cluster arrive"
         wrong = lanes[arrived[lanes] == arrives]
         if len(wrong):
@@ -264,12 +267,6 @@ class SyncCheck:
             elif count > -(-x * y * z // LANES) * LANES:
                 message = f"{count} threads are to meet, but the CTA has {x * y * z}"
                 session.report(view, int(lanes[0]), _NAME, message, (view.op.where, count))
-
-
-def _only_plain(program: Program) -> bool:
-    """Whether all barriers of a program wait for all living threads of the CTA."""
-    ops = [op for op in program.operations() if op.kind == "bar"]
-    return all(op.of(Action).name != "arrive" and op.src[1] is None for op in ops)
 
 
 def _phases(at: View, what: str, lanes: Array) -> Iterator[tuple[_Warp, int, Array]]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,7 @@ import ptxtools
 from ptxtools.native.loop import events
 from ptxtools.sim import trial
 
+from . import guards
 from .programs import module
 from .test_race_trial import _judged, _looks
 
@@ -88,3 +92,48 @@ def test_polls_pass_until_somebody_has_written(load: str, monkeypatch: pytest.Mo
     result = ptxtools.Device("sm_80", checks="racecheck").launch(kernel, 1, 64, [np.zeros(1, np.uint32)], shared=512)
     assert bool(result.reports) == ("acquire" not in load)
     assert 1 < told.count("observe.access") < 40
+
+
+@pytest.mark.share(10)
+@pytest.mark.parametrize("make", [guards.kernel, guards.handover])
+@pytest.mark.parametrize("seed", range(60))
+def test_clusters_are_judged_alike(seed: int, make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = _closer(monkeypatch)
+    found = guards.run(seed, make=make)
+    assert looks[0] == 2
+    _judged(monkeypatch)
+    assert found == guards.run(seed, " // judged", make)
+
+
+#: Two CTAs that read what the other one has stored, in rounds; what orders that.
+ROUNDS = """mov.u32 %r5, %cluster_ctarank; xor.b32 %r5, %r5, 1; mov.u32 %r6, 0; mov.u32 %r4, sh;
+mad.lo.u32 %r4, %i, 4, %r4; mapa.shared::cluster.u32 %r5, %r4, %r5;
+NEXT: st.shared.u32 [%r4], %r6; {order} ld.shared::cluster.u32 %r1, [%r5];
+{back} add.u32 %r6, %r6, 1; setp.lt.u32 %q, %r6, 20; @%q bra NEXT; barrier.cluster.arrive; barrier.cluster.wait;"""
+BARRIER = "barrier.cluster.arrive; bar.sync 0; barrier.cluster.wait;"
+
+
+@pytest.mark.parametrize(("order", "back"), [(BARRIER, BARRIER), (BARRIER, "bar.sync 0;"), ("bar.sync 0;", BARRIER)])
+def test_barriers_pass_natively(order: str, back: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks, told, find = _closer(monkeypatch), list[str](), events.find
+    monkeypatch.setattr(events, "find", lambda launch, kind: told.append(kind) or find(launch, kind))
+    kernel = module(ROUNDS.format(order=order, back=back), head=guards.TARGET)["k"]
+    device = ptxtools.Device("sm_90", checks="racecheck")
+    result = device.launch(kernel, 4, 64, [np.zeros(1, np.uint32)], shared=256, cluster=2)
+    assert looks == ([2] if order == back else [2, 0]) and bool(result.reports) == (order != back)
+    assert order != back or told.count("observe.arrive") + told.count("observe.leave") == 0
+
+
+def test_waiting_for_the_grid_before_orders_nothing_in_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = _closer(monkeypatch)
+    kernel = module("griddepcontrol.wait; st.global.u32 [%a], 1; membar.gl;", head=guards.TARGET)["k"]
+    assert not ptxtools.Device("sm_90", checks="racecheck").launch(kernel, 1, 1, [np.zeros(1, np.uint32)]).reports
+    assert looks == [2]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pages are protected by Linux's mprotect")
+def test_nothing_is_written_behind_what_is_kept() -> None:
+    """Random kernels in a process of their own, whose tables end at protected pages."""
+    command = [sys.executable, "-m", "tests.observe.guards", "--count", "40"]
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout.split()[-1] + done.stderr

@@ -126,7 +126,8 @@ CTA = structure(
 #: wait_ip: record at which lanes last began to wait; wait_at: the same as offset in the code, of each lane that began
 #: to wait while others of its warp could run.
 #: waiting: lanes at each barrier; result: value of its reduction. counted: lanes that a barrier with a thread count has
-#: counted. cl_pending: lanes that came to the cluster barrier, which is not complete yet; cl_waiting: those that wait.
+#: counted. cl_pending: lanes that came to the cluster barrier, which is not complete yet; cl_waiting: those that wait;
+#: cl_turn: those that came and have not waited, of whom no observer was told, cl_left: that have waited, but not left.
 #: wg_*: `ptxtools.machine.issued`.
 WARP = structure(
     "warp",
@@ -152,7 +153,7 @@ WARP = structure(
     <32 x i32>: top
     <32 x i32>: wait_at
     [16 x i64]: wg_keys
-    i32: wg_done
+    i32: wg_done cl_turn cl_left
     """,
 )
 
@@ -330,7 +331,7 @@ class MeetingFilter(NamedTuple):
     the program, where it may be a repeated one; wanted: slot of the phases that are waited for; states: these are
     states of mbarriers, not parities; quick: QUICK_WHOLE where nothing is done if all lanes of a warp come, QUICK_PART
     where nothing is if some do: then it need not be served at all; QUICK_COUNTED where all lanes of a warp are but
-    counted, unless the last ones come."""
+    counted, unless the last ones come; what: happens at a barrier, MEETS_*."""
 
     guard: Slot
     turned: int
@@ -345,9 +346,12 @@ class MeetingFilter(NamedTuple):
     wanted: Slot = NO_SLOT
     states: bool = False
     quick: int = 0
+    what: int = 0
 
 
 QUICK_WHOLE, QUICK_PART, QUICK_COUNTED = 1, 2, 4
+#: What lanes do at a barrier of the CTA, and of the cluster; 0: something else.
+MEETS_COME, MEETS_LEAVE, MEETS_ARRIVE, MEETS_WAIT, MEETS_GO = range(1, 6)
 
 
 class GroupFilter(NamedTuple):
@@ -445,10 +449,29 @@ COMPLETE = structure("complete", 16, "i32: known left pause")
 REPEAT = structure("repeat", 8 * REPEAT_WORDS, "i64: key mask addresses parity")
 #: What warps know of each other (`machine.clocks`): warps: by time, the warp that it belongs to; known: a row of
 #: `count` times for each warp; times: MOMENTs. Warps are numbered CTA by CTA, per_cta for each. latest: of all times
-#: that there are, at most `most`. MOMENT: now: the time of a warp's accesses, 0 until it makes one; cta, grid: up to
-#: which it knows all of its CTA, and all of the grid; begun: whether anybody has been told of the warp.
-CLOCKS = structure("clocks", 56, "ptr: warps known times\ni64: count per_cta latest most")
-MOMENT = structure("moment", 16, "i32: now cta grid begun")
+#: that there are, less than `most`. bars, clusters: a JOINING for the barrier of each CTA and cluster; gathered: of
+#: each CTA, what those have told that have come; clustered: the same of each cluster, for two phases.
+CLOCKS = structure(
+    "clocks", 88, "ptr: warps known times\ni64: count per_cta latest most\nptr: bars clusters gathered clustered"
+)
+#: now: the time of a warp's accesses, 0 until it makes one; cta, grid: up to which it knows all of its CTA, and all of
+#: the grid; begun: whether anybody has been told of the warp; own: its time; plain: it may join others natively; told:
+#: it has told what it knows, since anybody was told of it; bar: 1: it has come to the CTA's barrier, 2: all have;
+#: cluster: likewise to the cluster's, 3: of which Python was told; joined: 1: others of the CTA, 2: of the cluster,
+#: since anybody was told of it; met, arrived: its time when it came to either barrier; fenced: and to that where it
+#: joined others last; came: the latest time when it arrived at the cluster's; stirs: it has accessed anything since
+#: then; bars: how often it has joined others of the CTA; arrivals, left: how often it has come to the cluster's, and
+#: joined others there; part: lanes that have come to the CTA's, while others have not.
+MOMENT = structure(
+    "moment",
+    4 * residents.MOMENT_WORDS,
+    """
+    i32: now cta grid begun own plain told bar cluster joined met arrived fenced came stirs bars arrivals left part
+    """,
+)
+#: came: warps that have come; told: whether Python was told of one of them; side: of the rows of `clustered`, that of
+#: the open phase; until: the time up to which those that join know all that those of their cluster have done.
+JOINING = structure("joining", 16, "i32: came told side until")
 #: Before the words that say who has touched a CTA's shared memory. came: threads that have come to the present
 #: barrier; epoch: how many the whole CTA has passed. Words: `machine.residents`; those of global memory have no epoch.
 OWNERS = structure("owners", 4 * residents.OWNERS_HEAD, "i32: came epoch")
@@ -527,7 +550,7 @@ LOOK = structure("look", 64, "ptr: data border\ni32: mode_x mode_y mode_z scaled
 
 _ALL = (
     CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, KEPT, ISSUED, FILTER, BOUND, ROW,
-    GROUP, COMPLETE, REPEAT, CLOCKS, MOMENT, OWNERS, MARKED, GATE, WATCH, LOG, LOG_ROW, TEXTURE, LOOK,
+    GROUP, COMPLETE, REPEAT, CLOCKS, MOMENT, JOINING, OWNERS, MARKED, GATE, WATCH, LOG, LOG_ROW, TEXTURE, LOOK,
 )  # fmt: skip
 STRUCTURES = {s.name: s for s in _ALL}
 

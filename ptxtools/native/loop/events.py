@@ -138,6 +138,12 @@ class NativeView(View):
         comes = isinstance(payload, MeetingFilter) and bool(payload.rule & COMES)
         return comes and epoch is not None and int(epoch[1]) < MOST_EPOCHS
 
+    def take_turns(self) -> int:
+        turn = self.worker.field(self.origin, WARP, "cl_turn")
+        for name in ("cl_turn", "cl_left"):
+            self.worker.set_field(self.origin, WARP, name, 0)
+        return turn
+
     def lend(self, size: int) -> Any:
         """Memory for native services of this worker, of one size in all calls."""
         return self.worker.lend(size)

@@ -46,7 +46,29 @@ def _known(name: str) -> str:
     return f"""
   %{name}.masked = and <32 x i32> %{name}, splat (i32 {_TIMES})
   %{name}.time = lshr <32 x i32> %{name}.masked, splat (i32 {CLOCK_SHIFT})
-{_gather(f"{name}.warp", "%clock.warps", f"%{name}.time")}{_gather(f"{name}.until", "%clock.row", f"%{name}.warp")}
+  %{name}.lead = extractelement <32 x i32> %{name}.time, i32 %lane
+  %{name}.lead.all = splat32 %{name}.lead
+  %{name}.alike = icmp eq <32 x i32> %{name}.time, %{name}.lead.all
+  %{name}.alike.bits = bits %{name}.alike
+  %{name}.alike.own = and i32 %{name}.alike.bits, %group
+  %{name}.lead.alone = icmp eq i32 %{name}.alike.own, %group
+  br i1 %{name}.lead.alone, label %{name}.by.one, label %{name}.by.each
+{name}.by.one:                                    ; one time for all lanes
+  %{name}.lead.64 = zext i32 %{name}.lead to i64
+  %{name}.lead.p = getelementptr i32, ptr %clock.warps, i64 %{name}.lead.64
+  %{name}.lead.warp = load i32, ptr %{name}.lead.p
+  %{name}.lead.warp.64 = zext i32 %{name}.lead.warp to i64
+  %{name}.lead.until.p = getelementptr i32, ptr %clock.row, i64 %{name}.lead.warp.64
+  %{name}.lead.until = load i32, ptr %{name}.lead.until.p
+  %{name}.warp.all = splat32 %{name}.lead.warp
+  %{name}.until.all = splat32 %{name}.lead.until
+  br label %{name}.looked
+{name}.by.each:
+{_gather(f"{name}.warps", "%clock.warps", f"%{name}.time")}{_gather(f"{name}.untils", "%clock.row", f"%{name}.warps")}
+  br label %{name}.looked
+{name}.looked:
+  %{name}.warp = phi <32 x i32> [ %{name}.warp.all, %{name}.by.one ], [ %{name}.warps, %{name}.by.each ]
+  %{name}.until = phi <32 x i32> [ %{name}.until.all, %{name}.by.one ], [ %{name}.untils, %{name}.by.each ]
   %{name}.known = icmp uge <32 x i32> %{name}.until, %{name}.time
   %{name}.lane = and <32 x i32> %{name}, splat (i32 {_LANE})
   %{name}.own.warp = icmp eq <32 x i32> %{name}.warp, %clock.me.all
@@ -98,6 +120,8 @@ clock.start:
   set clocks.latest, %clock.next of %clock
   %clock.next32 = trunc i64 %clock.next to i32
   set moment.now, %clock.next32 of %clock.moment
+  set moment.own, %clock.next32 of %clock.moment
+  set moment.stirs, 1 of %clock.moment
   %clock.warp.bytes = shl i64 %clock.next, 2
   %clock.warp.p = getelementptr i8, ptr %clock.warps, i64 %clock.warp.bytes
   store i32 %clock.me32, ptr %clock.warp.p

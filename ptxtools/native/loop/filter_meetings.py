@@ -7,9 +7,10 @@ counted.
 from __future__ import annotations
 
 from ptxtools.machine import filters
-from ptxtools.native.code.structures import STORED_SHIFT
+from ptxtools.native.code.structures import MEETS_ARRIVE, MEETS_GO, MEETS_WAIT, STORED_SHIFT
 from ptxtools.program.mbarrier import COUNT_MASK, EXPECTED_SHIFT, PENDING_SHIFT
 
+from .filter_joins import FUNCTIONS, JOINS_DO, JOINS_MAY
 from .filter_repeats import WAITS
 
 NAME = "filter_meeting"
@@ -154,6 +155,42 @@ fenced:
   br label %judged
 """
 
+#: From `turns` to `joining` or `ask`: arriving at the cluster's barrier and waiting there take turns.
+TURNS = f"""
+turns:
+  %turns.rule = and i32 %rule, {filters.TURNS}
+  %turns.none = icmp eq i32 %turns.rule, 0
+  br i1 %turns.none, label %joining, label %turn
+turn:
+  %turn.what = get meeting.what
+  %turn.arrived = get warp.cl_turn
+  %turn.left = get warp.cl_left
+  %turn.mine = and i32 %turn.arrived, %m
+  switch i32 %turn.what, label %ask [ i32 {MEETS_ARRIVE}, label %turn.arrive i32 {MEETS_WAIT}, label %turn.wait
+                                      i32 {MEETS_GO}, label %turn.go ]
+turn.arrive:
+  %turn.fresh = icmp eq i32 %turn.mine, 0
+  %turn.good = and i1 %turn.fresh, %all
+  br i1 %turn.good, label %turn.comes, label %ask
+turn.comes:
+  set warp.cl_turn, %m
+  set warp.cl_left, 0
+  br label %joining
+turn.wait:
+  %turn.whole = icmp eq i32 %turn.mine, %m
+  br i1 %turn.whole, label %turn.waits, label %ask
+turn.waits:
+  %turn.rest = xor i32 %turn.arrived, %m
+  %turn.gone = or i32 %turn.left, %m
+  set warp.cl_turn, %turn.rest
+  set warp.cl_left, %turn.gone
+  br label %joining
+turn.go:
+  %turn.own = and i32 %turn.left, %m
+  %turn.waited = icmp eq i32 %turn.own, %m
+  br i1 %turn.waited, label %joining, label %ask
+"""
+
 #: Whether all threads of the warp come, and what else the rule asks for.
 TEXT = f"""
 service @{NAME} {{
@@ -272,13 +309,13 @@ initialised:
 {MBARRIER}{FENCES}judged:
   %nobody.rule = and i32 %rule, {filters.NOBODY}
   %welcome = icmp eq i32 %nobody.rule, 0
-  br i1 %welcome, label %done, label %ask
-done:
+  br i1 %welcome, label %joins, label %ask
+{JOINS_MAY}{TURNS}{JOINS_DO}done:
   ret i32 SERVED_DONE
 ask:
   ret i32 SERVED_NOT
 }}
-declare i32 @llvm.ctpop.i32(i32)
+{FUNCTIONS}declare i32 @llvm.ctpop.i32(i32)
 declare <32 x i32> @llvm.umax.v32i32(<32 x i32>, <32 x i32>)
 declare i32 @llvm.vector.reduce.umax.v32i32(<32 x i32>)
 declare <32 x i32> @llvm.fshr.v32i32(<32 x i32>, <32 x i32>, <32 x i32>)

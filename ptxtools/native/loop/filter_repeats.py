@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ptxtools.machine import filters
 from ptxtools.machine.residents import REPEAT_FACTOR, REPEAT_ROWS, REPEAT_SHIFT
-from ptxtools.native.code.structures import REPEAT
+from ptxtools.native.code.structures import MOMENT, REPEAT
 from ptxtools.program.mbarrier import PHASE_SHIFT
 
 #: The factor in two's complement, as LLVM writes it.
@@ -18,7 +18,7 @@ _FACTOR = REPEAT_FACTOR - (1 << 64)
 
 
 def _row(number: str, cta: str) -> str:
-    """%repeat: the row of an event of a CTA; %repeat.known: whether it is that of these lanes."""
+    """%repeat: the row of an event of a CTA; goes to `repeat.where` if it is that of these lanes, else to `ask`."""
     return f"""
   %repeat.number = get {number}
   %repeat.warp = get warp.id
@@ -39,15 +39,29 @@ def _row(number: str, cta: str) -> str:
   %repeat.m = zext i32 %m to i64
   %repeat.here = icmp eq i64 %repeat.found, %repeat.key
   %repeat.who.same = icmp eq i64 %repeat.mask, %repeat.m
-  %repeat.known = and i1 %repeat.here, %repeat.who.same
+  %repeat.noted = and i1 %repeat.here, %repeat.who.same
+  br i1 %repeat.noted, label %repeat.noted.here, label %ask
+repeat.noted.here:                                ; it has not joined others since, without Python
+  %repeat.clock = get ctx.clocks
+  %repeat.untimed = icmp eq ptr %repeat.clock, null
+  br i1 %repeat.untimed, label %repeat.where, label %repeat.timed
+repeat.timed:
+  %repeat.per = get clocks.per_cta of %repeat.clock
+  %repeat.first = mul i64 %repeat.cta, %repeat.per
+  %repeat.me = add i64 %repeat.first, %repeat.warp64
+  %repeat.times = get clocks.times of %repeat.clock
+  %repeat.moment.at = mul i64 %repeat.me, {MOMENT.size}
+  %repeat.moment = getelementptr i8, ptr %repeat.times, i64 %repeat.moment.at
+  %repeat.told = get moment.told of %repeat.moment
+  %repeat.known = icmp eq i32 %repeat.told, 0
+  br i1 %repeat.known, label %repeat.where, label %ask
 """
 
 
 ACCESSES = f"""
 repeats:
   %repeat.cta.p = get warp.cta
-{_row("access.number", "%repeat.cta.p")}  br i1 %repeat.known, label %repeat.where, label %ask
-repeat.where:
+{_row("access.number", "%repeat.cta.p")}repeat.where:
   %repeat.addresses = addr repeat.addresses of %repeat
   %repeat.places = load <32 x i64>, ptr %repeat.addresses, align 8
   %repeat.same = icmp eq <32 x i64> %repeat.places, %a
@@ -63,8 +77,7 @@ repeats:
   %repeats.none = icmp eq i32 %repeats.rule, 0
   br i1 %repeats.none, label %fences, label %repeat.any
 repeat.any:
-{_row("meeting.number", "%mb.cta")}  br i1 %repeat.known, label %repeat.where, label %ask
-repeat.where:                                     ; the same phase, which is still open
+{_row("meeting.number", "%mb.cta")}repeat.where:                                     ; the same phase, still open
   %repeat.addresses = addr repeat.addresses of %repeat
   %repeat.place = load i64, ptr %repeat.addresses
   %repeat.parity = get repeat.parity of %repeat

@@ -184,6 +184,8 @@ each:
   set warp.rotate, 0
   set warp.cl_pending, 0
   set warp.cl_waiting, 0
+  set warp.cl_turn, 0
+  set warp.cl_left, 0
   set warp.wg_issued, 0
   set warp.wg_commits, 0
   set warp.wg_watched, 0
