@@ -44,10 +44,11 @@ class Event:
         return same and not before.changed
 
     def depends(self, other: Event, word: Hashable) -> bool:
-        """Whether the order of two accesses to a word makes a difference."""
-        if word not in self.changed and word not in other.changed:
+        """Whether the order of two accesses to a word makes a difference. An atomic that changes nothing may do so where
+        another one of its sort, which comes in any order with it, is not before it."""
+        if self.sort and self.sort == other.sort:
             return False
-        return not self.sort or self.sort != other.sort
+        return word in self.changed or word in other.changed or bool(self.sort or other.sort)
 
 
 @dataclass(eq=False)

@@ -10,9 +10,9 @@ import numpy as np
 from ptxtools.machine.observers import Doubt
 
 from . import race_reports
-from .clocks import WEAK, Clocks, Warp
+from .clocks import CTA, WEAK, Clocks, Warp
 from .race_accesses import Strength, lanes_late, sort_of
-from .race_shadow import EARLIER, NARROWER, OWN, PAGE, READ, UNORDERED, WORD, Page
+from .race_shadow import EARLIER, FAR, NARROWER, OWN, PAGE, READ, UNORDERED, WORD, Page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +49,7 @@ class Pages:
         writes, now = page.writes, warp.time
         sort = sort_of(at, access)
         memory = owner
-        self._deciders.seen(at, access, memory, (base + inside * page.grain) // WORD)
+        self._deciders.seen(at, access, memory, (base + inside * page.grain) // WORD, (self._clocks, warp))
         if scope:
             words = (base + inside * page.grain) // WORD
             self._deciders.meets(at, access, memory, words, (self._clocks, warp))
@@ -63,7 +63,8 @@ class Pages:
             open_ = late & strong & ~alike
             if access.writes and open_.any():
                 words = (base + inside[open_] * page.grain) // WORD
-                self._deciders.unordered(at, memory, words, writes["where"][inside[open_]])
+                columns = {name: writes[name][inside[open_]] for name in ("writer", "where", "written")}
+                self._deciders.unordered(at, memory, words, columns, warp)
             if (late & strong & alike).any():
                 passed = inside[late & strong & alike]
                 words = (base + passed * page.grain) // WORD
@@ -74,8 +75,9 @@ class Pages:
             if access.writes and scope:
                 before = writes["scope"][inside]
                 apart = inside[(before > 0) & (writes["unit"][inside] != strength.unit)]
-                far = before < self._clocks.distance(warp, writes["writer"][inside])
-                hides[NARROWER] = ~late & ((before < scope) | far)
+                distance = self._clocks.distance(warp, writes["writer"][inside])
+                hides[NARROWER] = ~late & ((before < scope) | (before < distance))
+                hides[FAR] = ~late & (before > 0) & (distance > CTA)
                 if access.action == "atomic":
                     replaced = late & strong
                     hides[NARROWER] |= replaced & (before < scope)
