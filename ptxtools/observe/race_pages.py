@@ -62,9 +62,7 @@ class Pages:
             alike = (sort > 0) & (writes["sort"][inside] == sort)
             open_ = late & strong & ~alike
             if access.writes and open_.any():
-                words = (base + inside[open_] * page.grain) // WORD
-                columns = {name: writes[name][inside[open_]] for name in ("writer", "where", "written")}
-                self._deciders.unordered(at, memory, words, columns, warp)
+                self._unordered(at, memory, base, page, inside[open_], writes, warp, found=True)
             if (late & strong & alike).any():
                 passed = inside[late & strong & alike]
                 words = (base + passed * page.grain) // WORD
@@ -87,9 +85,13 @@ class Pages:
                     hides[OWN] = ~late & (before >= scope) & (writes["writer"][inside] == warp.agent)
             racing, found_in = late & ~strong, writes
             for hidden in page.hidden:
-                if hidden is not None and not racing.any():
-                    late, strong, _ = self._against(warp, page, hidden, inside, lanes, values, strength)
-                    racing, found_in = late & ~strong, hidden
+                if hidden is None or racing.any():
+                    continue
+                late, strong, _ = self._against(warp, page, hidden, inside, lanes, values, strength)
+                racing, found_in = late & ~strong, hidden
+                open_ = late & strong & ~((sort > 0) & (hidden["sort"][inside] == sort))
+                if access.writes and open_.any():
+                    self._unordered(at, memory, base, page, inside[open_], hidden, warp, found=False)
             if racing.any():
                 one = int(racing.argmax())
                 found = {name: int(column[inside[one]]) for name, column in found_in.items()}
@@ -126,6 +128,14 @@ class Pages:
         writes["writer"][inside], writes["written"][inside], writes["lane"][inside] = warp.agent, now, lanes
         writes["where"][inside], writes["scope"][inside], writes["sort"][inside] = at.op.where, scope, sort
         writes["unit"][inside], writes["value"][inside] = strength.unit, -1 if values is None else values
+
+    def _unordered(
+        self, at: View, memory: Cta | None, base: int, page: Page, places: Array, writes: Columns, warp: Warp, *,
+        found: bool,
+    ) -> None:  # fmt: skip
+        """A strong write comes in no order with some that granules have had; found: they have them now."""
+        columns = {name: writes[name][places] for name in ("writer", "where", "written")}
+        self._deciders.unordered(at, memory, (base + places * page.grain) // WORD, columns, warp, found=found)
 
     def _against(
         self, warp: Warp, page: Page, writes: Columns, inside: Array, lanes: Array, values: Array | None,

@@ -79,14 +79,17 @@ class Deciders:
         if self.reads(view, access):
             self.decide(view.op.where, "an atomic" if access.action == "atomic" else "a read")
 
-    def unordered(self, view: View, memory: object, words: Array, before: Mapping[str, Array], warp: Warp) -> None:
+    def unordered(
+        self, view: View, memory: object, words: Array, before: Mapping[str, Array], warp: Warp, *, found: bool
+    ) -> None:
         """Strong stores or atomics of a warp come in no order with those before, and the last one matters. before: the
-        columns of those others."""
+        columns of those others; found: they find what those have written."""
         lines = before["where"].tolist()
         for where in sorted(set(lines)):
             if where in self._useful:
                 self.decide(where, "an atomic")
-        if self._useful.isdisjoint((view.op.where, *lines)):  # those say so themselves
+        says = found and view.op.where in self._useful
+        if not says and self._useful.isdisjoint(lines):  # else they say so themselves
             others = zip(before["writer"].tolist(), before["written"].tolist(), strict=True)
             for place, other in zip(words.tolist(), others, strict=True):
                 self._leave_open(memory, place, view.op.where, other, (warp.agent, warp.time))
