@@ -36,7 +36,7 @@ from ptxtools.program.operations import OPERATIONS
 from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT, WINDOWS, Op, Ref, Slot
 
 from .issued import IssuedProducts
-from .residents import Cluster, Cta, Schedule, Wait
+from .residents import LATENESS, Cluster, Cta, Schedule, Wait
 
 if TYPE_CHECKING:
     from .arrays import NumpyAlgebra
@@ -52,6 +52,8 @@ _SPACES = {
     "": "generic", "shared::cta": "shared", "shared::cluster": "shared", "cluster": "shared", "param::entry": "param",
 }  # fmt: skip
 _MASK64 = (1 << 64) - 1
+#: Under this name a CTA's state has the warps that have arrived at mbarriers, where it matters.
+_TOLD = "warps that have told"
 _LANES = np.arange(LANES, dtype=np.uint32)
 #: nanosleep sleeps for a millisecond at most (9.7.19.2).
 LONGEST_SLEEP = 1_000_000
@@ -431,6 +433,28 @@ def find(launch: Launch, kind: str) -> Service | None:
         launch.services(kind)
         known = HANDLERS.get(kind)
     return known
+
+
+def has_told(view: View) -> None:
+    """The warp arrives at an mbarrier."""
+    view.cta.state.setdefault(_TOLD, set()).add(view.warp)
+
+
+def let_others_first(view: View, lanes: int) -> int:
+    """Those of some lanes that go on now; they wait for asynchronous work of their own. If the warp has arrived at an
+    mbarrier since it last did so, they stay until nobody else can go on: who was told too early finds the work
+    outstanding."""
+    if view.warp not in view.cta.state.get(_TOLD, ()):
+        return lanes
+    awake = lanes & ~view.slept
+    if awake != lanes:
+        view.cta.state[_TOLD].discard(view.warp)
+    if awake:
+        text, until = "its asynchronous work to be complete", view.now + LATENESS
+        wait = Wait(view.cta, view.warp, awake, ("others first", view.cta.rank), text, until, None, view.op.where)
+        view.hold(wait)
+        view.schedule.yields(wait)
+    return lanes & ~awake
 
 
 @serves("nanosleep")

@@ -11,6 +11,7 @@ executed. If nobody can move before something is due, time jumps to that moment.
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -183,6 +184,7 @@ class Schedule:
         self._clock, self._skip, self._release, self._claim = clock, skip, release, claim
         self._waits: dict[Hashable, list[Wait]] = {}
         self._due: list[_Due] = []
+        self._yielding: deque[Wait] = deque()  # they go on when nobody else can
         self._count = 0
 
     def cancel(self) -> Dim3 | None:
@@ -246,7 +248,13 @@ class Schedule:
         return done
 
     def jump(self) -> bool:
-        """Nothing can run: jump to the next due time, and run what is due. False if there is none."""
+        """Nothing can run: let the first of those go on that let others go first; or jump to the next due time, and run
+        what is due. False if there is none."""
+        while self._yielding:
+            wait = self._yielding.popleft()
+            if not wait.over:
+                self._expire((wait.cta.cluster, wait.key), wait)
+                return True
         self._drop()
         if not self._due:
             return False
@@ -279,6 +287,10 @@ class Schedule:
         self._waits.setdefault(key, []).append(wait)
         if wait.until is not None:
             self.at(wait.until, lambda: self._expire(key, wait), "", wait.cta.cluster, wait)
+
+    def yields(self, wait: Wait) -> None:
+        """A wait with a time limit, which is over when nothing else can run, too."""
+        self._yielding.append(wait)
 
     def wake(self, key: Hashable) -> None:
         for wait in self._waits.pop(key, ()):

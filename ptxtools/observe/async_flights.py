@@ -50,6 +50,10 @@ class Flights:
         self._stores: defaultdict[int, list[Span]] = defaultdict(list)
         self._open: dict[Claim, list[_Item]] = {}  # of copies to shared memory that are being made
         self._groups: defaultdict[tuple[int, int], list[list[_Item]]] = defaultdict(lambda: [[]])
+        #: By warp: the epoch in which it began the first of those loads and stores; and the last one in which it has
+        #: arrived at an mbarrier before the end of products, with the number before the first of these, and the last.
+        self._since: dict[int, int] = {}
+        self._early: dict[int, tuple[int, int, int]] = {}
         cta.at_end.append(self.ended)
 
     def issued(self, claim: Claim) -> None:
@@ -76,10 +80,10 @@ class Flights:
         places = access.addresses.astype(np.int64) & OFFSET_MASK
         for lane, place in zip(access.lanes.tolist(), places.tolist(), strict=True):
             chunks = np.arange(place // CHUNK, (place + access.size - 1) // CHUNK + 1)
-            until = self.knowledge.of(at.warp, lane).until
-            self.planes.reads(at.warp, chunks, until[COPY], fenced=False)
+            known = self.knowledge.of(at.warp, lane)
+            self.planes.reads(at.warp, chunks, known.until[COPY], fenced=False)
             if access.writes:
-                self._write(at, chunks, until)
+                self._write(at, chunks, known)
                 self.planes.store(at.warp, place, access.size)
 
     # --- tensor memory ------------------------------------------------------------------------------------------------
@@ -87,10 +91,11 @@ class Flights:
     def _by_warp(self, claim: Claim) -> None:
         """tcgen05.ld and st; alloc and dealloc, which write memory at once."""
         warp = claim.view.warp
-        until = self.knowledge.of(warp).until
+        known = self.knowledge.of(warp)
+        until = known.until
         for span in claim.spans:
             if not span.tensor:
-                self._write(claim.view, _chunks(span), until)
+                self._write(claim.view, _chunks(span), known)
                 continue
             reads = span.kind == "read"
             if (self._cells[1 if reads else slice(None)][..., *_place(span)] > until[PIPE]).any():
@@ -101,11 +106,42 @@ class Flights:
                 raise Doubt
             if claim.view.op.kind == "tcgen05.dealloc":
                 continue
+            if not self._loads[warp] and not self._stores[warp]:
+                self._since[warp] = self._epoch
             (self._loads if reads else self._stores)[warp].append(span)
 
     def waited(self, at: View, *, stores: bool) -> None:
-        """A warp has come to tcgen05.wait."""
-        (self._stores if stores else self._loads).pop(at.warp, None)
+        """A warp has come to tcgen05.wait: it has told nobody anything since it began what it waits for."""
+        if (self._stores if stores else self._loads).pop(at.warp, None) and self._since[at.warp] != self._epoch:
+            raise Doubt
+
+    @property
+    def _epoch(self) -> int:
+        return int(self._cta.owners[1])
+
+    def arrive(self, at: View, what: str, lanes: Array) -> None:
+        """Lanes are about to do something with mbarriers. Who is told by it may come before the end of work for which
+        the warp has yet to wait."""
+        self.knowledge.arrive(at, what, lanes)
+        if " arrive" not in what:
+            return
+        if self._loads[at.warp] or self._stores[at.warp] or self.planes.copies_pending(at.warp):
+            raise Doubt
+        products, epoch = at.issued_by(at.warp), self._epoch
+        if products.issued > products.done:
+            first = products.done
+            before = self._early.get(at.warp, (0, first, 0))
+            self._early[at.warp] = epoch, min(first, before[1]) if before[0] == epoch else first, products.issued
+
+    def _told_early(self, view: View, chunks: Array | slice, known: Known) -> bool:
+        """Whether who writes chunks may come before the end of products that read them: an mbarrier told of them too
+        early, none in time, and no barrier of the CTA has been there since."""
+        return any(
+            epoch == self._epoch and before < self.planes.last_product(warp, chunks) <= last
+            and known.products.get(warp, 0) < self.planes.last_product(warp, chunks)
+            for warp, (epoch, before, last) in self._early.items()
+            if warp != view.warp
+        )  # fmt: skip
 
     def _piped(self, spans: list[Span], number: int) -> None:
         """What products and copies of tensor memory do, in the order in which they begin."""
@@ -122,7 +158,8 @@ class Flights:
         """Bulk and tensor copies."""
         warp, items = claim.view.warp, list[_Item]()
         loads = any(span.owner is not None and span.kind != "read" for span in claim.spans)
-        until = self.knowledge.of(warp, claim.lane).until
+        known = self.knowledge.of(warp, claim.lane)
+        until = known.until
         for span in claim.spans:
             if span.owner is None:
                 self._ground.touch(span)
@@ -131,7 +168,7 @@ class Flights:
             self.planes.reads(warp, chunks, until[COPY], fenced=True)
             plane = BULK if span.kind == "read" else COPY
             if plane == COPY:
-                self._write(claim.view, chunks, until)
+                self._write(claim.view, chunks, known)
             self.counts[plane] += 1
             self._cta.flights[plane][chunks] = self.counts[plane]
             items.append((plane, self.counts[plane]))
@@ -140,12 +177,14 @@ class Flights:
         else:
             self._groups[warp, claim.lane][-1] += items
 
-    def _write(self, view: View, chunks: Array | slice, until: list[int]) -> None:
+    def _write(self, view: View, chunks: Array | slice, known: Known) -> None:
         """Chunks are written: nobody may be using them."""
-        planes = zip(self._cta.flights, until, strict=True)
+        planes = zip(self._cta.flights, known.until, strict=True)
         if any(int(flights[chunks].max(initial=0)) > number for flights, number in planes):
             raise Doubt
         self.planes.unread(view, chunks)
+        if self._early and self._told_early(view, chunks, known):
+            raise Doubt
 
     def completed(self, claim: Claim) -> None:
         """It has been made, which is no news to anybody."""

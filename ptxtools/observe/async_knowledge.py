@@ -33,10 +33,12 @@ _KNOWN, _SOME, _WARPS = 176, 272, 32
 
 @dataclass(slots=True)
 class Known:
-    """until: of each plane, all work up to this number is complete; more: and these."""
+    """until: of each plane, all work up to this number is complete; more: and these; products: how many of a warp's
+    wgmma are, as far as mbarriers have told."""
 
     until: list[int] = field(default_factory=lambda: [0] * PLANES)
     more: list[set[int]] = field(default_factory=lambda: [set() for _ in range(PLANES)])
+    products: dict[int, int] = field(default_factory=dict)
 
     def join(self, other: Known) -> None:
         """Learn what another knows."""
@@ -49,6 +51,8 @@ class Known:
                 unsettled = True
         if unsettled:
             self.settle()
+        for warp, number in other.products.items():
+            self.products[warp] = max(number, self.products.get(warp, 0))
 
     def settle(self) -> None:
         """Count on."""
@@ -185,6 +189,7 @@ class Knowledge:
             raise Doubt  # it could begin two phases
         for lane in lanes.tolist() if len(lanes) < threads_of(at) else [None]:
             barrier.tells.join(self.of(at.warp, lane))
+        barrier.tells.products[at.warp] = at.issued_by(at.warp).done
 
     def leave(self, at: View, what: str, lanes: Array) -> None:
         """Lanes go on behind a wait, which may have failed."""

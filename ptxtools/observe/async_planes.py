@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _WORD = 4
 #: Where the clocks of the CTA and of its warps are in the head, in words (`native.code.structures.MARKED`).
-_CLOCK, _BEGAN, _FENCED, _LAST, _BEFORE, _COPIES, _WARPS = 8, 9, 80, 112, 144, 240, 32
+_CLOCK, _BEGAN, _COMMITS, _WAITED, _FENCED, _LAST, _BEFORE, _COPIES, _WARPS = 8, 9, 16, 48, 80, 112, 144, 240, 32
 _WARP = (1 << STORED_SHIFT) - 1
 
 
@@ -72,6 +72,14 @@ class Planes:
                 record = at.issued_by(warp)
                 if record.issued != record.done < latest:
                     raise Doubt
+
+    def last_product(self, warp: int, chunks: Array | slice) -> int:
+        """The last product of a warp's warpgroup that reads some chunks."""
+        return int(self._reads[warp // WARPS][chunks].max(initial=0))
+
+    def copies_pending(self, warp: int) -> bool:
+        """Whether a warp has groups of cp.async for which it has not waited."""
+        return bool(self._head[_COMMITS + warp] > self._head[_WAITED + warp])
 
     def _fenced(self, warp: int, stored: Array) -> Array:
         """Until when stores of some warps are fenced, for a warp that reads now."""

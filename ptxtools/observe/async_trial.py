@@ -61,9 +61,11 @@ _CHUNK = 16
 
 
 def possible(program: Program) -> bool:
-    """Whether it is worth while: all asynchronous work is of known kinds, and the registers of warpgroups' products are
-    not touched in flight."""
+    """Whether it is worth while: all asynchronous work is of known kinds, the registers of warpgroups' products are not
+    touched in flight, and mbarriers are looked at."""
     kinds = {op.kind for op in program.operations()}
+    if kinds.isdisjoint(_FLIGHTS) and _works(program) and any(OPERATIONS[kind].seen == "mbarrier" for kind in kinds):
+        return False  # nobody is told of mbarriers then, by which others may hear of work before its end
     return all(map(_plain, kinds)) and ("wgmma.mma_async" not in kinds or settled(program))
 
 
@@ -162,7 +164,7 @@ class AsyncTrial:
         """At a barrier of the CTA there may be more epochs than can be told apart."""
         if what.startswith("mbarrier"):
             if self.flights and "_wait" not in what:
-                self._of(at.cta).knowledge.arrive(at, what, lanes)
+                self._of(at.cta).arrive(at, what, lanes)
         elif self.proxies and _rule(at.op) == COMES and not at.counted:
             raise Doubt
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ptxtools.machine.events import has_told
 from ptxtools.machine.filters import NOBODY
 from ptxtools.machine.residents import Cta
-from ptxtools.program.details import Look
+from ptxtools.program.details import Look, Meeting
 from ptxtools.program.operations import ISSUES, OPERATIONS, fenced
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 
@@ -62,6 +63,8 @@ class AsyncCheck:
         def matters(op: Op) -> bool:
             if op.kind == "observe.access":
                 return works and op.space != "local" and (proxies or op.of(Look).action != "copy")
+            if op.kind == "observe.arrive" and op.of(Meeting).what.startswith("mbarrier"):
+                return works
             return proxies or (works and op.kind == "observe.in_flight")
 
         return matters
@@ -136,6 +139,8 @@ class AsyncCheck:
 
     def arrive(self, at: View, what: str, lanes: Numbers) -> None:
         self._proxies.arrive(at, what, lanes)
+        if what.startswith("mbarrier") and " arrive" in what:
+            has_told(at)
 
     def leave(self, at: View, what: str, lanes: Numbers) -> None:
         self._proxies.leave(at, what, lanes)

@@ -20,7 +20,7 @@ from ptxtools.program.operations import strength
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 
 from .clocks import Clocks
-from .orders import Event, Orders, Plan
+from .orders import Event, Glance, Orders, Plan
 from .race_accesses import sort_of, warps_of, words_of
 from .race_barriers import Barriers
 from .race_phases import Mbarriers
@@ -44,11 +44,12 @@ _KEY = "its turn"
 
 class Explorer:
     """An observer of one run. plan: the order in which to begin; events: what came; followed: as it was planned; whole:
-    all events were written down."""
+    all events were written down; vain: looks at what has not changed, after which warps wait."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan, self._place = plan.steps, 0
         self.events: list[Event] = []
+        self.vain: set[Glance] = set()
         self.followed = self.whole = True
         self._last: dict[int, Event] = {}  # of each warp
         self._open: tuple[Event, View] | None = None  # the last one: what it changes is not known yet
@@ -118,13 +119,18 @@ class Explorer:
         event = self._event(at, parts)
         late, before = bool(at.slept & at.mask), self._last.get(event.agent)
         planned = self._place < len(self._plan)
-        if planned and event.step == self._plan[self._place]:
+        again = before is not None and event.again(before)
+        turn = planned and event.step == self._plan[self._place]
+        if turn:
             self._place += 1
             self._wake()
-        elif before is not None and event.again(before):
+        if again:
+            self.vain.add(event.glance)
             if not late:
                 self._hold(at, "memory to change", _PAUSE)
             return not late
+        if turn:
+            pass
         elif planned and not late:
             self._hold(at, "its turn in the schedule", _PATIENCE)
             return True
@@ -228,4 +234,4 @@ class Schedules:
     def learn(self, observer: object) -> None:
         assert isinstance(observer, Explorer)
         self.whole = self.whole and observer.whole
-        self._orders.learn(observer.events)
+        self._orders.learn(observer.events, observer.vain)

@@ -40,9 +40,12 @@ class MapsInUse:
             self._changed(at, int(lanes[np.flatnonzero(places // MAP_BYTES == stretch)[0]]), stretch)
 
     def issued(self, claim: Claim) -> None:
+        """Work begins: the first of a copy's steps reads the map, and what waits for that with `.read` has waited for
+        the map (9.7.9.25.6.2)."""
         view, lane, stretch = self._last
         if view is claim.view and lane == claim.lane:
             self._used[claim] = stretch
+            self._last = None, -1, -1
 
     def completed(self, claim: Claim) -> None:
         self._used.pop(claim, None)

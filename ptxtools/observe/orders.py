@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
 #: Who comes to which line with which lanes: number of the warp in the grid, line of the program, mask.
 Step = tuple[int, int, int]
+#: A step, and what it finds.
+Glance = tuple[Step, tuple[bytes, ...]]
 
 
 @dataclass(slots=True, eq=False)
@@ -38,16 +40,22 @@ class Event:
     def agent(self) -> int:
         return self.step[0]
 
+    @property
+    def glance(self) -> Glance:
+        """The step, and what it finds."""
+        return self.step, self.content
+
     def again(self, before: Event) -> bool:
         """Whether it only repeats what its warp did last, and finds the same: a loop that waits."""
         same = self.step == before.step and self.words == before.words and self.content == before.content
         return same and not before.changed
 
     def depends(self, other: Event, word: Hashable) -> bool:
-        """Whether the order of two accesses to a word makes a difference."""
-        if word not in self.changed and word not in other.changed:
+        """Whether the order of two accesses to a word makes a difference. An atomic that changes nothing might do so
+        where another one of its sort, which comes in any order with it, is not before it."""
+        if self.sort and self.sort == other.sort:
             return False
-        return not self.sort or self.sort != other.sort
+        return word in self.changed or word in other.changed or bool(self.sort or other.sort)
 
 
 @dataclass(eq=False)
@@ -120,6 +128,32 @@ class Order:
                 steps = tuple(self.events[number].step for number in [*kept, second])
                 yield Plan(steps, frozenset(self.names[number] for number in kept))
 
+    def glimpses(self, vain: Set[Glance]) -> Iterator[Plan]:
+        """Plans in which a warp that waits looks again where something had changed, and has changed back or further
+        before its next look. vain: looks after which warps have waited."""
+        for number, event in enumerate(self.events):
+            if event.glance not in vain:
+                continue
+            later = range(number + 1, len(self.events))
+            after = next((one for one in later if self.events[one].agent == event.agent), None)
+            if after is not None and self.events[after].step != event.step:
+                continue
+            end = len(self.events) if after is None else after
+            changes = [n for n in range(number + 1, end) if not self.events[n].changed.isdisjoint(event.words)]
+            for change in changes if after is None else changes[:-1]:
+                if self._content(event.words, change) != event.content:
+                    steps = *(one.step for one in self.events[: change + 1]), event.step
+                    yield Plan(steps, frozenset(self.names[: change + 1]))
+
+    def _content(self, words: tuple[Hashable, ...], place: int) -> tuple[bytes, ...]:
+        """What words hold behind an event, as far as a later one tells."""
+        found = []
+        for word in words:
+            later = (one for one in self.events[place + 1 :] if word in one.words)
+            one = next(later, None)
+            found.append(b"" if one is None else one.content[one.words.index(word)])
+        return tuple(found)
+
     def _waits(self, kept: list[int], second: int) -> bool:
         """Whether an event behind others would only repeat what its warp did last."""
         event = self.events[second]
@@ -158,6 +192,7 @@ class Orders:
         self._plans = deque([Plan()])
         self._planned: set[tuple[Step, ...]] = {()}
         self.seen: dict[frozenset[int], Order] = {}
+        self._vain: set[Glance] = set()
 
     @property
     def count(self) -> int:
@@ -172,13 +207,19 @@ class Orders:
                 return plan
         return None
 
-    def learn(self, events: list[Event]) -> None:
-        """A run has come to these events."""
-        order = Order(events)
-        if order.key in self.seen:
-            return
-        self.seen[order.key] = order
-        for plan in order.plans():
+    def learn(self, events: list[Event], vain: Set[Glance] = frozenset()) -> None:
+        """A run has come to these events. vain: looks after which a warp has waited, as nothing had changed."""
+        order, new = Order(events), set(vain) - self._vain
+        self._vain |= new
+        if order.key not in self.seen:
+            self.seen[order.key] = order
+            self._add([*order.plans(), *order.glimpses(self._vain)])
+        if new:  # others may have had such looks, too
+            for other in self.seen.values():
+                self._add(other.glimpses(new))
+
+    def _add(self, plans: Iterable[Plan]) -> None:
+        for plan in plans:
             if plan.steps not in self._planned:
                 self._planned.add(plan.steps)
                 self._plans.append(plan)

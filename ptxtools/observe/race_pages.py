@@ -10,9 +10,9 @@ import numpy as np
 from ptxtools.machine.observers import Doubt
 
 from . import race_reports
-from .clocks import WEAK, Clocks, Warp
+from .clocks import CTA, WEAK, Clocks, Warp
 from .race_accesses import Strength, lanes_late, sort_of
-from .race_shadow import EARLIER, NARROWER, OWN, PAGE, READ, UNORDERED, WORD, Page
+from .race_shadow import EARLIER, FAR, NARROWER, OWN, PAGE, READ, UNORDERED, WORD, Page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +49,7 @@ class Pages:
         writes, now = page.writes, warp.time
         sort = sort_of(at, access)
         memory = owner
-        self._deciders.seen(at, access, memory, (base + inside * page.grain) // WORD)
+        self._deciders.seen(at, access, memory, (base + inside * page.grain) // WORD, (self._clocks, warp))
         if scope:
             words = (base + inside * page.grain) // WORD
             self._deciders.meets(at, access, memory, words, (self._clocks, warp))
@@ -62,8 +62,7 @@ class Pages:
             alike = (sort > 0) & (writes["sort"][inside] == sort)
             open_ = late & strong & ~alike
             if access.writes and open_.any():
-                words = (base + inside[open_] * page.grain) // WORD
-                self._deciders.unordered(at, memory, words, writes["where"][inside[open_]])
+                self._unordered(at, memory, base, page, inside[open_], writes, warp, found=True)
             if (late & strong & alike).any():
                 passed = inside[late & strong & alike]
                 words = (base + passed * page.grain) // WORD
@@ -74,8 +73,9 @@ class Pages:
             if access.writes and scope:
                 before = writes["scope"][inside]
                 apart = inside[(before > 0) & (writes["unit"][inside] != strength.unit)]
-                far = before < self._clocks.distance(warp, writes["writer"][inside])
-                hides[NARROWER] = ~late & ((before < scope) | far)
+                distance = self._clocks.distance(warp, writes["writer"][inside])
+                hides[NARROWER] = ~late & ((before < scope) | (before < distance))
+                hides[FAR] = ~late & (before > 0) & (distance > CTA)
                 if access.action == "atomic":
                     replaced = late & strong
                     hides[NARROWER] |= replaced & (before < scope)
@@ -85,9 +85,13 @@ class Pages:
                     hides[OWN] = ~late & (before >= scope) & (writes["writer"][inside] == warp.agent)
             racing, found_in = late & ~strong, writes
             for hidden in page.hidden:
-                if hidden is not None and not racing.any():
-                    late, strong, _ = self._against(warp, page, hidden, inside, lanes, values, strength)
-                    racing, found_in = late & ~strong, hidden
+                if hidden is None or racing.any():
+                    continue
+                late, strong, _ = self._against(warp, page, hidden, inside, lanes, values, strength)
+                racing, found_in = late & ~strong, hidden
+                open_ = late & strong & ~((sort > 0) & (hidden["sort"][inside] == sort))
+                if access.writes and open_.any():
+                    self._unordered(at, memory, base, page, inside[open_], hidden, warp, found=False)
             if racing.any():
                 one = int(racing.argmax())
                 found = {name: int(column[inside[one]]) for name, column in found_in.items()}
@@ -124,6 +128,14 @@ class Pages:
         writes["writer"][inside], writes["written"][inside], writes["lane"][inside] = warp.agent, now, lanes
         writes["where"][inside], writes["scope"][inside], writes["sort"][inside] = at.op.where, scope, sort
         writes["unit"][inside], writes["value"][inside] = strength.unit, -1 if values is None else values
+
+    def _unordered(
+        self, at: View, memory: Cta | None, base: int, page: Page, places: Array, writes: Columns, warp: Warp, *,
+        found: bool,
+    ) -> None:  # fmt: skip
+        """A strong write comes in no order with some that granules have had; found: they have them now."""
+        columns = {name: writes[name][places] for name in ("writer", "where", "written")}
+        self._deciders.unordered(at, memory, (base + places * page.grain) // WORD, columns, warp, found=found)
 
     def _against(
         self, warp: Warp, page: Page, writes: Columns, inside: Array, lanes: Array, values: Array | None,

@@ -44,10 +44,11 @@ _READS = {
 }  # fmt: skip
 
 
-#: Why the last write of a granule does not stand for one before it: that one is not ordered before it; has a narrower
-#: scope; had one, before another one of these; is a strong write of the same warp, which the last one has not read; or
-#: from APART on, for each size: is made of larger or smaller scalars.
-UNORDERED, NARROWER, NARROWEST, OWN, APART = range(5)
+#: Why the last write of a granule does not stand for one before it: that one is not ordered before it; is not, and is
+#: of another warp than the last one of these; has a narrower scope; had one, before another one of these; is a strong
+#: write of the same warp, which the last one has not read; is one of another CTA, which is farther from threads of this
+#: one; or from APART on, for each size: is made of larger or smaller scalars.
+UNORDERED, OTHER, NARROWER, NARROWEST, OWN, FAR, APART = range(7)
 #: Logarithms of the sizes of scalars, 1 to 16 bytes, and more.
 _SIZES = 6
 
@@ -79,6 +80,9 @@ class Page:
         if why == NARROWER and before is not None:
             narrower = before["scope"][places] < self.writes["scope"][places]
             self._keep(before, places[narrower], NARROWEST)
+        if why == UNORDERED and before is not None:
+            others = before["writer"][places] != self.writes["writer"][places]
+            self._keep(before, places[others], OTHER)
         self._keep(self.writes, places, why)
 
     def hide_apart(self, places: Array) -> None:

@@ -40,7 +40,8 @@ class Deciders:
     def __init__(self, session: Session, program: Program) -> None:
         self._session, self._program = session, program
         self._useful = useful_atomics(program)
-        self._open: dict[tuple[object, int], int] = {}  # words whose value depends on the order, by line of a writer
+        #: Words whose value depends on the order of writers: the line of one, and the times of all by their warps.
+        self._open: dict[tuple[object, int], tuple[int, dict[int, int]]] = {}
         #: Of words by warp and line the atomics whose results are used, or that others of their sort have come beside:
         #: time and sort.
         self._atomics: dict[tuple[object, int], dict[tuple[int, int], tuple[int, int]]] = {}
@@ -78,25 +79,43 @@ class Deciders:
         if self.reads(view, access):
             self.decide(view.op.where, "an atomic" if access.action == "atomic" else "a read")
 
-    def unordered(self, view: View, memory: object, words: Array, before: Array) -> None:
-        """Strong stores or atomics come in no order with those of the lines `before`, and the last one matters."""
-        for where in np.unique(before).tolist():
+    def unordered(
+        self, view: View, memory: object, words: Array, before: Mapping[str, Array], warp: Warp, *, found: bool
+    ) -> None:
+        """Strong stores or atomics of a warp come in no order with those before, and the last one matters. before: the
+        columns of those others; found: they find what those have written."""
+        lines = before["where"].tolist()
+        for where in sorted(set(lines)):
             if where in self._useful:
                 self.decide(where, "an atomic")
-        if self._useful.isdisjoint((view.op.where, *before.tolist())):  # those say so themselves
-            for place in np.unique(words).tolist():
-                self._open[memory, place] = view.op.where
+        says = found and view.op.where in self._useful
+        if not says and self._useful.isdisjoint(lines):  # else they say so themselves
+            others = zip(before["writer"].tolist(), before["written"].tolist(), strict=True)
+            for place, other in zip(words.tolist(), others, strict=True):
+                self._leave_open(memory, place, view.op.where, other, (warp.agent, warp.time))
 
-    def seen(self, view: View, access: Access, memory: object, words: Array) -> None:
-        """An access to words, the value of which may depend on an order."""
+    def _leave_open(self, memory: object, place: int, where: int, *writers: tuple[int, int]) -> None:
+        """What a word has depends on the order of some writes: their warps, and the times of these."""
+        times = self._open.setdefault((memory, place), (where, {}))[1]
+        for agent, time in writers:
+            times[agent] = max(time, times.get(agent, 0))
+
+    def seen(self, view: View, access: Access, memory: object, words: Array, who: tuple[Clocks, Warp]) -> None:
+        """A warp accesses words, the values of which may depend on an order: until somebody replaces them who comes
+        behind all that have written."""
         if not self._open:
             return
+        clocks, warp = who
         for place in np.unique(words).tolist():
-            where = self._open.get((memory, place))
-            if where is not None and self.reads(view, access):
+            where, times = self._open.get((memory, place), (-1, {}))
+            if where >= 0 and self.reads(view, access):
                 self.decide(where, "a write")
-            elif where is not None and access.action == "write":
-                del self._open[memory, place]
+            elif where >= 0 and access.action == "write":
+                known = clocks.known(np.array(list(times)), warp.known).tolist()
+                if all(one == warp.agent or times[one] <= time for one, time in zip(times, known, strict=True)):
+                    del self._open[memory, place]
+                else:
+                    times[warp.agent] = warp.time
 
     def beside(self, memory: object, words: Array, before: Mapping[str, Array], sort: int) -> None:
         """Atomics come beside others of their sort, in any order: what comes next stands behind the last one alone.
@@ -123,7 +142,7 @@ class Deciders:
                     self.decide(where, "an atomic")
                     del before[agent, where]
                 elif access.writes and sort != other:
-                    self._open[memory, place] = view.op.where
+                    self._leave_open(memory, place, view.op.where, (agent, time), (warp.agent, warp.time))
             if tracked:
                 self._atomics.setdefault((memory, place), {})[warp.agent, view.op.where] = warp.time, sort
 
@@ -132,7 +151,7 @@ class Deciders:
         """Whether what memory has in the end depends on the order of stores or atomics."""
         return bool(self._open)
 
-    def together(self, view: View, access: Access, memory: object, places: Array) -> None:
+    def together(self, view: View, access: Access, memory: object, places: Array, warp: Warp) -> None:
         """Lanes of one atomic that meet at one place: their order is open."""
         if access.action != "atomic":
             return
@@ -143,7 +162,7 @@ class Deciders:
             self.decide(view.op.where, "an atomic")
         elif sort_of(view, access) <= 0:  # what they leave depends on it
             for word in words_of(found[counts > 1], access.size):
-                self._open[memory, word] = view.op.where
+                self._leave_open(memory, word, view.op.where, (warp.agent, warp.time))
 
 
 def useful_atomics(program: Program) -> frozenset[int]:

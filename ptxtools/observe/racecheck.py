@@ -321,7 +321,7 @@ class RaceCheck:
             before.look(self._session, at, access, warp, lanes, places, rows, strength)
         if scope:
             self._look_ahead(at, access, warp, pieces, lanes)
-            self._deciders.together(at, access, owner, places)
+            self._deciders.together(at, access, owner, places, warp)
         reads = access.action != "write" and (at.op.opcode is None or at.op.opcode.family != "red")  # red is no read
         seen = None
         if scope and reads and shadow.messages:

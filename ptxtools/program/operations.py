@@ -171,7 +171,7 @@ OPERATIONS: dict[str, Operation] = {
     "multimem": Operation(EVENT, "result*?", "address? value*"),
     # copies of single threads that may complete late
     "async.copy": Operation(EVENT, "", "source? target rule*", "copy", seen="copy", detail=(ThreadCopy,)),
-    "async.copy.group": Operation(EVENT, detail=(Groups,)),
+    "async.copy.group": Operation(EVENT, waits=True, detail=(Groups,)),
     "async.copy.arrive": Operation(EVENT, "", "address?", seen="arrive on mbarrier"),
     "async.store": _bulk(),
     "bulk.clear": _bulk(),
@@ -192,7 +192,7 @@ OPERATIONS: dict[str, Operation] = {
     "tcgen05.relinquish_alloc_permit": _tensor(warp=True),
     "tcgen05.ld": _tensor(warp=True),
     "tcgen05.st": _tensor(warp=True),
-    "tcgen05.wait": _tensor(warp=True),
+    "tcgen05.wait": _tensor(waits=True, warp=True),
     "tcgen05.mma": _tensor(asynchronous=True, multiplies=True),
     "tcgen05.cp": _tensor(asynchronous=True),
     "tcgen05.shift": _tensor(),

@@ -18,6 +18,7 @@ _MAP = "a tensor map is an argument of the launch"
 _HOST = "the host may have written the buffer"
 _CLUSTER = "the launch says how large a cluster is"
 _PATHS = "it takes heap memory followed through branches, or byte by byte"
+_ROLES = "it takes several warps, and what mbarriers tell them of work under way"
 _NC = "the rule about .nc follows the stores of its own thread"
 #: The bugs that no rule sees, and why.
 UNSEEN = {
@@ -28,7 +29,12 @@ UNSEEN = {
     "flag_of_another_size": _GRID, "half_of_a_ticket_is_read": _GRID,
     "buffer_not_written": _HOST, "buffer_half_written": _HOST,
     "buffer_accumulated_without_zero": _HOST, "leak_of_one_thread": _PATHS, "heap_not_written": _PATHS,
-    "nc_load_behind_a_release": _NC, "bulk_store_and_an_nc_load": _NC,
+    "bulk_store_and_an_nc_load": _NC,
+    "slot_given_back_before_the_product_has_read_it": _ROLES, "accumulator_given_back_while_it_is_loaded": _ROLES,
+    "statistics_told_of_before_they_are_stored": _ROLES, "one_store_of_two_is_waited_for": _ROLES,
+    "freed_while_lanes_that_need_nothing_load": _ROLES, "one_lane_arrives_for_all": _ROLES,
+    "straggler_arrives_at_a_cta_that_has_left": _CLUSTER, "peer_fences_behind_its_copy": _MAP,
+    "map_published_while_a_load_uses_it": _MAP, "producer_warp_does_not_wait_for_the_grid_before": _MAP,
     "node_pushed_without_a_fence": "the node's address comes from an atomic",
     "local_memory_of_a_function_that_has_returned": "the function is warned of, in both",
 }  # fmt: skip

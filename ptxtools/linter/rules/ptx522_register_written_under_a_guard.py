@@ -24,6 +24,8 @@ from ..registry import bodies
 from ..walk import tell
 
 CODE = "PTX522"
+#: By these threads leave.
+_LEAVES = ("bra", "exit", "ret", "trap")
 
 
 @bodies
@@ -41,8 +43,10 @@ def _guarded(context: LintContext, facts: FunctionFacts) -> None:
     names = {name for _, name in alone}
     written: dict[RegisterKey, Line] = {}
     for run in facts.runs:
-        written.clear()
+        written = {}
         for line in run:
+            if line.item.guard is not None and line.plan.family in _LEAVES:
+                written = {key: write for key, write in written.items() if not _stays(write, line)}
             for name, write in accessed(line) if names else ():
                 if name not in names:
                     continue
@@ -56,3 +60,9 @@ def _guarded(context: LintContext, facts: FunctionFacts) -> None:
                     context.warn(CODE, message, name_span(line.item, name), section="9.3")
                     names.discard(name)
                     alone.pop(key)
+
+
+def _stays(write: Line, branch: Line) -> bool:
+    """Whether only threads that have written go on behind a branch: it has the same predicate the other way round."""
+    here, there = write.item.guard, branch.item.guard
+    return here is not None and there is not None and here.name == there.name and here.negated != there.negated

@@ -92,6 +92,7 @@ class Collectives:
                 groups.setdefault(group.waits[:4], []).append(group)
         if not groups:
             return None
+        told = sum(group.mask for group in waiting if group.waits is not None and group.waits[0] == "mbarrier")
         lacking: list[tuple[int, int, int, list[Group]]] = []
         for (_, half, members, _), together in groups.items():
             assert isinstance(half, int) and isinstance(members, int)
@@ -99,7 +100,10 @@ class Collectives:
             missing = members & self._existing(half) & ~lanes
             if not missing:
                 return self._go(together)
-            lacking.append((min(group.pc for group in together), half, missing, together))
+            if not missing & told >> half * WARP:  # else they may come once others have arrived
+                lacking.append((min(group.pc for group in together), half, missing, together))
+        if not lacking:
+            return None
         _, half, missing, together = min(lacking, key=lambda each: each[:2])
         first = min(together, key=lambda group: group.pc)
         assert first.waits is not None

@@ -435,7 +435,9 @@ class Flights:
             for column in sorted(first):
                 adds = flight and self._adds(group, op)
                 if op.opcode.startswith("tcgen05.ld") or adds:
-                    missing = set(range(column, column + size)) - written[half]
+                    missing = (
+                        set(range(column, column + size)) - written[0] - written[1]
+                    )  # four warps on have its lanes
                     if missing and not self._unseen:
                         message = f"column {min(missing)} of tensor memory is read, and nothing has written it"
                         self.walker.report("unwritten column", op.line, operand, message)

@@ -486,8 +486,8 @@ class Memory:
             return released
         by_place: dict[tuple[object, ...], list[Group]] = {}
         for group in waiting:
-            assert group.waits is not None
-            by_place.setdefault(group.waits[:2], []).append(group)
+            if group.waits is not None and group.waits[0] != "mask":
+                by_place.setdefault(group.waits[:2], []).append(group)
         for place in sorted(by_place, key=lambda place: self._alone(place, by_place[place])):
             groups = by_place[place]
             if place[0] == "cluster":

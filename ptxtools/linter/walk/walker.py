@@ -157,7 +157,7 @@ class Walker:
         """The group that is furthest behind, joined with others at its place."""
         ready = [group for group in self.running if group.waits is None]
         if not ready:
-            return self.memory.release()
+            return None if self.memory.release() is None else self._next()
         first = ready[0]
         if len(ready) > 1:
             first = min(ready, key=lambda group: group.place)

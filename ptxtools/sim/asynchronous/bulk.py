@@ -9,7 +9,7 @@ import numpy as np
 from ptxtools.diagnostics import Cause
 from ptxtools.isa.types import TYPES
 from ptxtools.machine.claims import Span, span_at
-from ptxtools.machine.events import View, serves
+from ptxtools.machine.events import View, let_others_first, serves
 from ptxtools.program.details import Groups
 from ptxtools.program.program import RANK_SHIFT
 from ptxtools.sim import accesses
@@ -164,7 +164,9 @@ def group(view: View) -> None:
     most, read, done = groups.pending, groups.read, list[int]()
     for lane in view.lanes():
         left = queue.unfinished((view.warp, lane), most, read=read)
-        if view.launch.late:
+        if left and view.launch.late:
+            if not let_others_first(view, 1 << lane):
+                continue
             for work in left:
                 queue.force(work, read=read)
         elif left:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ptxtools.machine.claims import Span, joined, span_at
-from ptxtools.machine.events import View, serves
+from ptxtools.machine.events import View, let_others_first, serves
 from ptxtools.program import mbarrier as word
 from ptxtools.program.details import Groups, ThreadCopy
 
@@ -63,13 +63,17 @@ def _spans(view: View, targets: Array, size: int, sources: Array, counts: Array)
 @serves("async.copy.group")
 def group(view: View) -> None:
     queue, groups = _queue(view), view.op.of(Groups)
-    for lane in view.lanes():
-        who = (view.warp, lane)
-        if groups.commit:
-            queue.commit(who)
-        if groups.pending is not None:
-            for work in queue.unfinished(who, max(0, groups.pending), read=False):
-                queue.force(work)
+    if groups.commit:
+        for lane in view.lanes():
+            queue.commit((view.warp, lane))
+    if groups.pending is None:
+        return
+    most = max(0, groups.pending)
+    left = {lane: queue.unfinished((view.warp, lane), most, read=False) for lane in view.lanes()}
+    waiting = let_others_first(view, sum(1 << lane for lane, some in left.items() if some))
+    for lane, some in left.items():
+        for work in some if waiting >> lane & 1 else ():
+            queue.force(work)
 
 
 @serves("async.copy.arrive")

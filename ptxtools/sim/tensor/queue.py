@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 
 from ptxtools.machine.claims import Claim, Span, announce
-from ptxtools.machine.events import View, serves
+from ptxtools.machine.events import View, let_others_first, serves
 
 Work = Callable[[], None]
 
@@ -76,13 +76,18 @@ def load(view: View, cells: Callable[[], Span]) -> None:
     if not view.launch.late:
         claim.end()
         return
-    view.cta.state.setdefault(f"{_LOADS} {view.warp}", []).append(claim)
+    _loads(view).append(claim)
     view.cta.at_end.append(lambda: claim.abandon("a tcgen05.wait::ld"))
 
 
 def _stores(view: View) -> deque[Work]:
     stores: deque[Work] = view.cta.state.setdefault(f"{_STORES} {view.warp}", deque())
     return stores
+
+
+def _loads(view: View) -> list[Claim]:
+    loads: list[Claim] = view.cta.state.setdefault(f"{_LOADS} {view.warp}", [])
+    return loads
 
 
 def _do(stores: deque[Work], last: Work | None) -> None:
@@ -96,10 +101,13 @@ def wait(view: View) -> None:
     """tcgen05.wait::st (9.7.16.8.5). The results of tcgen05.ld are in their registers at once: compilers move uses of
     the registers before tcgen05.wait::ld, because the chips wait for registers anyway."""
     stores, listeners = view.op.opcode is not None and view.op.opcode.has("wait::st"), view.launch.observers
+    if (_stores(view) if stores else _loads(view)) and not let_others_first(view, view.mask):
+        return
     if listeners is not None and not view.launch.late:
         listeners.tell("tensor_waited", view, stores)
     if stores:
         _do(_stores(view), None)
     else:
-        for claim in view.cta.state.pop(f"{_LOADS} {view.warp}", ()):
-            claim.end()
+        loads = _loads(view)
+        while loads:
+            loads.pop(0).end()
