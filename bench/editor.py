@@ -168,7 +168,10 @@ def main() -> None:
     for title, text in (("one function", one_function(count)), ("many functions", many_functions(count))):
         print(f"{title}, {text.count(chr(10))} lines, {len(text)} bytes: processor time, and on the clock")
         for name, found in asyncio.run(measure(text)).items():
-            shown = [f"{statistics.median(s) * 1000:5.0f} ms, at most {max(s) * 1000:5.0f} ms" for s in zip(*found)]
+            shown = [
+                f"{statistics.median(s) * 1000:5.0f} ms, at most {max(s) * 1000:5.0f} ms"
+                for s in zip(*found, strict=True)
+            ]
             print(f"  {name:18} {'   '.join(shown)}")
 
 

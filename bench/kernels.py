@@ -141,7 +141,7 @@ SMALL = {
 
 
 def megabyte(least: int = 1_000_000) -> str:
-    """A module of 1 MB (of so many bytes at least): the eight kernels repeated, with renamed entries, parameters and labels."""
+    """A module of so many bytes at least: the eight kernels repeated, with renamed entries, parameters and labels."""
     head = ".version 9.0\n.target sm_75\n.address_size 64\n"
     bodies = {name: (PTX / f"{name}.ptx").read_text().partition(".address_size 64")[2] for name in ALL}
     parts, size, number = [head], len(head), 0
