@@ -26,6 +26,8 @@ from .document import Document
 
 #: Bytes before each result that say how long it is.
 _LENGTH = 8
+#: Whether work is done in forks.
+FORKS = hasattr(os, "fork") and sys.platform != "darwin"
 
 
 class Result(NamedTuple):
@@ -60,8 +62,7 @@ class Work:
 
     async def results(self) -> AsyncIterator[Result]:
         """The results as they come."""
-        forked = hasattr(os, "fork") and sys.platform != "darwin"
-        async for result in self._from_fork() if forked else self._from_thread():
+        async for result in self._from_fork() if FORKS else self._from_thread():
             if self._ended:
                 return
             yield result

@@ -37,8 +37,8 @@ class Document:
     def edited(self, text: str) -> Document:
         """The document of another text. Only what differs is read, if that can be: then this document is used up."""
         parsed = parse_edited(ParseResult(self.module, self.syntax), text)
-        document = Document(text, self.name, parsed)
-        document.in_place = parsed is not None
+        document = Document(text, self.name, parsed and ParseResult(parsed.module, parsed.diagnostics))
+        document.in_place = parsed is not None and parsed.inside
         return document
 
     @cached_property

@@ -24,6 +24,7 @@ from ptxtools.syntax.edited import edit_of
 from ptxtools.syntax.reformat import reformat
 
 from . import answers
+from .background import FORKS
 from .completion import complete
 from .log import log_to_client
 from .outline import Outline
@@ -37,7 +38,7 @@ _SOON = 0.01
 _PAUSE = 0.1
 #: Seconds for others between two steps of preparations.
 _BREAK = 0.002
-#: Objects that are made between two runs of Python's collector: each walks the trees of all open texts.
+#: Objects that are made between two runs of Python's collector, where it has to find the trees that threads have used.
 _COLLECT = 100_000
 _SEVERITIES = {
     Severity.ERROR: lsp.DiagnosticSeverity.Error,
@@ -76,6 +77,8 @@ class Server(LanguageServer):
         if known is None or known.text != text:
             encoding = str(getattr(self.workspace.position_encoding, "value", ""))
             known = self._states[uri] = State(text, uri, encoding, known, open_text.places)
+            if not known.document.in_place and not gc.isenabled():
+                gc.freeze()  # a tree has no cycles: collecting garbage need not walk it
         return known
 
     def _open_text(self, uri: str) -> OpenText:
@@ -128,7 +131,10 @@ def _converter() -> Converter:
 
 def serve(version: str) -> None:
     """Answer on standard input and output until the client ends it."""
-    gc.set_threshold(_COLLECT)
+    if FORKS:
+        gc.disable()
+    else:
+        gc.set_threshold(_COLLECT)
     server = make_server(version)
     log_to_client(server)
     server.start_io()
@@ -177,6 +183,8 @@ async def _prepare(server: Server, uri: str, state: State) -> None:
         await asyncio.sleep(_BREAK)
         if not server.is_newest(uri, state):
             return
+    if not gc.isenabled():
+        gc.collect()
 
 
 def _publish(server: Server, uri: str, state: State, findings: list[Diagnostic]) -> None:

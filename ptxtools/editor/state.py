@@ -23,8 +23,9 @@ from .background import Result, Work
 from .document import Document
 from .positions import Positions
 
-#: Characters of a function that can be checked between two keystrokes.
-_LONG = 100_000
+#: Characters of a function that can be checked between two keystrokes; and where it is checked only if a part is not
+#: enough.
+_LONG, _LONGEST = 100_000, 1_000_000
 #: Opcodes that are looked up in one step of the preparations.
 _OPCODES = 5
 
@@ -90,7 +91,7 @@ class State:
     def soon(self) -> list[Diagnostic] | None:
         """What is known without waiting: new errors of the function that was edited, and else the findings of the text
         before, moved. None if that text's are not known, if more was edited, or if the function
-        is a long one, and not only an instruction of it was edited."""
+        is a very long one, and not only an instruction of it was edited."""
         if self._base is None:
             return None
         text, older = self._base
@@ -103,9 +104,10 @@ class State:
         if area[1] - area[0] > _LONG:
             instruction = _instruction_around(text, first, last), _instruction_around(self.text, first, last + by)
             errors = [d for d in moved if not is_warning(d) and area[0] <= d.span[0] < area[1]]
-            if None in instruction or errors:  # one error may hide another of the same name
+            if None not in instruction and not errors:  # one error may hide another of the same name
+                area = instruction[1] or area
+            elif area[1] - area[0] > _LONGEST:
                 return None
-            area = instruction[1] or area
         fresh = errors_within(self.document.module, self.document.syntax, function, area)
         known = {(d.code, d.span) for d in fresh}
         for d in moved:

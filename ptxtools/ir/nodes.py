@@ -411,6 +411,8 @@ class Module(Node):
     unread: dict[int, set[str]] = field(default_factory=dict, compare=False, repr=False)
     #: Declarations that name no variable, which ptxas ignores, each with whether it stands inside a function.
     unnamed: list[tuple[Variable, bool]] = field(default_factory=list, compare=False, repr=False)
+    #: A brace is missing or too many, so that later statements outside of functions may be a consequence.
+    braces_wrong: bool = field(default=False, compare=False, repr=False)
 
     def _header(self, name: str) -> Header | None:
         return next((i for i in self.items if isinstance(i, Header) and i.name == name), None)

@@ -13,7 +13,7 @@ _OPEN_OR_WHOLE = re.compile(r'//[^\n]*|/\*(?s:.*?)\*/|"[^"]*"|(?P<open>/\*)')
 def with_open_comment(diagnostics: list[Diagnostic], source: Source) -> list[Diagnostic]:
     """The findings in a text with mistakes. An unterminated comment is reported where it begins, even if its statement
     is already wrong before it; everything after it is redundant."""
-    at = _open_comment(source.text)
+    at = open_comment(source.text)
     if at is None:
         return diagnostics
     kept = [d for d in diagnostics if d.span[0] < at and d.code != "PTX116"]
@@ -21,7 +21,8 @@ def with_open_comment(diagnostics: list[Diagnostic], source: Source) -> list[Dia
     return [*kept, Diagnostic(_CODE, message, (at, at + 2), source, help=help)]
 
 
-def _open_comment(text: str) -> int | None:
+def open_comment(text: str) -> int | None:
+    """Where a comment begins that does not end."""
     if "/*" not in text:
         return None
     return next((found.start() for found in _OPEN_OR_WHOLE.finditer(text) if found["open"]), None)

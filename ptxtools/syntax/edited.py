@@ -1,8 +1,9 @@
-"""A text that was parsed, and edited in one place: only the statements there are read again.
+"""A text that was parsed, and edited in one place: only what stands there is read again.
 
 The tree of the text before is changed: it gets the new statements, and the positions behind them move. Whatever is not
-certainly an edit inside the statements of one scope is refused, and the whole text is to be parsed: edits of
-declarations outside of functions, of braces, and of comments that go over lines.
+certainly an edit inside the statements of one scope is read again from the end of one function to the beginning of
+another: edits of declarations outside of functions, of braces, and of comments that go over lines. If that does not
+end as it did before, the whole text is to be parsed.
 """
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from ptxtools.diagnostics import Diagnostic, Source, Span
-from ptxtools.ir import Function, Instruction, Label, Module, Scope
+from ptxtools.ir import Function, Instruction, Label, Module, Scope, Section
+from ptxtools.ir.collector import CollectorOff
 from ptxtools.ir.nodes import Node
 
+from .comments import open_comment
+from .limits import MOST_FAULTS
 from .parser import ParseResult
-from .reader import Reader
+from .reader import PROBE, Reader, binary_at, foreign
 from .shapes import ShapeParser
 
 #: What may reach beyond the statements that are read again.
@@ -29,22 +33,54 @@ _FAR = re.compile(r'/\*|\*/|@@|["#\v]')
 _NESTING = frozenset({"PTX102", "PTX116", "PTX117", "PTX118", "PTX120", "PTX121"})
 #: Statements behind the edit that have to be read as before.
 _AGAIN = 3
+#: Of those that are, so many have to be read as before.
+_ALIKE = 2
+#: Characters that are read as soon as it is known that no other part of the text has to be.
+_LARGE = 300_000
+#: A mark at the beginning of the text.
+_MARK = "\ufeff"
 #: Characters behind the last statement of a scope that an error there may name.
 _AHEAD = 400
 
 
-def parse_edited(before: ParseResult, text: str) -> ParseResult | None:
+class Edited(NamedTuple):
+    """What parsing a text gives. inside: it differs from the earlier text inside the statements of one scope alone."""
+
+    module: Module
+    diagnostics: list[Diagnostic]
+    inside: bool
+
+
+def parse_edited(before: ParseResult, text: str) -> Edited | None:
     """What `parse(text)` gives, from what it gave for an earlier text, whose tree is changed.
 
     None if the whole text has to be parsed: then the tree is as it was.
     """
     module, source = before.module, before.module.source
-    if source is None or module.unnamed or not text.isascii() or not source.text.isascii():
+    if source is None or module.unnamed:
         return None
     first, last = edit_of(source.text, text)
+    if first < PROBE and binary_at(text) is not None:
+        return None
+    faults = [d for d in before.diagnostics if not d.subject]  # those about characters are found anew
+    inside = True
+    found = _inside_a_scope(ParseResult(module, faults), text, first, last)
+    if found is None:
+        found, inside = _between_functions(ParseResult(module, faults), text, first, last), False
+    if found is None or len(found) >= MOST_FAULTS:
+        return None
+    assert module.source is not None
+    found += foreign(module.source, found)
+    return Edited(module, sorted(found, key=lambda d: d.span), inside)
+
+
+def _inside_a_scope(before: ParseResult, text: str, first: int, last: int) -> list[Diagnostic] | None:
+    """Read the statements again that an edit inside of a scope touches, and some behind them."""
+    module, source = before.module, before.module.source
+    assert source is not None
     moved = len(text) - len(source.text)
     function, scopes = _around(module, first, last)
-    if function is None:
+    if function is None or function.span[0] in module.unread:
         return None
     scope = scopes[-1]
     (head, start), (tail, end) = _window(scope, first, last, before.diagnostics)
@@ -58,18 +94,70 @@ def parse_edited(before: ParseResult, text: str) -> ParseResult | None:
         return None
     reader, items = read
     again = scope.items[max(head, tail - _AGAIN) : tail] if tail < len(scope.items) else []
-    behind = sum(_start(item) > last for item in again)
+    behind = min(sum(_start(item) > last for item in again), _ALIKE)
     if behind and not _as_before(again[-behind:], items[-behind:], moved):
         return None
-    fresh = reader.source
     _move_behind(module, function, scopes, end, moved)
     _move_all(scope.items[tail:], moved)
     scope.items[head:tail] = items
-    module.source = fresh
+    return _taken(module, reader, kept, (start, end), moved)
+
+
+def _between_functions(before: ParseResult, text: str, first: int, last: int) -> list[Diagnostic] | None:
+    """Read the parts of the module again from the end of a function before the edit on, up to another one behind it."""
+    module, source = before.module, before.module.source
+    assert source is not None
+    moved = len(text) - len(source.text)
+    items = module.items
+    bodies = [at for at, item in enumerate(items) if isinstance(item, Function) and item.body is not None]
+    ahead = max((at + 1 for at in bodies if items[at].span[1] < first), default=0)
+    behind = next((at for at in bodies if items[at].span[0] > last), len(items))
+    start = items[ahead - 1].span[1] if ahead else int(text.startswith(_MARK))
+    end = items[behind].span[0] if behind < len(items) else len(source.text)
+    if text.startswith(_MARK) != source.text.startswith(_MARK) or module.braces_wrong:
+        return None
+    if any(isinstance(item, Section) for item in items[ahead:behind]) or end - start > _LARGE:
+        return None
+    within = [d for d in before.diagnostics if start <= d.span[0] < end]
+    kept = [d for d in before.diagnostics if not start <= d.span[0] < end]
+    if not all(_apart(d, source.text, start, end) and _in_body(d, module) for d in kept):
+        return None
+    units = ShapeParser.again()
+    reader = Reader(Source(text, source.name), units)
+    with CollectorOff():
+        made = reader.read_parts(items[:ahead], start, end + moved)
+    units.close()
+    fresh = reader.diagnostics
+    if made is None or reader.module.unnamed:
+        return None
+    if not (_ends_apart(within, source.text, end) and _ends_apart(fresh, text, end + moved)):
+        return None
+    if (kept or fresh) and open_comment(text) is not None:
+        return None
+    _move_all(items[behind:], moved)
+    items[ahead:behind] = made
+    return _taken(module, reader, kept, (start, end), moved)
+
+
+def _in_body(d: Diagnostic, module: Module) -> bool:
+    """Whether a fault is in the body of a function that was read."""
+    bodies = (function.body for function in module.functions)
+    return any(body is not None and body.span[0] < d.span[0] < body.span[1] for body in bodies)
+
+
+def _ends_apart(faults: Iterable[Diagnostic], text: str, end: int) -> bool:
+    """Whether faults before an offset have nothing to do with what stands behind it."""
+    return all(d.code not in _NESTING and "\n" in text[d.span[0] : end] for d in faults)
+
+
+def _taken(module: Module, reader: Reader, kept: Sequence[Diagnostic], span: Span, moved: int) -> list[Diagnostic]:
+    """Give a tree the new text; the faults of the parts that were read, and those that are kept. span: of the old text,
+    what was read again."""
+    start, end = span
+    module.source = fresh = reader.source
     unread = {at + moved * (at >= end): names for at, names in module.unread.items() if not start <= at < end}
     module.unread = unread | reader.module.unread
-    found = [*(moved_finding(d, moved * (d.span[0] >= end), fresh) for d in kept), *reader.diagnostics]
-    return ParseResult(module, sorted(found, key=lambda d: d.span))
+    return [*(moved_finding(d, moved * (d.span[0] >= end), fresh) for d in kept), *reader.diagnostics]
 
 
 # --- where ------------------------------------------------------------------------------------------------------------
@@ -134,9 +222,9 @@ def _window(
 
 
 def _fault_between(faults: Sequence[Diagnostic], items: Sequence[Any], place: int) -> bool:
-    """Whether a fault stands between an item and the one before it."""
+    """Whether a fault stands between an item and the one before it; where the item begins, it is about that one."""
     before = _start(items[place - 1]) if place else 0
-    return any(before <= d.span[0] < _start(items[place]) for d in faults)
+    return any(before <= d.span[0] <= _start(items[place]) for d in faults)
 
 
 def _apart(d: Diagnostic, text: str, start: int, end: int) -> bool:

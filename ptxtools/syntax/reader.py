@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import accumulate
 from typing import Any, NamedTuple, Protocol
@@ -58,12 +58,13 @@ _WORD = re.compile(r"[^\s;,{}()\[\]]+")
 _WITHOUT_OPERANDS = frozenset({"ret", "exit", "trap", "brkpt"})
 #: A word on a line of its own.
 _LONE_WORD = re.compile(r"([\w$%]+)[ \t\r]*(?://[^\n]*)?\n", re.ASCII)
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 #: A vertical tab, and where one may stand.
 _VERTICAL_TAB = re.compile(r'//[^\n]*|/\*(?s:.*?)\*/|"[^"]*"|(\v)')
 #: Control characters, and what decoding puts in place of bytes that are no text.
 _CONTROL = dict.fromkeys([*range(9), *range(14, 32), *range(127, 160), 0xFFFD])
 #: The length of the prefix examined to detect binary data.
-_PROBE = 4096
+PROBE = 4096
 
 _LABELLED = (BranchTargets, CallTargets, CallPrototype)
 _BODY_ONLY = (Instruction, Label, *_LABELLED)
@@ -109,8 +110,6 @@ class Reader:
         self._extra_scopes = 0
         #: Misplaced statements have been reported, once.
         self._astray = False
-        #: A `}` or `{` is missing, so later statements outside of functions may be a consequence.
-        self._braces_wrong = False
         #: A function whose `}` is known to follow.
         self._closed: Function | None = None
         #: The positions of the text's braces, and the nesting depth before each and at the end.
@@ -124,7 +123,7 @@ class Reader:
         """Read the whole text into `module`."""
         text = self.text
         at = int(text.startswith("\ufeff"))
-        if (binary := _binary(text)) is not None:
+        if (binary := binary_at(text)) is not None:
             self._report(Fault("PTX120", "this is not text", (binary, binary + 1)))
             return
         self._finish(self._read_from(at, len(text)))
@@ -140,6 +139,14 @@ class Reader:
         at = self._read_from(begin, end)
         ended = at == end and self._function is self._closed and self._scopes == [body] and not self._extra_scopes
         return body.items if ended and not self.module.items and len(self.diagnostics) < MOST_FAULTS else None
+
+    def read_parts(self, before: Sequence[Any], begin: int, end: int) -> list[Any] | None:
+        """Read the parts of the module from `begin` to `end`, behind those `before`; None if they do not end there."""
+        self.module.items = list(before)
+        self._function = self._section = None
+        ended = self._read_from(begin, end) == end and self._function is None and self._section is None
+        whole = ended and not self._extra_scopes and len(self.diagnostics) < MOST_FAULTS
+        return self.module.items[len(before) :] if whole and not self.module.braces_wrong else None
 
     def _read_from(self, at: int, end: int) -> int:
         """Read units up to `end`, or to where there are too many faults; returns where."""
@@ -341,7 +348,7 @@ class Reader:
                 return at + 1
             if not self._astray:
                 self._report(Fault("PTX117", "a scope is allowed only inside a function", (at, at + 1)))
-            self._braces_wrong = True
+            self.module.braces_wrong = True
             return self._enter_unread(at)
         if len(self._scopes) >= MOST_SCOPES:
             self._extra_scopes += 1
@@ -365,7 +372,7 @@ class Reader:
             if not self._scopes and self._function is not None:
                 self._function.span = (self._function.span[0], at + 1)
                 self._function = None
-                self._astray = self._braces_wrong
+                self._astray = self.module.braces_wrong
         elif not self._astray:
             self._astray = True
             raise Fault("PTX116", "this '}' closes nothing", (at, at + 1))
@@ -392,7 +399,7 @@ class Reader:
         """A module-level item follows while a function is open: its `}` is missing."""
         function = self._function
         assert function is not None
-        self._braces_wrong = True
+        self.module.braces_wrong = True
         self._report(
             Fault("PTX116", f"missing '}}' at the end of {function.name}", _word(self.text, at),
                   (f"its body begins on line {self.source.line_of(function.name_span[0])}",))
@@ -415,17 +422,7 @@ class Reader:
             help = (f"its '{{' is on line {self.source.line_of(brace)}",)
             self._report(Fault("PTX116", f"missing '}}' at the end of {open_node.name}", (at, at + 1), help))
         self._abandon(at)
-        self._foreign()
-
-    def _foreign(self) -> None:
-        """Report the first character that no PTX file contains, even in a comment, where nothing has been said about
-        one: to ptxas the file ends there (4.1)."""
-        text = self.text
-        at = -1 if text.isascii() else next(at for at, character in enumerate(text) if character > "\x7f")
-        if at < 0 and "\v" in text:
-            at = next((found.start(1) for found in _VERTICAL_TAB.finditer(text) if found[1]), -1)
-        if at >= 0 and all(d.code != "PTX101" for d in self.diagnostics):
-            self.diagnostics.append(_outside(text, at, self.source))
+        self.diagnostics += foreign(self.source, self.diagnostics)
 
     # --- mistakes -----------------------------------------------------------------------------------------------------
 
@@ -537,6 +534,17 @@ def _inner_brace() -> re.Pattern[str]:
     return re.compile(r"\}\s*[,;|}\]]", re.ASCII)
 
 
+def foreign(source: Source, faults: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """The finding about the first character that no PTX file contains, even in a comment, where nothing has been said
+    about one: to ptxas the file ends there (4.1)."""
+    text = source.text
+    found = None if text.isascii() else _NOT_ASCII.search(text)
+    at = found.start() if found is not None else -1
+    if at < 0 and "\v" in text:
+        at = next((found.start(1) for found in _VERTICAL_TAB.finditer(text) if found[1]), -1)
+    return [_outside(text, at, source)] if at >= 0 and all(d.code != "PTX101" for d in faults) else []
+
+
 def _outside(text: str, at: int, source: Source) -> Diagnostic:
     """The finding about a character at `at` that PTX does not have, in a comment, a string or between words: every
     statement is still there. Its subject is the character."""
@@ -548,9 +556,9 @@ def _outside(text: str, at: int, source: Source) -> Diagnostic:
     return Diagnostic("PTX101", message, (at, at + 1), source, help=help, section="4.1", subject=text[at])
 
 
-def _binary(text: str) -> int | None:
+def binary_at(text: str) -> int | None:
     """The position of a NUL or the first of many control characters near the beginning of the text."""
-    probe = text[:_PROBE]
+    probe = text[:PROBE]
     strange = len(probe) - len(probe.translate(_CONTROL))
     if strange and ("\0" in probe or 10 * strange > len(probe)):
         return next(at for at, character in enumerate(probe) if ord(character) in _CONTROL)

@@ -92,10 +92,14 @@ class _SpacingError(Exception):
 
 
 class Names(dict[str, Name]):
-    """One `Name` per text."""
+    """One `Name` per text. older: those of texts that were read before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.older: dict[str, Name] = {}
 
     def __missing__(self, text: str) -> Name:
-        name = self[text] = Name(text)
+        name = self[text] = self.older.pop(text) if text in self.older else Name(text)
         return name
 
 
@@ -143,13 +147,17 @@ class _Moved(dict[tuple[Layout, int], Layout]):
 
 
 class _Operands(dict[str, Operand]):
-    """Operands by their text."""
+    """Operands by their text. older: those of texts that were read before."""
 
     def __init__(self, shapes: ShapeParser) -> None:
         super().__init__()
         self._shapes = shapes
+        self.older: dict[str, Operand] = {}
 
     def __missing__(self, text: str) -> Operand:
+        if text in self.older:
+            operand = self[text] = self.older.pop(text)
+            return operand
         if not _PIECES.fullmatch(text) or text != text.strip(_BLANKS):
             raise _SpacingError
         operand = self[text] = self._shapes.operand(text)
@@ -171,15 +179,24 @@ class _DataValues(dict[str, "int | str"]):
         return value
 
 
-#: The parser that each thread uses again, and how many operands it may remember.
+#: The parser that each thread uses again; from how many operands on it forgets those of older texts, and all of them.
 _kept = threading.local()
-_MOST_OPERANDS = 1 << 15
+_MOST_OPERANDS, _FAR_TOO_MANY = 1 << 15, 1 << 18
 
 
 class ShapeParser:
     """Reads units and statements for `reader.Reader`, for one module after the other."""
 
     def __init__(self) -> None:
+        self._remember_nothing()
+        #: What stood between the operands of the last statement that had other blanks than those before it.
+        self._separator = ", "
+        self._store = templates.store()
+        self._ply: UnitParser | None = None
+        # In text without `;`, each line would search for one again; so the position is remembered.
+        self._slow_until = 0
+
+    def _remember_nothing(self) -> None:
         self.names = Names()
         self._operands = _Operands(self)
         self._data_values = _DataValues(self)
@@ -188,12 +205,6 @@ class ShapeParser:
         self._layouts: dict[Layout, Layout] = {}
         self._extents: dict[Extent, Extent] = {}
         self._heads = _Separators()
-        #: What stood between the operands of the last statement that had other blanks than those before it.
-        self._separator = ", "
-        self._store = templates.store()
-        self._ply: UnitParser | None = None
-        # In text without `;`, each line would search for one again; so the position is remembered.
-        self._slow_until = 0
 
     @staticmethod
     def again() -> ShapeParser:
@@ -409,10 +420,20 @@ class ShapeParser:
         """Save new shapes for the next process, and be ready for another text."""
         self._store.save()
         self._slow_until = 0
-        if len(self._operands) + len(self._data_values) <= _MOST_OPERANDS:
-            _kept.parser = self
-        else:
+        count = len(self._operands) + len(self._data_values)
+        if count > _FAR_TOO_MANY:
             del self._operands, self._data_values  # which know this parser: a cycle
+            return
+        if count > _MOST_OPERANDS:
+            self._forget()
+        _kept.parser = self
+
+    def _forget(self) -> None:
+        """Forget what the next text does not have: from now on, what is known is taken when it is met."""
+        older, names = self._operands, self.names
+        older.older, names.older = {}, {}
+        self._remember_nothing()
+        self._operands.older, self.names.older = older, names
 
 
 def _gap(text: str, at: int) -> int:

@@ -248,18 +248,26 @@ def test_every_statement_of_the_bench_has_a_shape(path):
 
 
 def test_modules_share_operands():
-    """A parser is used again by the next module, unless it remembers too much."""
-    first, second = (parse(BENCH[0].read_text()).module for _ in range(2))
-    pairs = zip(first.entries[0].body.items, second.entries[0].body.items, strict=True)
-    same = [a.operands[0] is b.operands[0] for a, b in pairs if isinstance(a, Instruction) and a.operands]
-    assert len(same) > 10
-    assert all(same)
-    values = ", ".join(str(n) for n in range(shapes._MOST_OPERANDS + 1))
-    parse(f".global .b32 many[] = {{{values}}};")
-    third = parse(BENCH[0].read_text()).module
-    assert third == first
-    pairs = zip(first.entries[0].body.items, third.entries[0].body.items, strict=True)
-    assert not any(a.operands[0] is b.operands[0] for a, b in pairs if isinstance(a, Instruction) and a.operands)
+    """A parser is used again by the next module, but for what texts did not have since it remembered too much."""
+
+    def same(module):
+        assert module == first
+        pairs = zip(first.entries[0].body.items, module.entries[0].body.items, strict=True)
+        return [a.operands[0] is b.operands[0] for a, b in pairs if isinstance(a, Instruction) and a.operands]
+
+    def read_many(begin):
+        values = ", ".join(str(n) for n in range(begin, begin + shapes._MOST_OPERANDS + 1))
+        parse(f".global .b32 many[] = {{{values}}};")
+
+    text = BENCH[0].read_text()
+    first = parse(text).module
+    assert len(same(parse(text).module)) > 10
+    assert all(same(parse(text).module))
+    read_many(0)
+    assert all(same(parse(text).module))
+    read_many(0)
+    read_many(shapes._MOST_OPERANDS + 1)
+    assert not any(same(parse(text).module))
 
 
 def test_a_text_that_was_slow_leaves_nothing_to_the_next():
