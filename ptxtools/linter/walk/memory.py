@@ -420,6 +420,9 @@ class Memory:
                 if mask & _HALVES[half]:
                     self.shadow.lanes[half] = now
             return self._collective(group, op, mask)
+        aligned = "aligned" in words or words[0] == "bar"
+        if aligned and mask == group.mask and self._waits_for_its_warp(group):
+            return True
         if "cluster" in words:
             return self._cluster_barrier(group, op, mask)
         sources = op.sources or ()
@@ -449,7 +452,7 @@ class Memory:
                 if mask & _HALVES[half]:
                     self._arrived.setdefault(min(ids), []).append((half, now))
             return False
-        if "aligned" in words or words[0] == "bar":
+        if aligned:
             self._look_at_divergence(op, mask)
         if len(ids) > 1:
             for half in (0, 1):
@@ -463,6 +466,16 @@ class Memory:
         found = group.split(group.pc, mask)
         self.walker.running.append(found)
         return found
+
+    def _waits_for_its_warp(self, group: Group) -> bool:
+        """Threads come to an aligned barrier while others of their warp wait at an mbarrier: the warp comes together."""
+        for other in self.walker.running:
+            if other.waits is not None and other.waits[0] == "mbarrier":
+                if any(other.mask & half and group.mask & half for half in _HALVES):
+                    group.waits = ("warp", 0)
+                    group.pc -= 1
+                    return True
+        return False
 
     def _look_at_divergence(self, op: Op, mask: int) -> None:
         """Whether lanes of a warp miss an aligned barrier, as they have ended."""
@@ -495,7 +508,8 @@ class Memory:
                     continue
             elif place[0] == "mbarrier":
                 self.flights.go_on(cast("tuple[Value, int]", place[1]))
-            else:
+                groups += by_place.get(("warp", 0), [])  # each looks again
+            elif place[0] == "bar":
                 self._meet(place[1], groups)
             for group in groups:
                 group.waits = None
@@ -509,6 +523,8 @@ class Memory:
             return 0 if self.flights.is_over(cast("tuple[Value, int]", place[1])) else 2, min(
                 group.pc for group in groups
             )
+        if place[0] == "warp":
+            return 3, min(group.pc for group in groups)
         halves = {half for half in (0, 1) for group in groups if group.mask & _HALVES[half]}
         halves |= {half for half, _ in self._arrived.get(place[1], ()) if place[0] == "bar"}
         return len(halves) == 1, min(group.pc for group in groups)

@@ -230,7 +230,7 @@ class Walker:
         handler: Callable[[Group, Op, int], bool | None] | None = self.memory.handlers.get(family)
         if handler is not None:
             waits = bool(handler(group, op, mask))
-        if op.into and not (waits and group.waits is not None and group.waits[0] in ("mask", "mbarrier")):
+        if op.into and not (waits and group.waits is not None and group.waits[0] in ("mask", "mbarrier", "warp")):
             self.write(group, op, mask & group.mask)
         return waits
 
