@@ -1,6 +1,6 @@
 """PTX533 | shuffle from a lane outside of the mask | 9.7.9.6
 
-What: with a lane and a mask that are constants, or registers that hold one, shfl.sync reads a lane that the mask does not name.
+What: shfl.sync reads a lane that the mask does not name, where both are constants, or registers that hold one.
 Why: the value of a lane that does not take part is not defined.
 Example:
     shfl.sync.idx.b32 %r4, %r1, 9, 31, 0xff;

@@ -51,8 +51,9 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
 def check_directives(context: LintContext, function: Function) -> None:
     for item in function.directives:
         info = DIRECTIVES.get(item.name) if isinstance(item, Directive) else None
-        if info is not None and info.deprecated is not None and context.declared.version >= info.deprecated:
-            if info.removed is None or context.declared.version < info.removed:
-                message = f"{item.name} is deprecated since PTX ISA {version_text(info.deprecated)}"
-                help = (f"use {info.replacement}",) if info.replacement else ()
-                context.warn(CODE, message, item.span, help=help, section=info.section)
+        if info is None or info.deprecated is None or not info.deprecated <= context.declared.version:
+            continue
+        if info.removed is None or context.declared.version < info.removed:
+            message = f"{info.name} is deprecated since PTX ISA {version_text(info.deprecated)}"
+            help = (f"use {info.replacement}",) if info.replacement else ()
+            context.warn(CODE, message, item.span, help=help, section=info.section)

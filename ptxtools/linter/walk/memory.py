@@ -468,13 +468,13 @@ class Memory:
         return found
 
     def _waits_for_its_warp(self, group: Group) -> bool:
-        """Threads come to an aligned barrier while others of their warp wait at an mbarrier: the warp comes together."""
+        """At an aligned barrier: whether others of the warp wait at an mbarrier, and will come with it."""
         for other in self.walker.running:
-            if other.waits is not None and other.waits[0] == "mbarrier":
-                if any(other.mask & half and group.mask & half for half in _HALVES):
-                    group.waits = ("warp", 0)
-                    group.pc -= 1
-                    return True
+            waits = other.waits is not None and other.waits[0] == "mbarrier"
+            if waits and any(other.mask & half and group.mask & half for half in _HALVES):
+                group.waits = ("warp", 0)
+                group.pc -= 1
+                return True
         return False
 
     def _look_at_divergence(self, op: Op, mask: int) -> None:
