@@ -12,11 +12,13 @@ from ..facts import Line
 from ..inflight import accessed
 from ..memory import access_bytes
 from ..values import THREADS, WARP, ZERO, Value, plus, shortest
+from .barriers import first_of, look_at_divergence, look_at_number, waits_for_its_warp
 from .calls import plain_call
 from .collectives import Collectives
 from .computing import Op, differs, unknown
 from .flights import Flights
 from .grids import Grids
+from .narrow import Narrow
 from .shadow import FLIGHT, OWNER, Meeting, Place, Shadow, Touch, far
 
 if TYPE_CHECKING:
@@ -39,10 +41,6 @@ COLLECTIVES = frozenset({"shfl", "vote", "match", "redux"})
 HANDLED = frozenset({"ld", "ldu", "st", "atom", "red", "bar", "barrier", "fence", "membar", "call", "mbarrier",
                      "cp", "wgmma", "tcgen05", "multimem", "ldmatrix", "stmatrix", "mapa", "elect",
                      "setmaxnreg", "griddepcontrol", *COLLECTIVES})  # fmt: skip
-
-
-def _first_of(mask: int) -> int:
-    return (mask & -mask).bit_length() - 1
 
 
 class Manner(NamedTuple):
@@ -87,6 +85,7 @@ class Memory:
         self.flights = Flights(self)
         self.grids = Grids(walker)
         self.collectives = Collectives(walker)
+        self.narrow = Narrow(walker)
         self.slots: set[Value] = set()  # where tcgen05.alloc has stored an address
         self._deferred: list[tuple[int, Meeting]] = []
         self.handlers: dict[str, _Handler] = {
@@ -197,6 +196,8 @@ class Memory:
             self.touch(group, op, manner.operand, place, size, mask, manner.kind, strong, data)
         elif op.family != "ld" and manner.space in ("", "shared", "shared::cta", "shared::cluster"):
             self.all_seen = False
+        if place is None and self.narrow.alone:
+            self.narrow.unknown(manner.space, op.family in ("ld", "ldu"))
         if strong:
             self._orders(op, mask)
 
@@ -239,6 +240,8 @@ class Memory:
                 self._note_bytes(touch)
         if place.space == "shared" and self.threads.kind == "cluster":
             self.note_remote(touch)
+        if self.narrow.alone:
+            self.narrow.note(touch)
         meeting = shadow.touch(touch)
         if place.space == "global":
             self.grids.note(op.line, operand, place.address, mask, kind)
@@ -397,6 +400,7 @@ class Memory:
 
     def end(self) -> None:
         """All threads have ended."""
+        self.narrow.ended = True
         for half, meeting in self._deferred:
             if not self._published[half]:
                 self._report(meeting)
@@ -408,7 +412,7 @@ class Memory:
             return
         for op, mask in self._resized.values():
             if mask != self.threads.mask:
-                thread = self.threads.name(_first_of(self.threads.mask & ~mask))
+                thread = self.threads.name(first_of(self.threads.mask & ~mask))
                 message = f"{thread} of the warpgroup does not come to this '{op.opcode}'"
                 self.walker.report("part of a warpgroup", op.line, None, message)
 
@@ -421,7 +425,7 @@ class Memory:
                     self.shadow.lanes[half] = now
             return self._collective(group, op, mask)
         aligned = "aligned" in words or words[0] == "bar"
-        if aligned and mask == group.mask and self._waits_for_its_warp(group):
+        if aligned and mask == group.mask and waits_for_its_warp(self.walker, group):
             return True
         if "cluster" in words:
             return self._cluster_barrier(group, op, mask)
@@ -445,6 +449,7 @@ class Memory:
         if mask != group.mask:
             group = self._apart(group, mask)
         numbers = which.numbers
+        look_at_number(self.walker, op, which, mask)
         ids = {(which.terms, numbers[thread]) for thread in range(THREADS) if mask >> thread & 1}
         if "arrive" in words:
             now = self.shadow.tick()
@@ -453,11 +458,13 @@ class Memory:
                     self._arrived.setdefault(min(ids), []).append((half, now))
             return False
         if aligned:
-            self._look_at_divergence(op, mask)
+            look_at_divergence(self.walker, op, mask)
         if len(ids) > 1:
             for half in (0, 1):
                 self.shadow.order(mask & _HALVES[half])
             return False
+        if self.narrow.alone:
+            self.narrow.barriers.append(op)
         group.waits = ("bar", min(ids), count)
         return True
 
@@ -466,29 +473,6 @@ class Memory:
         found = group.split(group.pc, mask)
         self.walker.running.append(found)
         return found
-
-    def _waits_for_its_warp(self, group: Group) -> bool:
-        """At an aligned barrier: whether others of the warp wait at an mbarrier, and will come with it."""
-        for other in self.walker.running:
-            waits = other.waits is not None and other.waits[0] == "mbarrier"
-            if waits and any(other.mask & half and group.mask & half for half in _HALVES):
-                group.waits = ("warp", 0)
-                group.pc -= 1
-                return True
-        return False
-
-    def _look_at_divergence(self, op: Op, mask: int) -> None:
-        """Whether lanes of a warp miss an aligned barrier, as they have ended."""
-        if self.walker.assumed and not self.walker.numbers:
-            return
-        for half in _HALVES:
-            missing = self.threads.mask & half & ~mask
-            if mask & half and missing:
-                thread = self.threads.name(_first_of(missing))
-                how = "goes another way" if missing & self.walker.alive else "has ended"
-                message = f"{thread} {how} before this '{op.opcode}', and others of its warp come to it"
-                self.walker.report("divergent barrier", op.line, None, message)
-                return
 
     def release(self) -> Group | None:
         """Threads that can go on behind a barrier, now that nobody else can run; None if there are none."""
@@ -551,7 +535,7 @@ class Memory:
 
     def _cluster_barrier(self, group: Group, op: Op, mask: int) -> bool:
         if ".aligned" in op.opcode:
-            self._look_at_divergence(op, mask)
+            look_at_divergence(self.walker, op, mask)
         if ".arrive" in op.opcode:
             now = self.shadow.tick()
             for half in (0, 1):
