@@ -54,7 +54,7 @@ def coming_to(facts: FunctionFacts, family: tuple[str, ...], count: int) -> list
         left = here[block.index]
         for item in block.instructions:
             line = lines[id(item)]
-            guard = _holds(facts, line, item.guard) if item.guard is not None else -1
+            guard = holding(facts, line, item.guard) if item.guard is not None else -1
             if line.plan.family in family:
                 threads = left if guard is None else left & guard
                 found.append((line, Coming(threads, exact[block.index] and guard is not None)))
@@ -96,12 +96,21 @@ def barriers_of(facts: FunctionFacts) -> dict[int, list[User]]:
     return found
 
 
+def parts_warps(facts: FunctionFacts, line: Line) -> bool:
+    """Whether lanes of one warp may take a guarded jump differently, as far as the kernel tells."""
+    guard = line.item.guard
+    key = line.registers[guard.name] if guard is not None else None
+    if guard is None or key is None or key not in facts.differing:
+        return False
+    return not alike_in_warps(holding(facts, line, guard))
+
+
 def _ways(facts: FunctionFacts, block: BasicBlock, lines: dict[int, Line]) -> int | None:
     """The threads in which the guard of a block's last instruction holds; None if nobody knows."""
     last = block.instructions[-1] if block.instructions else None
     if last is None or last.guard is None:
         return -1
-    return _holds(facts, lines[id(last)], last.guard)
+    return holding(facts, lines[id(last)], last.guard)
 
 
 def _leaving(
@@ -117,25 +126,29 @@ def _leaving(
     return [(to, here & (~holds if to == block.index + 1 else taken)) for to in block.successors], True
 
 
-def _holds(facts: FunctionFacts, line: Line, guard: Guard) -> int | None:
+def holding(facts: FunctionFacts, line: Line, guard: Guard) -> int | None:
     """The threads in which a guard holds, as bits; None if that depends on more than their numbers."""
     made = only_write(facts, line, guard.name)
-    op = made.plan.op if made is not None else None
-    if made is None or op is None or made.item.guard is not None or made.plan.family != "setp":
+    found = test_by_number(facts, made) if made is not None and made.item.guard is None else None
+    return None if found is None else ~found if guard.negated else found
+
+
+def alike_in_warps(holds: int | None) -> bool:
+    """Whether what holds in some threads holds in all or none of each warp."""
+    return holds is not None and all(holds >> at & _WORD in (0, _WORD) for at in range(0, CTA_THREADS, WARP))
+
+
+def test_by_number(facts: FunctionFacts, line: Line) -> int | None:
+    """The threads in which a comparison of %tid.x, or of what follows from it, with a constant holds; else None."""
+    op, operands = line.plan.op, line.item.operands
+    if op is None or line.plan.family != "setp" or len(operands) != 3 or isinstance(operands[0], Pair):
         return None
-    operands = made.item.operands
     info = TYPES.get(op.type or "")
     compare = next((COMPARE[atom] for atom in op.atoms if atom in COMPARE), None)
-    if len(operands) != 3 or isinstance(operands[0], Pair) or info is None or info.kind not in ("int", "bits"):
+    if compare is None or info is None or info.kind not in ("int", "bits") or info.bits < WARP:
         return None
-    number = constant(facts, made, operands[2])
-    numbers = thread_numbers(facts, made, operands[1].name) if isinstance(operands[1], Name) else None
-    if compare is None or number is None or numbers is None or number < 0 or info.bits < 32:
-        return None
-    found = 0
-    for thread, own in enumerate(numbers):
-        if own > _WORD >> 1 or own < 0:
-            return None  # signed and unsigned differ
-        if compare(own, number):
-            found |= 1 << thread
-    return ~found if guard.negated else found
+    number = constant(facts, line, operands[2])
+    numbers = thread_numbers(facts, line, operands[1].name) if isinstance(operands[1], Name) else None
+    if number is None or numbers is None or number < 0 or max(numbers) > _WORD >> 1:
+        return None  # signed and unsigned differ
+    return sum(1 << thread for thread, own in enumerate(numbers) if compare(own, number))

@@ -19,6 +19,7 @@ from .computing import Op, differs, unknown
 from .flights import Flights
 from .grids import Grids
 from .narrow import Narrow
+from .scattered import Scattered
 from .shadow import FLIGHT, OWNER, Meeting, Place, Shadow, Touch, far
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ _OWN = Value((), shortest(iter([1 + thread // WARP for thread in range(THREADS)]
 
 #: What is said of two accesses of one CTA that race.
 _KINDS = {"update": "race with an update", "same": "race of one store", "round": "race of rounds", "behind": "race"}
+
+_DONE = {"reads": "read", "stores": "stored", "updates": "updated"}
 
 _Handler = Callable[["Group", Op, int], "bool | None"]
 
@@ -86,6 +89,7 @@ class Memory:
         self.grids = Grids(walker)
         self.collectives = Collectives(walker)
         self.narrow = Narrow(walker)
+        self.scattered = Scattered(self)
         self.slots: set[Value] = set()  # where tcgen05.alloc has stored an address
         self._deferred: list[tuple[int, Meeting]] = []
         self.handlers: dict[str, _Handler] = {
@@ -169,7 +173,7 @@ class Memory:
             if slot in self.slots:
                 return unknown(False, "slot", slot)
         alike = steady and not self.threads.apart
-        return unknown(not alike, id(op.line.item), walker.moment)
+        return unknown(not alike, "ld", id(op.line.item), walker.moment)
 
     # --- accesses -----------------------------------------------------------------------------------------------------
 
@@ -196,6 +200,11 @@ class Memory:
             self.touch(group, op, manner.operand, place, size, mask, manner.kind, strong, data)
         elif op.family != "ld" and manner.space in ("", "shared", "shared::cta", "shared::cluster"):
             self.all_seen = False
+        if place is None and size and manner.space.startswith("shared"):
+            for at, base, offset in op.addresses:
+                if at == manner.operand:
+                    address = plus(self.walker.value(group, base), Value((), offset))
+                    self.scattered.note(op, at, address, size, mask, manner.kind, strong)
         if place is None and self.narrow.alone:
             self.narrow.unknown(manner.space, op.family in ("ld", "ldu"))
         if strong:
@@ -243,6 +252,8 @@ class Memory:
         if self.narrow.alone:
             self.narrow.note(touch)
         meeting = shadow.touch(touch)
+        if meeting is None and place.space == "shared" and not flight:
+            self.scattered.look(touch)
         if place.space == "global":
             self.grids.note(op.line, operand, place.address, mask, kind)
         if meeting is None or (self.blind and meeting.first // WARP != meeting.second // WARP):
@@ -271,6 +282,15 @@ class Memory:
         verb = "copies" if before.moment == FLIGHT and before.kind == "stores" else before.kind
         what = f"what {other} {verb} in line {{line}}" if before.line is not after.line else f"as {other} does"
         self.walker.report(kind, after.line, after.operand, f"{mine} {after.kind} {what}: {end}", before.line)
+
+    def tell_scattered(self, before: Touch, after: Touch, half: int) -> None:
+        """Two accesses of which one is at an index that is data; `half` of the threads makes the later one."""
+        first = self.threads.name(first_of(before.mask & _HALVES[1 - half]))
+        second = self.threads.name(first_of(after.mask & _HALVES[half]))
+        what = f"what {first} may have {_DONE[before.kind]} in line {{line}}, as data selects the element"
+        message = f"{second} {after.kind} {what}: no barrier orders the two"
+        kind = _KINDS[self._relation(before, after)]
+        self.walker.report(kind, after.line, after.operand, message, before.line, sure=False)
 
     def _relation(self, before: Touch, after: Touch) -> str:
         if "updates" in (before.kind, after.kind):

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 
-from ptxtools.ir.nodes import Address, Label, Name
+from ptxtools.ir.nodes import Address, Name
 from ptxtools.ir.symbols import RegisterKey
 
 from ..facts import ENDING, FunctionFacts, Line, operand_names
@@ -42,7 +42,7 @@ class Program:
         self.lines = facts.lines
         self.parameters = {parameter.name for parameter in facts.function.params}
         self._starts: list[int] = []
-        self._labels: list[dict[str, int]] = []
+        self._targets: dict[int, int] = {}
         self.callees: dict[int, Callee] = {}
         self._add(facts, 0)
         inner = followed(facts)
@@ -72,15 +72,9 @@ class Program:
         self.stored = {id(step.line.item): step.stored for step in facts.accesses if step.stored is not None}
 
     def _add(self, facts: FunctionFacts, at: int) -> None:
-        """Note where a function begins, and where its labels are."""
+        """Note where a function begins, and where its branches go."""
         self._starts.append(at)
-        labels: dict[str, int] = {}
-        for item in facts.items:
-            if type(item) is Line:
-                at += 1
-            elif type(item) is Label:
-                labels[item.name] = at
-        self._labels.append(labels)
+        self._targets.update({branch: at + to for branch, to in facts.jumps.items()})
 
     def home(self, at: int) -> int:
         """The number of the function that an instruction is in."""
@@ -232,11 +226,7 @@ class Program:
 
     def target(self, at: int) -> int | None:
         """Where a branch goes."""
-        line = self.lines[at]
-        operands = line.item.operands
-        if line.plan.family != "bra" or not operands or not isinstance(operands[0], Name):
-            return None
-        return self._labels[self.home(at)].get(operands[0].name)
+        return self._targets.get(id(self.lines[at].item))
 
 
 def divides(line: Line) -> bool:

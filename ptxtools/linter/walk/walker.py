@@ -134,9 +134,10 @@ class Walker:
         return found if found is not None else unknown(True, "unwritten", source)
 
     def report(
-        self, kind: str, line: Line, operand: int | None, message: str, other: Line | None = None, name: str = ""
-    ) -> None:
-        self.found.append(Found(kind, line, operand, message, not self.assumed, other, name))
+        self, kind: str, line: Line, operand: int | None, message: str, other: Line | None = None, name: str = "",
+        sure: bool = True,
+    ) -> None:  # fmt: skip
+        self.found.append(Found(kind, line, operand, message, sure and not self.assumed, other, name))
 
     def stop(self) -> None:
         """Give up: what follows is not known."""
