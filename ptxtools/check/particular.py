@@ -33,6 +33,8 @@ def particular(op: Opcode, operands: Sequence[Operand], setting: Setting, scope:
         yield Problem(codes.OPERAND_KIND, message, 1, None, ("copy vectors by mov.v2 or mov.v4",), "9.7.9.4")
     if op.name == "createpolicy" and op.has("range"):
         yield from _sizes(operands)
+    if op.name == "cp.async" and len(operands) > 3 and isinstance(operands[3], Immediate):
+        yield from _copied(operands)
     if "spfactor" in op.mods:
         yield from _apart(op, operands)
     if op.name == "alloca" and len(operands) == 3 and isinstance(operands[2], Immediate):
@@ -55,6 +57,14 @@ def _sizes(operands: Sequence[Operand]) -> Iterator[Problem]:
     if len(sizes) == 2 and sizes[0] > sizes[1]:
         message = f"the primary size, {sizes[0]}, exceeds the total size, {sizes[1]}"
         yield Problem(codes.CONSTANT_RANGE, message, 2, None, (), "9.7.9.18")
+
+
+def _copied(operands: Sequence[Operand]) -> Iterator[Problem]:
+    """A copy reads no more bytes than it writes (9.7.9.25.3.1)."""
+    size, read = operands[2:4]
+    if isinstance(size, Immediate) and isinstance(read, Immediate) and not 0 <= read.value <= size.value:
+        message = f"{read.value} bytes are read, and {size.value} are written: it must be 0 to {size.value}"
+        yield Problem(codes.CONSTANT_RANGE, message, 3, None, (), "9.7.9.25.3.1")
 
 
 def _apart(op: Opcode, operands: Sequence[Operand]) -> Iterator[Problem]:

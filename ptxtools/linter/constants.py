@@ -18,6 +18,12 @@ _COMPUTE: dict[str, Callable[..., int]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "and": operator.and_, "or": operator.or_,
     "xor": operator.xor, "shl": operator.lshift,
 }  # fmt: skip
+#: Threads of a CTA at most; what is computed of their numbers.
+CTA_THREADS = 1024
+_WORD = 0xFFFFFFFF
+_OF_THREADS: dict[str, Callable[[int, int], int]] = {
+    **_COMPUTE, "shl": lambda a, b: a << b if b < 32 else 0, "shr": lambda a, b: a >> min(b, 32),
+}  # fmt: skip
 
 
 def constant(facts: FunctionFacts, line: Line, operand: Operand, depth: int = _DEPTH) -> int | None:
@@ -103,3 +109,28 @@ def last_write(facts: FunctionFacts, line: Line, name: str) -> Line | None:
         if any(write and before.registers[other] == key for other, write in accessed(before)):
             return before
     return None
+
+
+def thread_numbers(facts: FunctionFacts, line: Line, name: str, depth: int = _DEPTH) -> list[int] | None:
+    """A register's value in each thread of the largest CTA, if it is computed from %tid.x and constants."""
+    if name == "%tid.x":
+        return list(range(CTA_THREADS))
+    made = only_write(facts, line, name) if depth else None
+    if made is None or made.item.guard is not None or made.plan.op is None or not made.item.operands:
+        return None
+    family, operands, type_ = made.plan.family, made.item.operands, made.plan.op.type or ""
+    source = operands[1] if len(operands) > 1 else None
+    if type_ not in ("u32", "s32", "b32") or not isinstance(source, Name) or operands[0] != Name(name):
+        return None
+    numbers = thread_numbers(facts, made, source.name, depth - 1)
+    if family == "mov" and len(operands) == 2:
+        return numbers
+    compute = _OF_THREADS.get(family)
+    odd = any(word in made.item.opcode for word in (".hi", ".sat", ".wide", ".cc"))
+    if numbers is None or compute is None or len(operands) != 3 or odd:
+        return None
+    by = operands[2].value if isinstance(operands[2], Immediate) else constant(facts, made, operands[2])
+    if by is None:
+        return None
+    found = [compute(number, by & _WORD if family in ("and", "or", "xor") else by) for number in numbers]
+    return found if all(0 <= number <= _WORD >> 1 for number in found) else None

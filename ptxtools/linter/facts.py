@@ -18,6 +18,7 @@ from ptxtools.ir.nodes import (
     Function,
     Immediate,
     Instruction,
+    Label,
     Loc,
     Module,
     Name,
@@ -143,6 +144,29 @@ class FunctionFacts:
     def behind(self, line: Line) -> Line | None:
         """The instruction that stands directly behind another one, no label in between."""
         return self._behind.get(id(line.item))
+
+    @cached_property
+    def jumps(self) -> dict[int, int]:
+        """Which line each `bra` goes to, by the identity of the instruction. Labels of one name may stand in several
+        scopes; one of another scope is known in the whole function (7.1)."""
+        places: dict[int, int] = {}
+        by_name: dict[str, int] = {}
+        at = 0
+        for item in self.items:
+            if type(item) is Line:
+                at += 1
+            elif isinstance(item, Label):
+                places[id(item)] = at
+                by_name.setdefault(item.name, at)
+        found = {}
+        for line in self.of("bra"):
+            to = line.item.operands[0] if line.item.operands else None
+            if type(to) is Name:
+                symbol = line.names.lookup(to.name)
+                place = places.get(id(symbol)) if type(symbol) is Label else by_name.get(to.name)
+                if place is not None:
+                    found[id(line.item)] = place
+        return found
 
     @cached_property
     def runs(self) -> list[list[Line]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ptxtools.ir.nodes import Label, Name
 from ptxtools.ir.symbols import RegisterKey
 
+from .coming import alike_in_warps, test_by_number
 from .facts import FunctionFacts, Line
 from .inflight import accessed
 from .lanes import only_write
@@ -65,17 +65,20 @@ def differing_registers(facts: FunctionFacts) -> frozenset[RegisterKey]:
     for _ in range(_PASSES):
         before = len(found)
         for line in facts.lines:
-            _follow(line, found)
+            _follow(facts, line, found)
         _follow_ways(facts, found)
         if len(found) == before:
             return frozenset(found)
     return frozenset({*facts.writes, *facts.reads})
 
 
-def _follow(line: Line, found: set[RegisterKey]) -> None:
+def _follow(facts: FunctionFacts, line: Line, found: set[RegisterKey]) -> None:
     names = list(accessed(line))
     keys = [key for name, write in names if write and (key := line.registers[name]) is not None]
     if not keys or found.issuperset(keys) or line.plan.family in _ALIKE:
+        return
+    flat = line.plan.family == "setp" and not {"%tid.y", "%tid.z"} & facts.targets.keys()
+    if flat and alike_in_warps(test_by_number(facts, line)):
         return
     if line.plan.family in _DIFFERING or any(_differs(line, name, found) for name, write in names if not write):
         found.update(keys)
@@ -88,24 +91,17 @@ def _differs(line: Line, name: str, found: set[RegisterKey]) -> bool:
 
 def _follow_ways(facts: FunctionFacts, found: set[RegisterKey]) -> None:
     """What several instructions write, some of them behind a jump that only some lanes take."""
-    places: dict[str, int] = {}
-    jumps: list[tuple[int, Line]] = []
-    for place, item in enumerate(facts.items):
-        if isinstance(item, Label):
-            places[item.name] = place
-        elif isinstance(item, Line) and item.plan.family == "bra" and item.item.guard is not None:
-            jumps.append((place, item))
     sides: list[tuple[int, int]] = []
-    for place, line in jumps:
-        target = line.item.operands[0] if line.item.operands else None
-        end = places.get(target.name, 0) if isinstance(target, Name) else 0
-        if end > place and line.item.guard is not None and _differs(line, line.item.guard.name, found):
+    for place, line in enumerate(facts.lines):
+        guard = line.item.guard
+        end = facts.jumps.get(id(line.item), 0) if guard is not None else 0
+        if end > place and guard is not None and _differs(line, guard.name, found):
             sides.append((place, end))
     done = 0
     for place, end in sides:  # in the order of their places
-        for item in facts.items[max(place, done) : end]:
-            for name, write in accessed(item) if isinstance(item, Line) else ():
-                key = item.registers[name] if write and isinstance(item, Line) else None
+        for line in facts.lines[max(place, done) : end]:
+            for name, write in accessed(line):
+                key = line.registers[name] if write else None
                 if key in facts.rewritten and key is not None:
                     found.add(key)
         done = max(done, end)

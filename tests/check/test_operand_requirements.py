@@ -80,6 +80,9 @@ def test_values_are_looked_at_in_each_instruction() -> None:
     policy = "createpolicy.range.L2::evict_last.b64 %rd1, [%rd2], {}, {};"
     lines = [policy.format(*sizes) for sizes in (("0x100", "0x100"), ("0x200", "0x100"), ("5", "-1"), ("-1", "5"))]
     assert codes("\n".join([*lines, policy.format("%r1", "1")]), "9.0", "sm_90") == ["PTX225", "PTX225"]
+    copy = "cp.async.ca.shared.global [%r1], [%rd2], {}, {};"
+    lines = [copy.format(*sizes) for sizes in ((4, 4), (4, 5), (16, 0), (8, 8), (8, -1))]
+    assert codes("\n".join(lines), "9.0", "sm_90") == ["PTX225", "PTX225"]
     swizzles = "\n".join(SWIZZLE.format(mode) for mode in (3, 4, 5))
     assert codes(swizzles, "9.0", "sm_103a") == ["PTX225"]
     assert codes(swizzles, "9.0", "sm_100a") == ["PTX302", "PTX225"]

@@ -255,7 +255,18 @@ HALF = "setp.lt.u32 %p2, %r1, 32; @%p2 "
     (HALF + "bar.sync 3, 64; @!%p2 bar.arrive 3, 64;", ".reqntid 64", []),
     (HALF + "bar.sync 3, 64; L: bar.arrive 3, 64;", ".reqntid 64", []),  # whoever comes to L
     (HALF + "bar.sync 3, 64; bar.sync %r1, 64;", ".reqntid 64", []),
-    (HALF + "bar.sync 3, 64;", ".maxntid 64", []),
+    (HALF + "bar.sync 3, 64;", ".maxntid 64", ["PTX507"]),
+    (HALF + "bar.sync 3, 64;", "", ["PTX507"]),
+    (HALF + "bra L; bar.sync 3, 64; bra E; L: bar.sync 3, 64; E:", ".maxntid 64", []),
+    (HALF + "bra L; bar.sync 3, 96; bra E; L: bar.sync 3, 96; E:", ".maxntid 64", ["PTX507"]),
+    (HALF + "bra L; bar.sync 3, 96; bra E; L: bar.sync 3, 96; E:", ".maxntid 128", []),
+    (HALF + "bra L; bar.arrive 3, 96; bra E; L: bar.sync 3, 96; E:", ".maxntid 64", ["PTX507"]),
+    (HALF + "bra L; bar.red.popc.u32 %r2, 3, 64, %p2; bra E; L: E:", ".maxntid 64", ["PTX507"]),
+    ("shr.u32 %r2, %r1, 5; setp.gt.u32 %p2, %r2, 2; @!%p2 bra E; bar.sync 3, 32; E:", ".maxntid 128", []),
+    ("shr.u32 %r2, %r1, 5; setp.gt.u32 %p2, %r2, 2; @!%p2 bra E; bar.sync 3, 64; E:", ".maxntid 128", ["PTX507"]),
+    ("shr.u32 %r2, %r1, 5; setp.ge.u32 %p2, %r2, 2; @!%p2 bra E; bar.sync 3, 64; E:", ".maxntid 128", []),
+    (HALF + "ret; L: bar.sync 3, 96; setp.ne.u32 %p3, %r2, 0; @%p3 bra L;", ".maxntid 96", ["PTX507"]),
+    (HALF + "ret; L: bar.sync 3, 64; setp.ne.u32 %p3, %r2, 0; @%p3 bra L;", ".maxntid 96", []),
 ])  # fmt: skip
 def test_threads_that_come_to_a_barrier(body, directives, codes):
     assert [code for code in kernel(body, directives) if code in ("PTX507", "PTX201")] == codes

@@ -76,7 +76,8 @@ def test_what_lanes_do_not_have_in_common_hides_a_pattern(body, expected):
     ("atom.release.gpu.global.exch.b32 %r40, [%d3], 0;", ["PTX721"]),
     ("bar.sync 1, 64; bar.sync 1, 64;", []),  # each may be for the arrivals of others
     ("bar.sync 0; bar.sync 1;", []),
-    ("bar.sync 0; ld.shared.u32 %r40, [%r6]; bar.sync 0; st.shared.u32 [%r6], %r40;", []),
+    ("bar.sync 0; ld.shared.u32 %r40, [%r6]; bar.sync 0; st.shared.u32 [%r6], %r40;", ["PTX723", "PTX723"]),
+    ("xor.b32 %r41, %r6, 128; ld.shared.u32 %r40, [%r41]; bar.sync 0; st.shared.u32 [%r6], %r40;", []),
     ("@%p1 bra M; bar.sync 0; M: bar.sync 0;", []),
     ("fence.acq_rel.cta; bar.sync 1, 64;", []),
     ("fence.acq_rel.gpu; bar.sync 0;", []),

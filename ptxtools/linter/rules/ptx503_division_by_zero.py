@@ -1,6 +1,7 @@
 """PTX503 | division by zero | 9.7.1
 
-What: an integer division or remainder by the constant 0, or by a register that certainly holds 0. Certain.
+What: an integer division or remainder by the constant 0, or by a register that certainly holds 0 (certain), at least in
+one of the threads that come to it.
 Why: the result is machine-specific; nothing traps.
 Example:
     div.s32 %r1, %r2, 0;
@@ -17,7 +18,8 @@ from ptxtools.isa.types import TYPES
 from ..constants import constant, last_write
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
-from ..registry import instructions
+from ..registry import bodies_with, instructions
+from ..walk import tell
 
 CODE = "PTX503"
 
@@ -31,6 +33,11 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
     if zero or _under_a_guard(facts, line, operands[2]):
         message = f"'{op.text}' by zero{'' if zero else ' in some threads'}: the result is machine-specific"
         context.warn(CODE, message, part_span(line.item, 2), section=op.section)
+
+
+@bodies_with("div", "rem")
+def check_threads(context: LintContext, facts: FunctionFacts) -> None:
+    tell(context, facts, CODE, "division by zero", "9.7.1")
 
 
 def _under_a_guard(facts: FunctionFacts, line: Line, operand: Operand) -> bool:

@@ -1,7 +1,9 @@
 """PTX507 | barrier that expects more threads than come | 9.7.14.1
 
-What: bar or barrier has a constant number and a constant count of threads, and all instructions for that barrier
-together are certainly reached by fewer: all stand before the first label of the kernel.
+What: bar or barrier has a constant number and a constant count of threads, and fewer threads can come to all
+instructions for that barrier together: comparisons of %tid.x with constants send the others elsewhere. Certain if
+.reqntid says which threads there are; else possible, as a kernel that asks for %tid.x only may have CTAs of several
+dimensions.
 Why: the barrier never completes: these threads wait forever.
 Example:
     .version 8.0
@@ -27,45 +29,32 @@ Better:
 
 from __future__ import annotations
 
-from math import prod
-
-from ptxtools.ir.nodes import Directive
 from ptxtools.ir.positions import part_span
 
-from ..constants import constant
+from ..coming import barriers_of
 from ..context import LintContext
 from ..facts import FunctionFacts
-from ..memory import Step
+from ..memory import WARP
 from ..registry import bodies_with
-from ..values import THREADS
+from ..walk.shapes import declared_shape
 
 CODE = "PTX507"
 
 
 @bodies_with("bar", "barrier")
 def check(context: LintContext, facts: FunctionFacts) -> None:
-    sizes = [
-        prod(number for number in item.args if isinstance(number, int))
-        for item in facts.function.directives
-        if isinstance(item, Directive) and item.name == ".reqntid"
-    ]
-    if not sizes or sizes[0] > THREADS or "call" in facts.families:
-        return
-    users: dict[int, list[tuple[Step, int]]] = {}
-    for steps in facts.steps:
-        for step in steps:
-            if step.family not in ("bar", "barrier") or step.has("warp") or step.has("cluster"):
-                continue
-            operands = step.line.item.operands
-            first = 0 if step.has("sync") or step.has("arrive") else 1
-            numbers = [constant(facts, step.line, part) for part in operands[first : first + 2]]
-            if not numbers or numbers[0] is None:
-                return
-            users.setdefault(numbers[0], []).append((step, (numbers[1] or 0) if len(numbers) > 1 else 0))
-    for found in users.values():
-        come = [sum(step.active) if step.active is not None else None for step, _ in found]
-        step, count = found[0]
-        total = sum(number for number in come if number is not None)
-        if count and None not in come and total < count and all(other == count for _, other in found):
-            message = f"this barrier expects {count} threads, and {total} come"
-            context.warn(CODE, message, part_span(step.line.item, len(step.line.item.operands) - 1), section="9.7.14.1")
+    for users in barriers_of(facts).values():
+        counts = {user.expected for user in users}
+        waiting, arriving = 0, 0
+        for user in users:
+            waiting |= 0 if user.arrives else user.warps
+            arriving += user.warps.bit_count() if user.arrives else 0
+        threads = (waiting.bit_count() + arriving) * WARP
+        count = counts.pop()
+        if not counts and 0 < threads < count:
+            line = users[0].line
+            message = f"this barrier expects {count} threads, and {threads} come"
+            place = len(line.item.operands) - 1 - (".red" in line.item.opcode)
+            sure = declared_shape(facts.function) is not None
+            help = ("certain: other threads never come" if sure else "possible: if CTAs have one dimension",)
+            context.warn(CODE, message, part_span(line.item, place), help=help, section="9.7.14.1")

@@ -1,6 +1,7 @@
 """PTX522 | register that is written in some threads only | 9.3
 
-What: all writes of a register have one guard, and an instruction behind them reads it without that guard; or a thread
+What: all writes of a register have one guard, and an instruction behind them reads it without that guard (but where a
+function's argument decides it); or a thread
 reads a register that only others have written, which took another way. Of the latter, certain.
 Why: where the guard does not hold, the register has no value. Possible: the value may not matter there.
 Example:
@@ -20,12 +21,16 @@ from ptxtools.ir.symbols import RegisterKey
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
 from ..inflight import accessed
+from ..lanes import only_write
 from ..registry import bodies
 from ..walk import tell
 
 CODE = "PTX522"
 #: By these threads leave.
 _LEAVES = ("bra", "exit", "ret", "trap")
+
+#: Longest chain of computations that is followed back.
+_DEPTH = 8
 
 
 @bodies
@@ -34,10 +39,29 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
     tell(context, facts, CODE, "unwritten register", "5.1.1")
 
 
+def _by_argument(facts: FunctionFacts, line: Line, depth: int = _DEPTH) -> bool:
+    """Whether a guard follows from what a function is called with: each caller may see to it that it holds."""
+    names = [line.item.guard.name] if line.item.guard is not None else []
+    while names and depth:
+        depth -= 1
+        found = []
+        for name in names:
+            made = only_write(facts, line, name)
+            if line.registers[name] is not None and line.registers[name] not in facts.writes:
+                return True
+            if made is not None and made.item.opcode.startswith("ld.param"):
+                return True
+            found += [other for other, write in accessed(made) if not write] if made is not None else []
+        names = found
+    return False
+
+
 def _guarded(context: LintContext, facts: FunctionFacts) -> None:
     alone = {key: line for key, line in facts.writes.items() if line.item.guard is not None and line.plan.positional}
     for again in facts.rewritten & alone.keys():
         del alone[again]
+    if facts.function.kind != "entry":
+        alone = {key: line for key, line in alone.items() if not _by_argument(facts, line)}
     if not alone:
         return
     names = {name for _, name in alone}

@@ -2,8 +2,10 @@
 
 What: instructions of one kernel name the same barrier with different thread counts, where these are
 constants or registers that hold one. Possible: the barrier
-may be used for different groups, one after the other. Or a count that is computed is certainly no multiple of 32.
-Why: a barrier completes when the expected number of threads has arrived: those that expect others may wait for ever.
+may be used for different groups, one after the other. Or a count that is computed is certainly no multiple of 32; or
+more threads than the count certainly come to an instruction (.reqntid says how many there are).
+Why: a barrier completes when the expected number of threads has arrived: those that expect others may wait for ever,
+and of more than that, any go on without the others.
 Example:
     bar.arrive 1, 64;
     bar.sync 1, 96;
@@ -16,11 +18,14 @@ from __future__ import annotations
 
 from ptxtools.ir.positions import part_span
 
+from ..coming import barriers_of
 from ..constants import constant
 from ..context import LintContext
 from ..facts import FunctionFacts
+from ..memory import WARP
 from ..registry import bodies_with
 from ..walk import tell
+from ..walk.shapes import declared_shape
 
 CODE = "PTX532"
 
@@ -44,4 +49,10 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
             message = f"barrier {number} is for {threads} threads here, and for {known} elsewhere"
             context.warn(CODE, message, part_span(line.item, start + 1), section="9.7.13.1")
             counts[number] = threads
+    for users in barriers_of(facts).values() if declared_shape(facts.function) is not None else ():
+        for user in users:
+            come = user.warps.bit_count() * WARP
+            if user.exact and not user.arrives and 0 < user.expected < come:
+                message = f"{come} threads come to this barrier, and it waits for {user.expected}: any of them"
+                context.warn(CODE, message, part_span(user.line.item, 1), section="9.7.13.1")
     tell(context, facts, CODE, "barrier count", "9.7.13.1")

@@ -1,6 +1,6 @@
 """PTX533 | shuffle from a lane outside of the mask | 9.7.9.6
 
-What: with a constant lane and mask, shfl.sync reads a lane that the mask does not name.
+What: shfl.sync reads a lane that the mask does not name, where both are constants, or registers that hold one.
 Why: the value of a lane that does not take part is not defined.
 Example:
     shfl.sync.idx.b32 %r4, %r1, 9, 31, 0xff;
@@ -10,9 +10,9 @@ Better:
 
 from __future__ import annotations
 
-from ptxtools.ir.nodes import Immediate
 from ptxtools.ir.positions import part_span
 
+from ..constants import constant
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
 from ..lanes import ALL
@@ -29,11 +29,12 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
     operands, op = line.item.operands, line.plan.op
     if op is None or not op.has("sync") or len(operands) != 5:
         return
-    lane, bound, mask = operands[2:]
-    if not (isinstance(lane, Immediate) and isinstance(bound, Immediate) and isinstance(mask, Immediate)):
+    mask = constant(facts, line, operands[4])
+    members = ALL if mask is None else mask & ALL
+    lane, bound = [constant(facts, line, operand) for operand in operands[2:4]] if members != ALL else (None, None)
+    if lane is None or bound is None:
         return
-    members = mask.value & ALL
-    clamp, segments, step = bound.value & _LAST, bound.value >> 8 & _LAST, lane.value & _LAST
+    clamp, segments, step = bound & _LAST, bound >> 8 & _LAST, lane & _LAST
     for own in range(_LAST + 1):
         if not members >> own & 1:
             continue

@@ -2,6 +2,7 @@
 
 What: a load or store at an offset that is not a multiple of its size, at least for one thread that comes to it: of a
 variable (certain), or of a pointer that the kernel is given (possible: it is not if that pointer is misaligned, too).
+Or a variable has a smaller alignment than an access of it needs (possible: it may stand at a suitable address).
 Why: misaligned accesses fault at run time.
 Example:
     .shared .align 8 .b8 table[32];
@@ -14,16 +15,20 @@ Better:
 from __future__ import annotations
 
 from ptxtools.ir.positions import part_span
+from ptxtools.isa.types import TYPES
 
 from ..accesses import Access, element_bytes
 from ..arguments import misalignment
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
-from ..memory import Step, variable_of
+from ..memory import Reach, Step, variable_of
 from ..registry import bodies_with, variable_accesses
 from ..values import WARP, Value
 
 CODE = "PTX541"
+
+#: Bytes that any variable of words is aligned to.
+_LEAST = 4
 
 
 @variable_accesses
@@ -36,8 +41,11 @@ def check(context: LintContext, line: Line, access: Access) -> None:
 
 @bodies_with("ld", "st", "atom", "red")
 def check_arguments(context: LintContext, facts: FunctionFacts) -> None:
+    seen: set[int] = set()
     for step in facts.accesses:
         access = step.access
+        if access is not None and access.size > _LEAST:
+            _look_at_alignment(context, step, access, seen)
         if access is not None and access.space == "shared" and step.indirect:
             thread = _thread_off(step)
             if thread is not None:
@@ -54,6 +62,19 @@ def check_arguments(context: LintContext, facts: FunctionFacts) -> None:
                 "given is aligned"
             )
             context.warn(CODE, message, part_span(step.line.item, access.operand), section="6.4.1")
+
+
+def _look_at_alignment(context: LintContext, step: Step, access: Reach, seen: set[int]) -> None:
+    """Whether what is declared of a variable does not suffice for an access of it."""
+    symbol = variable_of(step.line, access.address)
+    if symbol is None or id(symbol) in seen or symbol.linkage in ("extern", "common", "weak"):
+        return
+    align = symbol.align or element_bytes(symbol)
+    if access.size > align and not access.size & (access.size - 1) and symbol.type in TYPES:
+        seen.add(id(symbol))
+        message = f"'{symbol.name}' is aligned to {align} bytes, and this accesses {access.size} at once"
+        help = (f"possible: its address may suffice; declare .align {access.size}",)
+        context.warn(CODE, message, part_span(step.line.item, access.operand), help=help, section="5.4.5")
 
 
 def _rest_of_a_thread(facts: FunctionFacts, step: Step) -> int:

@@ -1,7 +1,7 @@
 """PTX577 | descriptor with an illegal field | 9.7.16.4.2, 9.7.16.4.1, 9.7.15.5.1.2.2
 
 What: the instruction descriptor of a tcgen05.mma is a constant, and one of its fields does not suit the instruction; or
-constants set bits of a matrix descriptor that have to be 0. Certain.
+constants set bits of a matrix descriptor that have to be 0, or are a whole one that has other wrong bits. Certain.
 Why: the behaviour is undefined: the product hangs, traps or is wrong.
 Example:
     .version 8.6
@@ -68,7 +68,7 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
         if spec.name == "idesc":
             problem = _instruction_problem(context, op, constant(facts, line, operand))
         elif spec.name.endswith("_desc"):
-            problem = _matrix_problem(op.family, _ones(facts, line, operand))
+            problem = _matrix_problem(op.family, _ones(facts, line, operand), constant(facts, line, operand))
         else:
             continue
         if problem:
@@ -100,7 +100,7 @@ def _ones(facts: FunctionFacts, line: Line, operand: Operand, depth: int = _DEPT
     return _ones(facts, made, a, depth - 1) | _ones(facts, made, b, depth - 1)
 
 
-def _matrix_problem(family: str, ones: int) -> str | None:
+def _matrix_problem(family: str, ones: int, whole: int | None) -> str | None:
     for low, high in WARPGROUP_ZEROS if family == "wgmma" else TENSOR_ZEROS:
         if ones >> low & ((1 << high - low + 1) - 1):
             return f"matrix descriptor: a constant sets some of bits {low}-{high}, which have to be 0"
@@ -108,6 +108,8 @@ def _matrix_problem(family: str, ones: int) -> str | None:
         return None
     if ones >> TENSOR_MARK[0] + 1 & 3:
         return "matrix descriptor: a constant sets bit 47 or 48; bits 46-48 have to be 0b001"
+    if whole is not None and not whole >> TENSOR_MARK[0] & 1:
+        return "matrix descriptor: bits 46-48 of this constant have to be 0b001"
     swizzle = ones >> 61
     if not any(code & swizzle == swizzle for code in TENSOR_SWIZZLES):
         return f"matrix descriptor: constants set bits of the swizzling mode (bits 61-63) that none has: {swizzle:#05b}"

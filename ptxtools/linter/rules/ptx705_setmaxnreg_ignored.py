@@ -2,9 +2,9 @@
 
 What: a kernel with setmaxnreg, itself or in a function that it calls, has neither .maxnreg nor .minnctapersm beside
 .maxntid or .reqntid; or it has a call that is known only when it runs, or of a function that calls itself; or its
-module has to be linked with another, because it calls functions without a body.
+module has to be linked with another, because it calls functions without a body; or is for a debugger.
 Why: ptxas cannot tell how many registers a thread begins with (C7508), or has to keep to what other functions or
-modules expect (C7504, C7506), and ignores setmaxnreg.
+modules expect (C7504, C7506) or a debugger does (C7505), and ignores setmaxnreg.
 Example:
     .version 9.0
     .target sm_90a
@@ -41,7 +41,9 @@ def check(context: LintContext) -> None:
         if not users or function.kind != "entry":
             continue
         stays = next(filter(None, (why_it_stays(line, calls, runtime=False) for line in facts.of("call"))), "")
-        if not _begins_with(facts):
+        if "debug" in context.module.target_options:
+            why = "the module is compiled for a debugger"
+        elif not _begins_with(facts):
             why = "it cannot tell how many registers the kernel begins with"
         elif outside is not None:
             why = f"the module is to be linked with the one that has '{outside}'"

@@ -26,11 +26,12 @@ Better:
 
 from __future__ import annotations
 
-from ptxtools.ir.nodes import Immediate
+from ptxtools.ir.nodes import Immediate, Name
 from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
-from ..facts import FunctionFacts
+from ..facts import FunctionFacts, Line
+from ..inflight import accessed
 from ..lanes import only_write
 from ..loops import Loop
 from ..memory import Step
@@ -79,5 +80,25 @@ def _short(facts: FunctionFacts, loop: Loop) -> bool:
     """Whether a comparison with a small constant ends the loop."""
     guard = loop.lines[-1].item.guard
     test = only_write(facts, loop.lines[-1], guard.name) if guard is not None else None
-    limits = [part.value for part in test.item.operands[1:] if isinstance(part, Immediate)] if test is not None else []
-    return any(abs(limit) <= _FEW for limit in limits)
+    parts = test.item.operands[1:] if test is not None else ()
+    limits = [part.value for part in parts if isinstance(part, Immediate)]
+    if limits != [0]:
+        return any(abs(limit) <= _FEW for limit in limits)
+    return test is not None and any(_counts_down(facts, loop, test, part.name) for part in parts if type(part) is Name)
+
+
+def _counts_down(facts: FunctionFacts, loop: Loop, test: Line, name: str) -> bool:
+    """Whether a register is counted to zero by constant steps, from a small constant."""
+    key = test.registers[name]
+    inside = {id(line.item) for line in loop.lines}
+    for line in facts.lines:
+        if not any(write and line.registers[other] == key for other, write in accessed(line)):
+            continue
+        sources = line.item.operands[1:]
+        numbers = [part.value for part in sources if isinstance(part, Immediate)]
+        if id(line.item) in inside:
+            if line.plan.family not in ("add", "sub") or not numbers:
+                return False
+        elif line.plan.family != "mov" or not numbers or abs(numbers[0]) > _FEW:
+            return False
+    return True

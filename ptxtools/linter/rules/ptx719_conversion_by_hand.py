@@ -18,6 +18,7 @@ from ptxtools.ir.nodes import Immediate, Name, Operand, Variable
 from ptxtools.ir.positions import parts_of
 from ptxtools.isa.targets import chip_of
 
+from ..constants import constant
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
 from ..lanes import only_write
@@ -48,8 +49,13 @@ def check_shifts(context: LintContext, facts: FunctionFacts, line: Line) -> None
 def check_masks(context: LintContext, facts: FunctionFacts, line: Line) -> None:
     if len(line.item.operands) != 3:
         return
+    better = None
     if isinstance(line.item.operands[-1], Immediate):
-        _warn(context, line, _float_sign(facts, line) or _rounding(context, facts, line))
+        better = _float_sign(facts, line, _number(line, 2)) or _rounding(context, facts, line)
+    elif line.item.opcode in _CLEARING or line.item.opcode in _CHANGING:
+        better = _float_sign(facts, line, constant(facts, line, line.item.operands[2]))
+    if better:
+        _warn(context, line, better)
     elif line.plan.family == "xor":
         _warn(context, line, _abs(facts, line, "add.s32", "add.u32"))
 
@@ -126,11 +132,11 @@ def _terms(facts: FunctionFacts, line: Line, operand: Operand, depth: int = 2) -
     return [term for part in made.item.operands[1:] for term in _terms(facts, made, part, depth - 1)]
 
 
-def _float_sign(facts: FunctionFacts, line: Line) -> str | None:
+def _float_sign(facts: FunctionFacts, line: Line, number: int | None) -> str | None:
     """A sign cleared or changed, if the result is read as a floating-point number."""
     for table, name in ((_CLEARING, "abs"), (_CHANGING, "neg")):
         mask, type_ = table.get(line.item.opcode, (None, ""))
-        if mask is None or _number(line, 2) != mask or not isinstance(line.item.operands[0], Name):
+        if mask is None or number != mask or not isinstance(line.item.operands[0], Name):
             continue
         into = line.item.operands[0]
         key = line.registers[into.name]

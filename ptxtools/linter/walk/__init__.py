@@ -13,6 +13,7 @@ from ptxtools.ir.positions import name_span, part_span, parts_of
 
 from ..facts import FunctionFacts
 from .collectives import MEETING
+from .computing import Op
 from .threads import places_of
 from .walker import Found, Program, Walker
 
@@ -57,6 +58,7 @@ def walk_of(facts: FunctionFacts) -> list[Found]:
     found: dict[tuple[str, int], Found] = {}
     program = None
     left = 0
+    narrow: dict[int, Op] | None = {}
     for threads in places_of(facts):
         if program is None:
             program = Program(facts)
@@ -68,6 +70,9 @@ def walk_of(facts: FunctionFacts) -> list[Found]:
                 known = found.get((one.kind, id(one.line.item)))
                 if known is None or (one.certain and not known.certain):
                     found[one.kind, id(one.line.item)] = one
+            if not threads.apart and narrow is not None:
+                wide = walker.memory.narrow.found()
+                narrow = {id(op.line.item): op for op in [*narrow.values(), *wide]} if wide else None
             left = walker.left
             if left <= 0 or not program.new_way(seen):
                 break
@@ -77,6 +82,9 @@ def walk_of(facts: FunctionFacts) -> list[Found]:
                 if one.kind in MEETING:
                     found.setdefault((one.kind, id(one.line.item)), one)
             left = walker.left
+    for op in narrow.values() if narrow and left > 0 else ():
+        message = "no warp accesses what another one has written: a barrier of the warp orders as much"
+        found["narrow barrier", id(op.line.item)] = Found("narrow barrier", op.line, None, message, certain=False)
     return list(found.values())
 
 

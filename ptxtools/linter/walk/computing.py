@@ -164,6 +164,21 @@ def origin(value: Value, depth: int = 6) -> tuple[Value, int] | None:
 _SHIFTING = ("shr", "or", "and", "cvt", "bfe", "mov", "add")
 
 
+def of_data(value: Value, depth: int = 6) -> bool:
+    """Whether all that is unknown of a value, and may differ between threads, comes from memory alone."""
+    for name, _ in value.terms:
+        if name[0] != "#":
+            continue
+        why = _reasons.get(name[1:], ("",))
+        if why[0] == "ld":
+            continue
+        sources = [source for source in why[1:] if isinstance(source, Value)]
+        plain = isinstance(why[0], str) and why[0].startswith(_SHIFTING) and bool(sources) and depth > 0
+        if not plain or not all(isinstance(one.each, int) and of_data(one, depth - 1) for one in sources):
+            return False
+    return True
+
+
 def differs(value: Value) -> bool:
     """Whether a value may differ between threads in what is unknown of it, or from one time to another."""
     return any(name[0] == "#" for name, _ in value.terms)

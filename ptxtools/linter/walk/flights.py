@@ -124,6 +124,8 @@ class Flights:
             bar.bring(size if plain else None, mask)
         else:
             token = self._add(kind, mask)
+        if tensor or ".multicast" in op.opcode:
+            self.memory.all_seen = False  # how many bytes a tensor copy writes, the map says
         if ".multicast" in op.opcode or ".reduce" in op.opcode:
             return
         for operand, space in enumerate(spaces[:2]):
@@ -255,6 +257,9 @@ class Flights:
             kind, place = (group.waits or (None, None))[:2]
             if kind == "mbarrier" and self.is_over(cast("tuple[Value, int]", place)):
                 group.waits, woken = None, True
+        for group in self.walker.running if woken else ():
+            if group.waits is not None and group.waits[0] == "warp":
+                group.waits = None  # it looks again whether its warp is there
         return woken
 
     def _look_at_unknown(self, op: Op, value: Value) -> None:

@@ -12,11 +12,14 @@ from ..facts import Line
 from ..inflight import accessed
 from ..memory import access_bytes
 from ..values import THREADS, WARP, ZERO, Value, plus, shortest
+from .barriers import first_of, look_at_divergence, look_at_number, waits_for_its_warp
 from .calls import plain_call
 from .collectives import Collectives
 from .computing import Op, differs, unknown
 from .flights import Flights
 from .grids import Grids
+from .narrow import Narrow
+from .scattered import Scattered
 from .shadow import FLIGHT, OWNER, Meeting, Place, Shadow, Touch, far
 
 if TYPE_CHECKING:
@@ -30,6 +33,8 @@ _OWN = Value((), shortest(iter([1 + thread // WARP for thread in range(THREADS)]
 #: What is said of two accesses of one CTA that race.
 _KINDS = {"update": "race with an update", "same": "race of one store", "round": "race of rounds", "behind": "race"}
 
+_DONE = {"reads": "read", "stores": "stored", "updates": "updated"}
+
 _Handler = Callable[["Group", Op, int], "bool | None"]
 
 
@@ -39,10 +44,6 @@ COLLECTIVES = frozenset({"shfl", "vote", "match", "redux"})
 HANDLED = frozenset({"ld", "ldu", "st", "atom", "red", "bar", "barrier", "fence", "membar", "call", "mbarrier",
                      "cp", "wgmma", "tcgen05", "multimem", "ldmatrix", "stmatrix", "mapa", "elect",
                      "setmaxnreg", "griddepcontrol", *COLLECTIVES})  # fmt: skip
-
-
-def _first_of(mask: int) -> int:
-    return (mask & -mask).bit_length() - 1
 
 
 class Manner(NamedTuple):
@@ -87,6 +88,8 @@ class Memory:
         self.flights = Flights(self)
         self.grids = Grids(walker)
         self.collectives = Collectives(walker)
+        self.narrow = Narrow(walker)
+        self.scattered = Scattered(self)
         self.slots: set[Value] = set()  # where tcgen05.alloc has stored an address
         self._deferred: list[tuple[int, Meeting]] = []
         self.handlers: dict[str, _Handler] = {
@@ -170,7 +173,7 @@ class Memory:
             if slot in self.slots:
                 return unknown(False, "slot", slot)
         alike = steady and not self.threads.apart
-        return unknown(not alike, id(op.line.item), walker.moment)
+        return unknown(not alike, "ld", id(op.line.item), walker.moment)
 
     # --- accesses -----------------------------------------------------------------------------------------------------
 
@@ -197,6 +200,13 @@ class Memory:
             self.touch(group, op, manner.operand, place, size, mask, manner.kind, strong, data)
         elif op.family != "ld" and manner.space in ("", "shared", "shared::cta", "shared::cluster"):
             self.all_seen = False
+        if place is None and size and manner.space.startswith("shared"):
+            for at, base, offset in op.addresses:
+                if at == manner.operand:
+                    address = plus(self.walker.value(group, base), Value((), offset))
+                    self.scattered.note(op, at, address, size, mask, manner.kind, strong)
+        if place is None and self.narrow.alone:
+            self.narrow.unknown(manner.space, op.family in ("ld", "ldu"))
         if strong:
             self._orders(op, mask)
 
@@ -239,7 +249,11 @@ class Memory:
                 self._note_bytes(touch)
         if place.space == "shared" and self.threads.kind == "cluster":
             self.note_remote(touch)
+        if self.narrow.alone:
+            self.narrow.note(touch)
         meeting = shadow.touch(touch)
+        if meeting is None and place.space == "shared" and not flight:
+            self.scattered.look(touch)
         if place.space == "global":
             self.grids.note(op.line, operand, place.address, mask, kind)
         if meeting is None or (self.blind and meeting.first // WARP != meeting.second // WARP):
@@ -268,6 +282,15 @@ class Memory:
         verb = "copies" if before.moment == FLIGHT and before.kind == "stores" else before.kind
         what = f"what {other} {verb} in line {{line}}" if before.line is not after.line else f"as {other} does"
         self.walker.report(kind, after.line, after.operand, f"{mine} {after.kind} {what}: {end}", before.line)
+
+    def tell_scattered(self, before: Touch, after: Touch, half: int) -> None:
+        """Two accesses of which one is at an index that is data; `half` of the threads makes the later one."""
+        first = self.threads.name(first_of(before.mask & _HALVES[1 - half]))
+        second = self.threads.name(first_of(after.mask & _HALVES[half]))
+        what = f"what {first} may have {_DONE[before.kind]} in line {{line}}, as data selects the element"
+        message = f"{second} {after.kind} {what}: no barrier orders the two"
+        kind = _KINDS[self._relation(before, after)]
+        self.walker.report(kind, after.line, after.operand, message, before.line, sure=False)
 
     def _relation(self, before: Touch, after: Touch) -> str:
         if "updates" in (before.kind, after.kind):
@@ -397,6 +420,7 @@ class Memory:
 
     def end(self) -> None:
         """All threads have ended."""
+        self.narrow.ended = True
         for half, meeting in self._deferred:
             if not self._published[half]:
                 self._report(meeting)
@@ -408,7 +432,7 @@ class Memory:
             return
         for op, mask in self._resized.values():
             if mask != self.threads.mask:
-                thread = self.threads.name(_first_of(self.threads.mask & ~mask))
+                thread = self.threads.name(first_of(self.threads.mask & ~mask))
                 message = f"{thread} of the warpgroup does not come to this '{op.opcode}'"
                 self.walker.report("part of a warpgroup", op.line, None, message)
 
@@ -420,6 +444,9 @@ class Memory:
                 if mask & _HALVES[half]:
                     self.shadow.lanes[half] = now
             return self._collective(group, op, mask)
+        aligned = "aligned" in words or words[0] == "bar"
+        if aligned and mask == group.mask and waits_for_its_warp(self.walker, group):
+            return True
         if "cluster" in words:
             return self._cluster_barrier(group, op, mask)
         sources = op.sources or ()
@@ -442,6 +469,7 @@ class Memory:
         if mask != group.mask:
             group = self._apart(group, mask)
         numbers = which.numbers
+        look_at_number(self.walker, op, which, mask)
         ids = {(which.terms, numbers[thread]) for thread in range(THREADS) if mask >> thread & 1}
         if "arrive" in words:
             now = self.shadow.tick()
@@ -449,12 +477,14 @@ class Memory:
                 if mask & _HALVES[half]:
                     self._arrived.setdefault(min(ids), []).append((half, now))
             return False
-        if "aligned" in words or words[0] == "bar":
-            self._look_at_divergence(op, mask)
+        if aligned:
+            look_at_divergence(self.walker, op, mask)
         if len(ids) > 1:
             for half in (0, 1):
                 self.shadow.order(mask & _HALVES[half])
             return False
+        if self.narrow.alone:
+            self.narrow.barriers.append(op)
         group.waits = ("bar", min(ids), count)
         return True
 
@@ -463,19 +493,6 @@ class Memory:
         found = group.split(group.pc, mask)
         self.walker.running.append(found)
         return found
-
-    def _look_at_divergence(self, op: Op, mask: int) -> None:
-        """Whether lanes of a warp miss an aligned barrier, as they have ended."""
-        if self.walker.assumed and not self.walker.numbers:
-            return
-        for half in _HALVES:
-            missing = self.threads.mask & half & ~mask
-            if mask & half and missing:
-                thread = self.threads.name(_first_of(missing))
-                how = "goes another way" if missing & self.walker.alive else "has ended"
-                message = f"{thread} {how} before this '{op.opcode}', and others of its warp come to it"
-                self.walker.report("divergent barrier", op.line, None, message)
-                return
 
     def release(self) -> Group | None:
         """Threads that can go on behind a barrier, now that nobody else can run; None if there are none."""
@@ -495,7 +512,8 @@ class Memory:
                     continue
             elif place[0] == "mbarrier":
                 self.flights.go_on(cast("tuple[Value, int]", place[1]))
-            else:
+                groups += by_place.get(("warp", 0), [])  # each looks again
+            elif place[0] == "bar":
                 self._meet(place[1], groups)
             for group in groups:
                 group.waits = None
@@ -509,6 +527,8 @@ class Memory:
             return 0 if self.flights.is_over(cast("tuple[Value, int]", place[1])) else 2, min(
                 group.pc for group in groups
             )
+        if place[0] == "warp":
+            return 3, min(group.pc for group in groups)
         halves = {half for half in (0, 1) for group in groups if group.mask & _HALVES[half]}
         halves |= {half for half, _ in self._arrived.get(place[1], ()) if place[0] == "bar"}
         return len(halves) == 1, min(group.pc for group in groups)
@@ -535,7 +555,7 @@ class Memory:
 
     def _cluster_barrier(self, group: Group, op: Op, mask: int) -> bool:
         if ".aligned" in op.opcode:
-            self._look_at_divergence(op, mask)
+            look_at_divergence(self.walker, op, mask)
         if ".arrive" in op.opcode:
             now = self.shadow.tick()
             for half in (0, 1):

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 
-from ptxtools.ir.nodes import Address, Label, Name
+from ptxtools.ir.nodes import Address, Name
 from ptxtools.ir.symbols import RegisterKey
 
 from ..facts import ENDING, FunctionFacts, Line, operand_names
@@ -14,6 +14,7 @@ from ..masks import mask_operand
 from .calls import Callee, followed
 from .computing import Op, taken_apart
 from .memory import COLLECTIVES, HANDLED
+from .narrow import EXCHANGING
 
 #: Steps of all walks of a kernel: so many, and so many for each of its instructions, up to a bound; times more where
 #: loops with asynchronous work are walked for long.
@@ -21,6 +22,7 @@ _STEPS, _EACH, _MOST, _PIPELINED = 1500, 4, 40_000, 4
 #: Instructions of a loop that only waits at an mbarrier.
 _SPIN = 5
 _WAITS = ("griddepcontrol.wait", "cp.async.wait", "cp.async.bulk.wait", "wgmma.wait")
+_DIVIDING = ("div", "rem")
 #: Loops with .sync instructions that are looked at for lanes that leave them.
 _LOOPS = 32
 #: Barriers and waits that a way is looked at for, whether it misses them.
@@ -40,7 +42,7 @@ class Program:
         self.lines = facts.lines
         self.parameters = {parameter.name for parameter in facts.function.params}
         self._starts: list[int] = []
-        self._labels: list[dict[str, int]] = []
+        self._targets: dict[int, int] = {}
         self.callees: dict[int, Callee] = {}
         self._add(facts, 0)
         inner = followed(facts)
@@ -70,15 +72,9 @@ class Program:
         self.stored = {id(step.line.item): step.stored for step in facts.accesses if step.stored is not None}
 
     def _add(self, facts: FunctionFacts, at: int) -> None:
-        """Note where a function begins, and where its labels are."""
+        """Note where a function begins, and where its branches go."""
         self._starts.append(at)
-        labels: dict[str, int] = {}
-        for item in facts.items:
-            if type(item) is Line:
-                at += 1
-            elif type(item) is Label:
-                labels[item.name] = at
-        self._labels.append(labels)
+        self._targets.update({branch: at + to for branch, to in facts.jumps.items()})
 
     def home(self, at: int) -> int:
         """The number of the function that an instruction is in."""
@@ -91,6 +87,9 @@ class Program:
         for at, line in enumerate(self.lines):
             item, plan = line.item, line.plan
             into = item.operands[0] if item.operands else None
+            divisor = divides(line)
+            if divisor:
+                waiting += [key for key in (line.registers[getattr(item.operands[2], "name", "")],) if key is not None]
             if plan.family in HANDLED or item.guard is not None or plan.family in ENDING:
                 waiting += self._needed(line)
             if plan.positional and plan.writes and plan.writes[0]:
@@ -98,7 +97,7 @@ class Program:
                     key = line.registers[into.name]
                     if key is not None:
                         writes.setdefault(key, []).append(at)
-                        if item.guard is None and plan.family not in HANDLED and "." not in into.name:
+                        if item.guard is None and plan.family not in HANDLED and not divisor and "." not in into.name:
                             self.plain[at] = key
                     continue
                 for name, inside in operand_names(into) if into is not None else ():
@@ -173,6 +172,13 @@ class Program:
         return self._numbers[id(line.item)]
 
     @cached_property
+    def alone(self) -> bool:
+        """Whether warps tell each other nothing but by memory and plain barriers of the CTA."""
+        barriers = [line for line in self.lines if line.plan.family in ("bar", "barrier")]
+        plain = all(".red" not in line.item.opcode and ".arrive" not in line.item.opcode for line in barriers)
+        return bool(barriers) and plain and EXCHANGING.isdisjoint({line.plan.family for line in self.lines})
+
+    @cached_property
     def ends(self) -> frozenset[int]:
         """Guarded branches at which lanes may part from a loop that has instructions with a member mask."""
         branches = [at for at, line in enumerate(self.lines) if line.plan.family == "bra"] if self.collectives else []
@@ -220,11 +226,15 @@ class Program:
 
     def target(self, at: int) -> int | None:
         """Where a branch goes."""
-        line = self.lines[at]
-        operands = line.item.operands
-        if line.plan.family != "bra" or not operands or not isinstance(operands[0], Name):
-            return None
-        return self._labels[self.home(at)].get(operands[0].name)
+        return self._targets.get(id(self.lines[at].item))
+
+
+def divides(line: Line) -> bool:
+    """Whether an instruction divides integers by what a register holds."""
+    if line.plan.family not in _DIVIDING:
+        return False
+    op, operands = line.plan.op, line.item.operands
+    return op is not None and len(operands) == 3 and type(operands[2]) is Name and (op.type or "")[:1] in ("s", "u")
 
 
 def _gathers(line: Line) -> bool:

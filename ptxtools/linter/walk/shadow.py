@@ -112,6 +112,11 @@ class Shadow:
         for known in self._touches.values():
             yield from known
 
+    def at(self, space: str, terms: object) -> list[Touch]:
+        """What is remembered of one place."""
+        reads, writes = self._touches.get((space, terms), ((), ()))
+        return [*writes, *reads]
+
     def fly(self, token: int) -> None:
         """The last access of an instruction is under way: no barrier orders it before somebody has waited for it."""
         for touches in self._lists():

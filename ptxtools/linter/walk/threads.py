@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 from ptxtools.ir.nodes import Name
 
+from ..constants import thread_numbers
 from ..facts import FunctionFacts
 from ..masks import MASKED, mask_operand
 from ..values import THREADS, WARP, Value, plus, shortest
 from .calls import followed
+from .program import divides
 from .shapes import Shape, declared_shape, guessed_shape, most_threads, threads_expected, warps_told_apart
 
 #: Threads of each CTA that are compared with those of another one if no directive says how many there are: kernels for
@@ -69,7 +71,7 @@ def places_of(facts: FunctionFacts) -> Iterator[Threads]:
     elif _of_warps(facts) or any(_of_warps(one) for one in followed(facts)):
         first, *later = [threads._replace(spaces=spaces) for threads in _of_ctas(facts, shape)]
         yield first
-    elif globally or (shape is not None and "bra" in facts.families):
+    elif globally or (shape is not None and "bra" in facts.families) or _divides_by_numbers(facts):
         yield _of_cta(facts, shape)._replace(spaces=("global",))
     if any(".cluster" in line.item.opcode for line in facts.of("mapa", "barrier", "cp", "st", "red", "atom")):
         yield _apart("cluster", shape)._replace(spaces=spaces)
@@ -96,8 +98,19 @@ def _of_warps(facts: FunctionFacts) -> bool:
         return True
     if not MASKED.isdisjoint(facts.families) and _may_part(facts):
         return True
-    barriers = "bar" in facts.families or "barrier" in facts.families
-    return barriers and any(line.item.guard is not None for line in facts.of("exit", "ret"))
+    barriers = facts.of("bar", "barrier")
+    if any(line.item.operands and type(line.item.operands[0]) is Name for line in barriers):
+        return True
+    return bool(barriers) and any(line.item.guard is not None for line in facts.of("exit", "ret"))
+
+
+def _divides_by_numbers(facts: FunctionFacts) -> bool:
+    """Whether something is divided by a number that follows from that of the thread, and may be zero."""
+    for line in facts.of("div", "rem"):
+        divisor = line.item.operands[2] if divides(line) else None
+        if isinstance(divisor, Name) and 0 in (thread_numbers(facts, line, divisor.name) or ()):
+            return True
+    return False
 
 
 def _may_part(facts: FunctionFacts) -> bool:

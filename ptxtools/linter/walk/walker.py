@@ -20,7 +20,7 @@ from ..values import WARP, Terms, Value
 from .calls import Calls, Frame, ends_threads
 from .computing import Op, compared, differs, joined, joined_predicates, mixed, result, truth, unknown
 from .memory import Memory
-from .program import Program
+from .program import Program, divides
 from .threads import Threads
 
 #: The value of a register that nothing depends on.
@@ -134,9 +134,10 @@ class Walker:
         return found if found is not None else unknown(True, "unwritten", source)
 
     def report(
-        self, kind: str, line: Line, operand: int | None, message: str, other: Line | None = None, name: str = ""
-    ) -> None:
-        self.found.append(Found(kind, line, operand, message, not self.assumed, other, name))
+        self, kind: str, line: Line, operand: int | None, message: str, other: Line | None = None, name: str = "",
+        sure: bool = True,
+    ) -> None:  # fmt: skip
+        self.found.append(Found(kind, line, operand, message, sure and not self.assumed, other, name))
 
     def stop(self) -> None:
         """Give up: what follows is not known."""
@@ -230,7 +231,7 @@ class Walker:
         handler: Callable[[Group, Op, int], bool | None] | None = self.memory.handlers.get(family)
         if handler is not None:
             waits = bool(handler(group, op, mask))
-        if op.into and not (waits and group.waits is not None and group.waits[0] in ("mask", "mbarrier")):
+        if op.into and not (waits and group.waits is not None and group.waits[0] in ("mask", "mbarrier", "warp")):
             self.write(group, op, mask & group.mask)
         return waits
 
@@ -248,6 +249,8 @@ class Walker:
     def write(self, group: Group, op: Op, mask: int) -> None:
         """Note what an instruction writes in some threads of a group."""
         self.moment += 1
+        if divides(op.line) and op.sources is not None:
+            self._look_at_divisor(self.value(group, op.sources[1]), op, mask)
         if op.single:
             key = op.into[0]
             if key not in self.program.needed:
@@ -273,6 +276,16 @@ class Walker:
         if op.opcode == "elect.sync" and len(op.into) == 2:
             lowest = sum((part & -part) for part in (mask & half for half in _HALVES))
             group.registers[op.into[1]] = Value((), tuple(lowest >> thread & 1 for thread in range(2 * WARP)))
+
+    def _look_at_divisor(self, divisor: Value, op: Op, mask: int) -> None:
+        """Whether some thread divides by zero."""
+        if divisor.terms or (isinstance(divisor.each, int) and divisor.each):
+            return
+        for thread, number in enumerate(divisor.numbers):
+            if not number and mask >> thread & 1:
+                message = f"{self.threads.name(thread)} divides by zero: the result is machine-specific"
+                self.report("division by zero", op.line, 2, message)
+                return
 
     def _set(self, group: Group, key: RegisterKey, new: Value, mask: int) -> None:
         registers = group.registers

@@ -1,0 +1,55 @@
+"""What is wrong with the way in which threads of a walk come to a barrier."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..values import THREADS, WARP, Value
+from .computing import Op
+
+if TYPE_CHECKING:
+    from .walker import Group, Walker
+
+#: Barriers of a CTA (9.7.14.1).
+_BARRIERS = 16
+_HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
+
+
+def first_of(mask: int) -> int:
+    return (mask & -mask).bit_length() - 1
+
+
+def look_at_number(walker: Walker, op: Op, which: Value, mask: int) -> None:
+    """Whether a barrier is named that no CTA has."""
+    if which.terms or walker.assumed or (isinstance(which.each, int) and which.each < _BARRIERS):
+        return
+    for thread in range(THREADS):
+        if mask >> thread & 1 and not 0 <= which.numbers[thread] < _BARRIERS:
+            message = f"{walker.threads.name(thread)} names barrier {which.numbers[thread]}, and a CTA has 0 to 15"
+            walker.report("barrier number", op.line, None, message)
+            return
+
+
+def waits_for_its_warp(walker: Walker, group: Group) -> bool:
+    """At an aligned barrier: whether others of the warp wait at an mbarrier, and will come with it."""
+    for other in walker.running:
+        waits = other.waits is not None and other.waits[0] == "mbarrier"
+        if waits and any(other.mask & half and group.mask & half for half in _HALVES):
+            group.waits = ("warp", 0)
+            group.pc -= 1
+            return True
+    return False
+
+
+def look_at_divergence(walker: Walker, op: Op, mask: int) -> None:
+    """Whether lanes of a warp miss an aligned barrier, as they have ended."""
+    if walker.assumed and not walker.numbers:
+        return
+    for half in _HALVES:
+        missing = walker.threads.mask & half & ~mask
+        if mask & half and missing:
+            thread = walker.threads.name(first_of(missing))
+            how = "goes another way" if missing & walker.alive else "has ended"
+            message = f"{thread} {how} before this '{op.opcode}', and others of its warp come to it"
+            walker.report("divergent barrier", op.line, None, message)
+            return
