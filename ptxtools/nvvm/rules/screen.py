@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
-from itertools import chain, compress, count, repeat
+from itertools import accumulate, chain, compress, count, repeat
 from operator import attrgetter, itemgetter, lt, ne
 from typing import Any
 
@@ -43,7 +43,7 @@ from .shapes import Shapes, has_prefix, may_be_used_for
 
 _COMMENT = re.compile(r";[^\n]*")
 _WITH_STRINGS = re.compile(r"^([^\"\n;]*);[^\n]*", re.M)
-_SWITCH = re.compile(r"\bswitch\b[^\n]*\[[^\]]*\]")
+_SWITCH = re.compile(r"switch(?<!\wswitch)\b[^\n]*\[[^\]]*\]")
 _NUMBERED = re.compile(r"%\d[^%]*")
 _DIGITS = frozenset("0123456789")
 _STEPS = 64
@@ -163,8 +163,7 @@ class _Body:
         code = self.text
         if ";" in code:
             code = _COMMENT.sub("", code) if '"' not in code else _WITH_STRINGS.sub(r"\1", code)
-        if "switch" in code:
-            code = _SWITCH.sub(lambda found: found[0].replace("\n", JOINED), code)
+        code = _joined(code)
         self.found, self.code = shapes.split(code)
         if screen.quotes:
             self.found = [unquoted(name) if name[1] == '"' else name for name in self.found]
@@ -352,11 +351,18 @@ class _Body:
 
     def begin_of(self, line: int) -> int:
         """Where a line begins in the text; -1 if that is not known."""
-        text = self.text
-        if "switch" in text:
-            text = _SWITCH.sub(lambda found: found[0].replace("\n", JOINED), text)
-        before = text.split("\n", line)
-        return self.begin + len(text) - len(before[line]) if len(before) > line else -1
+        ends = self.ends
+        return self.begin + line + (ends[line - 1] if line else 0) if line < len(ends) else -1
+
+    @cached_property
+    def ends(self) -> list[int]:
+        """Where the lines of the text end, if only what is in them is counted."""
+        return list(accumulate(map(len, _joined(self.text).split("\n"))))
+
+
+def _joined(text: str) -> str:
+    """A text with each `switch` in one line."""
+    return _SWITCH.sub(lambda found: found[0].replace("\n", JOINED), text) if "switch" in text else text
 
 
 def _picked(keys: Sequence[Any]) -> Callable[[Any], Sequence[Any]]:
