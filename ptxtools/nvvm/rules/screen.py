@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import accumulate, chain, compress, count, repeat
-from operator import attrgetter, contains, ge, itemgetter, lt
+from operator import attrgetter, ge, itemgetter, lt
 from typing import Any
 
 from ..assembly.nodes import Function
@@ -368,6 +368,8 @@ class _Body:
             places = [at for at, number in enumerate(numbers) if number is None]
             self.shapes.look_at([lines[at] for at in places])
             for at in places:
+                if lines[at] not in known:  # what was judged meanwhile may say more
+                    self.shapes.look_at([lines[at]])
                 number = known.get(lines[at])
                 if number is None:
                     number = self.shapes.judge(lines[at], partial(self.begin_of, at))
