@@ -479,3 +479,11 @@ def test_lines_of_a_family_have_the_same_findings(monkeypatch):
                 judged.clear()
                 assert all(passed(module(text), "7").values()), new
                 assert len([one for one in judged if one and not one.isspace()]) == 12, (new, judged)
+
+
+def test_comments_between_functions_are_passed_over_once():
+    """However many semicolons and blanks are in them: each could be the end of one comment and the begin of another."""
+    function = "define void @{}() {{\n  ret void\n}}\n"
+    text = module(function.format("f") + "; a ; b ; c  \n" * 200 + "x\n" + function.format("g"))
+    screened, read = both(text)
+    assert screened == read and [one[:7] for one in read] == ["NVVM101"]
