@@ -8,6 +8,7 @@ from ptxtools.nvvm.assembly.parser import Parser
 from ptxtools.nvvm.rules import screening, verify
 from ptxtools.nvvm.rules.context import Context
 from ptxtools.nvvm.rules.screen import Screen
+from ptxtools.nvvm.rules.shapes import Shapes
 
 from .cases import DATA, cases, module
 
@@ -396,3 +397,93 @@ def test_annotations_that_are_alike_are_in_the_tree():
         for each in trees
     ]
     assert shown[0] == shown[1] and len(shown[0]) > 4
+
+
+FAMILIES = """declare i32 @llvm.ctlz.i32(i32, i1)
+declare float @llvm.fma.f32(float, float, float)
+define i32 @f(i32 %a, float %b, i1 %c, i32* %p, i64 %w) {
+entry:
+  %i = INT i32 %a, 5
+  %j = fadd float %b, %b
+  %k = icmp eq i32 %a, 7
+  %l = fcmp oeq float %b, %b
+  %m = zext i32 %a to i64
+  %n = load i32, i32* %p, align 4
+  %o = call float @llvm.fma.f32(float %b, float %b, float %b)
+  %q = call i32 @llvm.ctlz.i32(i32 %a, i1 true)
+  switch i32 %a, label %x [
+    i32 1, label %y
+    i32 2, label %x
+  ]
+x:
+  br label %y
+y:
+  %r = phi i32 [ %a, %entry ], [ 3, %x ]
+  ret i32 %r
+}
+!1 = !{}
+"""
+#: What is exchanged in a second function, and the code of the finding that this makes.
+FAMILY_CHANGES = [
+    ("INT i32", "sub nsw i32", None),
+    ("INT i32", "xor i32", None),
+    ("INT i32", "lshr exact i32", None),
+    ("INT i32 %a, 5", "udiv i32 %a, 5000000000", "NVVM119"),
+    ("INT i32", "fsub i32", "NVVM111"),
+    ("INT i32 %a, 5", "mul nuw nsw i32 %b, 5", "NVVM111"),
+    ("fadd float", "fmul contract float", None),
+    ("fadd float", "srem float", "NVVM111"),
+    ("icmp eq i32", "icmp ult i32", None),
+    ("icmp eq i32", "icmp olt i32", "NVVM101"),
+    ("fcmp oeq float", "fcmp contract une float", None),
+    ("fcmp oeq float", "fcmp slt float", "NVVM101"),
+    ("zext i32 %a", "sext i32 %a", None),
+    ("zext i32 %a to i64", "trunc i32 %a to i64", "NVVM111"),
+    ("align 4", "align 16", None),
+    ("align 4", "align 4, !dbg !1", None),
+    ("align 4", "align 4, !dbg !1, !tbaa !1", None),
+    ("align 4", "align 4, !dbg !7", "NVVM110"),
+    ("align 4", "align 3", "NVVM118"),
+    ("align 4", "align 0", "NVVM118"),
+    ("float %b, float %b)", "float 2.000000e+00, float %b)", None),
+    ("float %b, float %b)", "float 1.100000e+00, float %b)", "NVVM111"),
+    ("i1 true", "i1 %c", "NVVM403"),
+    ("    i32 2, label %x\n", "    i32 2, label %x\n    i32 5, label %x\n", None),
+    ("    i32 2, label %x\n", "    i32 2, label %x\n    i32 1, label %x\n", "NVVM113"),
+    ("    i32 2, label %x\n", "    i32 2, label %entry\n", "NVVM113"),
+    ("    i32 2, label %x\n", "    i64 2, label %x\n", "NVVM111"),
+    ("    i32 2, label %x\n", "    i32 5000000000, label %x\n", "NVVM119"),
+    ("    i32 2, label %x\n", "", None),
+    ("[ 3, %x ]", "[ 3, %x ], [ 3, %x ]", None),
+    ("[ 3, %x ]", "[ %w, %x ]", "NVVM111"),
+    ("[ %a, %entry ], [ 3, %x ]", "[ %a, %entry ]", "NVVM114"),
+]  # fmt: skip
+
+
+def test_lines_of_a_family_have_the_same_findings(monkeypatch):
+    """A line follows from one with another operation of its sort, alignment, number of values, or without nodes."""
+    judged = []
+    judge = Shapes.judge
+    monkeypatch.setattr(Shapes, "judge", lambda self, text, place: judged.append(text) or judge(self, text, place))
+    first = FAMILIES.replace("INT", "add")
+    for old, new, code in FAMILY_CHANGES:
+        second = FAMILIES[FAMILIES.index("define") :].replace("@f", "@g", 1)
+        assert second.count(old) == 1, old
+        second = second.replace(old, new).replace("INT", "and").replace("!1 = !{}\n", "")
+        head, body = first.split("define", 1)
+        for text in (head + "define" + body + second, head + second + "define" + body):
+            screened, read = both(module(text))
+            assert screened == read, (new, screened, read)
+            assert {one[:7] for one in screened} == ({code} if code else set()), (new, screened)
+            if not code:
+                judged.clear()
+                assert all(passed(module(text), "7").values()), new
+                assert len([one for one in judged if one and not one.isspace()]) == 12, (new, judged)
+
+
+def test_comments_between_functions_are_passed_over_once():
+    """However many semicolons and blanks are in them: each could be the end of one comment and the begin of another."""
+    function = "define void @{}() {{\n  ret void\n}}\n"
+    text = module(function.format("f") + "; a ; b ; c  \n" * 200 + "x\n" + function.format("g"))
+    screened, read = both(text)
+    assert screened == read and [one[:7] for one in read] == ["NVVM101"]

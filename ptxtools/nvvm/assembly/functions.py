@@ -24,7 +24,7 @@ BEFORE = words(
 )
 _NUMBER = re.compile(r"%\d+")
 #: Blanks and comments.
-_NOTHING = re.compile(r"\s*(?:;[^\n]*\s*)*")
+_NOTHING = re.compile(r"\s*(?:;[^\n]*(?:\n\s*|\Z))*")
 
 
 class FunctionReader(BodyReader):

@@ -87,6 +87,16 @@ def standard(name: str) -> tuple[str, Standard, str] | None:
             return None
 
 
+@cache
+def takes_any_value(name: str, modern: bool) -> bool:
+    """Whether no rule asks for the values of the arguments of an intrinsic, which is one that there is."""
+    found = intrinsic(name, modern)
+    if found is not None:
+        return not found.constants and name != "llvm.nvvm.membar" and not name.startswith(HANDLE[1:])
+    known = standard(name)
+    return known is not None and not known[1].constants
+
+
 def _overload(text: str) -> Type | None:
     match = _SUFFIX.fullmatch(text)
     if not match or len(text) > 12:

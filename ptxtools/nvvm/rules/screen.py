@@ -8,16 +8,17 @@ the same findings (`tests/nvvm/test_screen.py`).
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
-from itertools import chain, compress, count, repeat
-from operator import attrgetter, itemgetter, lt, ne
+from itertools import accumulate, chain, compress, count, repeat
+from operator import attrgetter, ge, itemgetter, lt
 from typing import Any
 
 from ..assembly.nodes import Function
 from ..assembly.tokens import unquoted
 from .context import Context
-from .dominance import comes_before, dominators_of
+from .dominance import comes_before, dominators_in_order, dominators_of
 from .shape import (
     BLANK,
     BRANCH,
@@ -43,10 +44,9 @@ from .shapes import Shapes, has_prefix, may_be_used_for
 
 _COMMENT = re.compile(r";[^\n]*")
 _WITH_STRINGS = re.compile(r"^([^\"\n;]*);[^\n]*", re.M)
-_SWITCH = re.compile(r"\bswitch\b[^\n]*\[[^\]]*\]")
+_SWITCH = re.compile(r"switch(?<!\wswitch)\b[^\n]*\[[^\]]*\]")
 _NUMBERED = re.compile(r"%\d[^%]*")
 _DIGITS = frozenset("0123456789")
-_STEPS = 64
 #: Types without a prefix that tells them from values: with more, each name would cost too much.
 _MOST_TYPES = 100
 
@@ -63,6 +63,10 @@ _RESULTS, _VALUES, _OPERANDS, _INCOMINGS = _flags(RESULT), _flags(OPERAND, INCOM
 _NODES, _TARGETS, _SOURCES, _MENTIONED = _flags(NODE), _flags(TARGET), _flags(SOURCE), _flags(MENTIONED)
 _NO_STEPS = bytes({*range(256)} - {OPERAND, RESULT})
 _NO_VALUES = bytes({*range(256)} - {OPERAND, INCOMING})
+#: In the place of a terminator: that a block without a label begins.
+_OPENS = b"\x09"
+_OPENING, _WRITTEN, _DEFINING = _flags(*_OPENS), _flags(PHI, NAMED), _flags(PHI, NAMED, UNNAMED)
+_PLAIN = bytes((PLAIN,))
 _RESULT, _CLOSES = bytes((RESULT,)), bytes((CLOSES,))
 
 
@@ -163,8 +167,7 @@ class _Body:
         code = self.text
         if ";" in code:
             code = _COMMENT.sub("", code) if '"' not in code else _WITH_STRINGS.sub(r"\1", code)
-        if "switch" in code:
-            code = _SWITCH.sub(lambda found: found[0].replace("\n", JOINED), code)
+        code = _joined(code)
         self.found, self.code = shapes.split(code)
         if screen.quotes:
             self.found = [unquoted(name) if name[1] == '"' else name for name in self.found]
@@ -198,8 +201,8 @@ class _Body:
             param.name = param.name or self.numbers[self.next]
             if not self.counts(param.name):
                 return False
-        plain = UNNAMED not in kinds and not _BEGINS_UNNAMED.search(code)
-        if not (self.names if plain else self.names_one_by_one)(code[0] != LABEL):
+        entry, plain = code[0] != LABEL, UNNAMED not in kinds and not _BEGINS_UNNAMED.search(code)
+        if not (self.names(entry) if plain else self.names_in_order(code) or self.names_one_by_one(entry)):
             return False
         #: The place of each value among all, those of parameters first.
         self.values = dict(zip(chain(map(_name_of, params), self.results), count(), strict=False))
@@ -233,6 +236,23 @@ class _Body:
             named = "".join([labels.get(line) or next(results) for line in named_lines])
         order = _NUMBERED.findall(named)
         return order == self.numbers[self.next : self.next + len(order)] or all(map(self.counts, order))
+
+    def names_in_order(self, code: bytes) -> bool:
+        """As `names`, where no block has a label, and where all that is written are numbers in order; False if that is
+        not so. code: the kinds of lines that are not blank."""
+        if LABEL in code:
+            return False
+        for end in (BRANCH, RETURN, END):
+            code = code.replace(bytes((end,)), _OPENS)
+        defined = (_OPENS + code[:-1]).translate(None, _PLAIN)
+        numbers = self.numbers[self.next : self.next + len(defined)]
+        written = compress(numbers, defined.translate(_WRITTEN))
+        if list(written) != list(compress(self.found, self.roles.translate(_RESULTS))):
+            return False
+        self.blocks += compress(numbers, defined.translate(_OPENING))
+        self.results = list(compress(numbers, defined.translate(_DEFINING)))
+        self.next += len(defined)
+        return True
 
     def names_one_by_one(self, entry: bool) -> bool:
         """As `names`, where numbers are not written: of blocks behind the first, or of results."""
@@ -290,18 +310,23 @@ class _Body:
         parts = events.split(_CLOSES)
         del parts[-1]
         before = self.predecessors(parts)
-        homes = [*repeat(0, params), *_numbered(parts, RESULT)]
-        if before is None or not self.phis_fit(parts, before, homes):
+        # The values of a block are those from its first up to the next block's first.
+        firsts = list(accumulate(_counts(parts, RESULT), initial=params))
+        if before is None or not self.phis_fit(parts, before, firsts):
             return False
-        home_of_each, uses = _picked(used)(homes), list(_numbered(parts, OPERAND))
-        if not fine and any(
-            home == block
-            for home, block, one in zip(home_of_each, uses, map(lt, used, there()), strict=True)
-            if not one
-        ):
-            return False
-        pairs = set(compress(zip(home_of_each, uses, strict=True), map(ne, home_of_each, uses)))
-        return not pairs or _dominate(before, [pair for pair in pairs if pair[0]])
+        uses = partial(_numbered, parts, OPERAND)
+        if not fine:
+            early = compress(zip(used, uses(), strict=True), map(ge, used, there()))
+            if any(firsts[block] <= one < firsts[block + 1] for one, block in early):
+                return False
+            late = {(one, block) for one, block in zip(used, uses(), strict=True) if firsts[block + 1] <= one}
+        # Values of the first block are there in all others.
+        begins = chain.from_iterable(map(repeat, firsts, _counts(parts, OPERAND)))
+        before_it = compress(zip(used, uses(), strict=True), map(lt, used, begins))
+        apart = {(one, block) for one, block in before_it if one >= firsts[1]}
+        if not fine:
+            apart |= late
+        return _dominate(before, {(bisect_right(firsts, one) - 1, block) for one, block in apart})
 
     def predecessors(self, parts: list[bytes]) -> list[list[int]] | None:
         """The predecessors of all blocks; None if there is no block of some name, or if it is the first. parts: the
@@ -313,8 +338,9 @@ class _Body:
             before[target].append(source)
         return None if before[0] else before
 
-    def phis_fit(self, parts: list[bytes], before: list[list[int]], homes: list[int]) -> bool:
-        """Whether phis have the predecessors of their blocks, and values that are defined at their ends."""
+    def phis_fit(self, parts: list[bytes], before: list[list[int]], firsts: list[int]) -> bool:
+        """Whether phis have the predecessors of their blocks, and values that are defined at their ends. firsts: of the
+        values of each block, the first."""
         if PHI not in self.kinds:
             return True
         sources, at, last, wanted = list(compress(self.found, self.roles.translate(_SOURCES))), 0, -1, set[str]()
@@ -330,9 +356,9 @@ class _Body:
         known = dict(zip(self.blocks, count(), strict=False))
         values = compress(self.used, self.roles.translate(None, _NO_VALUES).translate(_INCOMINGS))
         behind = compress(self.found[1:], self.roles.translate(_INCOMINGS))
-        pairs = set(zip(map(homes.__getitem__, values), map(known.__getitem__, behind), strict=True))
-        pairs = {(home, source) for home, source in pairs if 0 < home != source}
-        return not pairs or _dominate(before, pairs)
+        apart = {(one, known[source]) for one, source in set(zip(values, behind, strict=True)) if one >= firsts[1]}
+        pairs = {(bisect_right(firsts, one) - 1, source) for one, source in apart}
+        return _dominate(before, {(home, source) for home, source in pairs if home != source})
 
     def all_shapes(self) -> list[int] | None:
         """The numbers of the shapes of all lines; None if there is none for one of them."""
@@ -342,6 +368,8 @@ class _Body:
             places = [at for at, number in enumerate(numbers) if number is None]
             self.shapes.look_at([lines[at] for at in places])
             for at in places:
+                if lines[at] not in known:  # what was judged meanwhile may say more
+                    self.shapes.look_at([lines[at]])
                 number = known.get(lines[at])
                 if number is None:
                     number = self.shapes.judge(lines[at], partial(self.begin_of, at))
@@ -352,11 +380,18 @@ class _Body:
 
     def begin_of(self, line: int) -> int:
         """Where a line begins in the text; -1 if that is not known."""
-        text = self.text
-        if "switch" in text:
-            text = _SWITCH.sub(lambda found: found[0].replace("\n", JOINED), text)
-        before = text.split("\n", line)
-        return self.begin + len(text) - len(before[line]) if len(before) > line else -1
+        ends = self.ends
+        return self.begin + line + (ends[line - 1] if line else 0) if line < len(ends) else -1
+
+    @cached_property
+    def ends(self) -> list[int]:
+        """Where the lines of the text end, if only what is in them is counted."""
+        return list(accumulate(map(len, _joined(self.text).split("\n"))))
+
+
+def _joined(text: str) -> str:
+    """A text with each `switch` in one line."""
+    return _SWITCH.sub(lambda found: found[0].replace("\n", JOINED), text) if "switch" in text else text
 
 
 def _picked(keys: Sequence[Any]) -> Callable[[Any], Sequence[Any]]:
@@ -364,32 +399,24 @@ def _picked(keys: Sequence[Any]) -> Callable[[Any], Sequence[Any]]:
     return itemgetter(*keys) if len(keys) > 1 else lambda values: tuple([values[key] for key in keys])
 
 
+def _counts(parts: list[bytes], event: int) -> list[int]:
+    """How many such events are in each part."""
+    return [part.count(event) for part in parts]
+
+
 def _numbered(parts: list[bytes], event: int) -> Iterator[int]:
     """For each such event, the number of the part that it is in."""
-    return chain.from_iterable(map(repeat, count(), [part.count(event) for part in parts]))
+    return chain.from_iterable(map(repeat, count(), _counts(parts, event)))
 
 
 def _dominate(before: list[list[int]], pairs: Iterable[tuple[int, int]]) -> bool:
-    """Whether in each pair of blocks the first comes before the second on all ways. before: the predecessors."""
-    left = [pair for pair in pairs if not _leads_back(before, *pair)]
+    """Whether in each pair of different blocks the first, which is not the entry, comes before the second on all ways.
+    before: the predecessors."""
+    left = [(home, block) for home, block in pairs if before[block] != [home]]
     if not left:
         return True
+    known = dominators_in_order(before)
+    if known is not None:
+        return all(known[block] >> home & 1 for home, block in left)
     tree = dominators_of(before)
     return all(comes_before(tree, home, block) for home, block in left)
-
-
-def _leads_back(before: list[list[int]], home: int, block: int) -> bool:
-    """Whether no way back from a block reaches the first one but through another one, found in a few steps."""
-    if block == 0:
-        return False
-    seen, ahead = {home, block}, [block]
-    for _ in range(_STEPS):
-        if not ahead:
-            return True
-        for one in before[ahead.pop()]:
-            if one == 0:
-                return False
-            if one not in seen:
-                seen.add(one)
-                ahead.append(one)
-    return not ahead

@@ -16,13 +16,9 @@ from typing import NamedTuple
 from ..assembly.nodes import Instruction, Value
 from ..assembly.types import Type
 from .constants import fits, inexact
-from .shape import HOLE, INCOMING, OPERAND, PHI, VALUE, Shape
+from .families import Family, family_of
+from .shape import HOLE, INCOMING, NODE, OPERAND, PHI, VALUE, Shape
 
-#: Instructions to which a value is no more than that.
-_ANY_VALUE = re.compile(
-    r"\s*(?:[\0\1] = )?(?:f?add|f?sub|f?mul|[usf]div|[usf]rem|shl|[la]shr|and|x?or|[if]cmp|select|store|ret|phi|"
-    r"getelementptr|(?:tail )?call)\b"
-)
 #: Values: names, integers that are no alignments, numbers that every type of up to 64 bits has, undefined ones.
 _VALUES = re.compile(r" (?<!align )(\0|undef|poison|-?\d{1,18}|0x[0-9A-Fa-f]{16}|-?\d+\.\d+e[-+]\d+)(?=[,\s\])>]|\Z)")
 _SYMBOLS = re.compile(r"@[-\w$.]+")
@@ -30,14 +26,8 @@ _MARKS = re.compile(f"[{HOLE}{VALUE}]")
 _UNDEFINED = ("undef", "poison")
 #: What stands for a number among values.
 _NUMBER = "0"
-_KINDS = {HOLE: HOLE, **{word: word for word in _UNDEFINED}}
-
-
-def _varies(template: str) -> bool:
-    """Whether to a line values are no more than that: structs, intrinsics and inline assembly look at them."""
-    if not _ANY_VALUE.match(template) or any(one in template for one in ("{", '"', "@llvm.", "asm")):
-        return False
-    return "getelementptr" not in template or "%" not in template  # which has numbers of elements
+#: A character for each sort of value.
+_KINDS = {HOLE: HOLE, "undef": "u", "poison": "p"}
 
 
 class Place(NamedTuple):
@@ -50,9 +40,9 @@ class Place(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line as a template and the values in it. kinds: a character or word for each."""
+    """A line by its family, and the values in it. kinds: a character for each."""
 
-    template: str
+    family: Family
     values: list[str]
     kinds: str
 
@@ -69,57 +59,62 @@ class Templates:
 
     def __init__(self, stands_for: Callable[[str], str], added: Callable[[Shape], int], modern: bool) -> None:
         self._stands_for, self._added, self._modern = stands_for, added, modern
-        #: By a line without values: the template; empty if its values are more than that.
-        self._templates: dict[str, str] = {}
-        #: By template and kinds of values: the number of the shape, and the types of numbers.
-        self._known: dict[tuple[str, str], tuple[int, list[Type]]] = {}
+        #: By a line without values: the family; None if its values are more than that.
+        self._families: dict[str, Family | None] = {}
+        #: By family and kinds of values: the number of the shape, and the types of numbers.
+        self._known: dict[tuple[Family, str], tuple[int, list[Type]]] = {}
+        #: By the name of a family: a shape, and the places in a line without repetition and nodes.
         self._learnt: dict[str, tuple[Shape, list[Place]]] = {}
 
     def shapes_of(self, lines: str) -> list[int | None]:
-        """The numbers of the shapes of some lines; None for one whose template is not known, or whose values do not
+        """The numbers of the shapes of some lines; None for one whose family is not known, or whose values do not
         have the types of its."""
         parts = _VALUES.split(lines)
-        values, at, known, templates = parts[1::2], 0, self._known, self._templates
-        kinds = list(map(_KINDS.get, values, repeat(_NUMBER)))
+        values, at, known, families = parts[1::2], 0, self._known, self._families
+        kinds = "".join(map(_KINDS.get, values, repeat(_NUMBER)))
         found: list[int | None] = []
         for plain in VALUE.join(parts[::2]).split("\n"):
             begin, at, number = at, at + plain.count(VALUE), None
-            template = templates[plain] if plain in templates else self._template(plain)
-            if template:
-                kind = "".join(kinds[begin:at])
-                shape = known.get((template, kind)) or self._made(Line(template, values[begin:at], kind))
-                if shape and (not shape[1] or all(map(_takes, shape[1], _numbers(values[begin:at])))):
+            family = families[plain] if plain in families else self._family(plain)
+            if family:
+                kind = kinds[begin:at]
+                shape = known.get((family, kind)) or self._made(Line(family, values[begin:at], kind))
+                if shape and (not shape[1] or _fit(values[begin:at], family, shape[1])):
                     number = shape[0]
             found.append(number)
         return found
 
-    def _template(self, plain: str) -> str:
-        """The template of a line without its values; "" if they are more than that."""
-        found = plain if _varies(plain) else ""
-        if "@" in found:
-            found = _SYMBOLS.sub(lambda symbol: self._stands_for(symbol[0]), plain)
-        self._templates[plain] = found
+    def _family(self, plain: str) -> Family | None:
+        """The family of a line without its values; None if they are more than that."""
+        line = _SYMBOLS.sub(lambda symbol: self._stands_for(symbol[0]), plain) if "@" in plain else plain
+        found = self._families[plain] = family_of(line, self._modern)
         return found
 
     def learn(self, text: str, number: int, shape: Shape, one: Instruction) -> None:
         """Note what is known of a line without fault, which is this instruction, and its shape with its number."""
         parts = _VALUES.split(text)
-        values, template = parts[1::2], self._template(VALUE.join(parts[::2]))
-        line = Line(template, values, "".join([_KINDS.get(one, _NUMBER) for one in values]))
-        places = _places(line, shape, one) if template else None
-        if places is not None:
-            self._learnt[template] = shape, places
-            types = [place.type for place in _of_values(template, places)]
-            self._known[template, line.kinds] = number, line.of_numbers(types)
+        values, family = parts[1::2], self._family(VALUE.join(parts[::2]))
+        if family is None:
+            return
+        line = Line(family, values, "".join([_KINDS.get(one, _NUMBER) for one in values]))
+        places = _places(line, shape, one)
+        single = family.single(places, _NODE) if places is not None else None
+        if places is None or single is None:
+            return
+        if family.of == "switch":  # cases are numbers
+            single[2] = single[2]._replace(within=True)
+        self._learnt[family.name] = shape, single
+        self._known[family, line.kinds] = number, line.of_numbers(_types_of_values(family, places))
 
     def _made(self, line: Line) -> tuple[int, list[Type]] | None:
-        """The shape of a line of a known template, and the types of its numbers; None if some value does not fit."""
-        if line.template not in self._learnt:
+        """The shape of a line of a known family, and the types of its numbers; None if some value does not fit."""
+        family = line.family
+        if family.name not in self._learnt:
             return None
-        shape, places = self._learnt[line.template]
-        values = iter(line.values)
+        shape, single = self._learnt[family.name]
+        places, values = family.spread(single, _NODE), iter(line.values)
         named: list[Place] = []
-        for mark, place in zip(_MARKS.findall(line.template), places, strict=True):
+        for mark, place in zip(_marks(family), places, strict=True):
             value = HOLE if mark == HOLE else next(values)
             if value == HOLE:
                 if place.within:
@@ -130,21 +125,32 @@ class Templates:
         shape = shape._replace(
             roles=bytes([one.role for one in named]), types=tuple([one.type for one in named if one.type is not None])
         )
-        types = [place.type for place in _of_values(line.template, places)]
-        made = self._known[line.template, line.kinds] = self._added(shape), line.of_numbers(types)
+        numbers = line.of_numbers(_types_of_values(family, places))
+        made = self._known[family, line.kinds] = self._added(shape), numbers
         return made
 
     def _has(self, word: str) -> bool:
         return self._modern or word != "poison"
 
 
-def _of_values(template: str, places: list[Place]) -> list[Place]:
-    """The places that values have."""
-    return [place for mark, place in zip(_MARKS.findall(template), places, strict=True) if mark == VALUE]
+#: What is at the mark of a node behind a line.
+_NODE = Place(NODE, None)
 
 
-def _numbers(values: Iterable[str]) -> list[str]:
-    return [one for one in values if one not in _KINDS]
+def _marks(family: Family) -> list[str]:
+    return family.spread(_MARKS.findall(family.name), VALUE)
+
+
+def _types_of_values(family: Family, places: list[Place]) -> list[Type | None]:
+    """The types at the places of values."""
+    return [place.type for mark, place in zip(_marks(family), places, strict=True) if mark == VALUE]
+
+
+def _fit(values: list[str], family: Family, types: list[Type]) -> bool:
+    """Whether the numbers among the values of a line are of these types, and the cases of a switch differ."""
+    if not all(map(_takes, types, [one for one in values if one not in _KINDS])):
+        return False
+    return family.of != "switch" or len(set(values[2 : 2 + 2 * family.times : 2])) == family.times
 
 
 @lru_cache(4096)
@@ -162,7 +168,7 @@ def _places(line: Line, shape: Shape, one: Instruction) -> list[Place] | None:
     written = iter([each for each in inside if each.kind in ("int", "float") or each.text in _UNDEFINED])
     roles, types, values = iter(shape.roles), iter(shape.types), iter(line.values)
     places: list[Place] = []
-    for mark in _MARKS.findall(line.template):
+    for mark in _marks(line.family):
         value = HOLE if mark == HOLE else next(values)
         if value == HOLE:
             role = next(roles)
