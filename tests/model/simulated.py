@@ -66,6 +66,7 @@ class Kernel:
                 self.warps[thread.number] = warp
         #: Memory of one copy, in words of 8 bytes.
         self.cells = max(len(self.memory), 1) * STRIDE // 8
+        self.words = 0
         self.module = ptxtools.loads(self._kernel())
 
     def _clusters(self):
@@ -109,7 +110,8 @@ class Kernel:
         declared = "".join(f".reg .b64 %{name.replace(':', '_')};\n" for name in self.registers)
         return (".version 8.6\n.target sm_90\n.address_size 64\n"
                 ".visible .entry t(.param .u64 mem, .param .u64 out)\n{\n"
-                ".reg .pred %q;\n.reg .b32 %cta, %copy, %warp, %lane, %old, %v<2>;\n.reg .b64 %at, %mem, %out;\n"
+                ".reg .pred %q;\n.reg .b32 %cta, %copy, %warp, %lane;\n.reg .b64 %at, %mem, %out;\n"
+                f".reg .b32 %w<{self.words + 1}>;\n"
                 + declared +
                 "ld.param.u64 %mem, [mem];\nld.param.u64 %out, [out];\nmov.u32 %cta, %ctaid.x;\n"
                 f"div.u32 %copy, %cta, {len(self.places)};\nrem.u32 %cta, %cta, {len(self.places)};\n"
@@ -203,12 +205,14 @@ class Kernel:
         spelled = f"{i.kind}.{order}.global.{i.function}.{kind}{type_.bits}"
         if type_.bits == 64:
             return [f"{spelled} " + ", ".join([*results, place, *values]) + ";"]
-        halves = [f"cvt.u32.u64 %v{n}, {value};" if value.startswith("%") else f"mov.b32 %v{n}, {value};"
-                  for n, value in enumerate(values)]  # fmt: skip
-        line = f"{spelled} " + ", ".join(
-            [*(["%old"] if results else []), place, *(f"%v{n}" for n in range(len(values)))]
-        )
-        extended = [f"cvt.{'s64.s32' if type_.kind == 's' else 'u64.u32'} {result}, %old;" for result in results]
+        # Registers of their own: the read may be undecided until its result is used.
+        words = [f"%w{self.words + n}" for n in range(len(results) + len(values))]
+        self.words += len(words)
+        narrow = words[len(results) :]
+        halves = [f"cvt.u32.u64 {word}, {value};" if value.startswith("%") else f"mov.b32 {word}, {value};"
+                  for word, value in zip(narrow, values, strict=True)]  # fmt: skip
+        line = f"{spelled} " + ", ".join([*words[: len(results)], place, *narrow])
+        extended = [f"cvt.{'s64.s32' if type_.kind == 's' else 'u64.u32'} {result}, {words[0]};" for result in results]
         return [*halves, line + ";", *extended]
 
     def _cells(self, name):
@@ -222,26 +226,6 @@ class Kernel:
         first, type_ = self._cells(name)
         found = memory[:, first : first + type_.bits // 8]
         return [type_.wrap(int.from_bytes(row.tobytes(), "little")) for row in found]
-
-    def _typed(self, thread, i):
-        """An access of a type without a sign, perhaps a vector; atomics of words go through a register of 32 bits."""
-        if i.type.kind not in "ub" or (i.kind == "atom" and i.type.bits not in (32, 64)) or i.kind == "red":
-            raise TranslationError("types")
-        place = f"[%mem+{STRIDE * self.memory.index(i.base) + i.offset}]"
-        order = i.order if i.order == "weak" else f"{i.order}.{self.scopes.get(i.scope, i.scope)}"
-        values = [self._value(thread, value) for value in i.values]
-        results = [self._register(thread, name) for name in i.results]
-        if i.kind != "atom":
-            parts = len(values or results)
-            vector, braced = (f".v{parts}", "{%s}") if parts > 1 else ("", "%s")
-            operands = [braced % ", ".join(results), place] if results else [place, braced % ", ".join(values)]
-            return [f"{i.kind}.{order}.global{vector}.{i.type.kind}{i.type.bits} " + ", ".join(operands) + ";"]
-        if any(not value.isdigit() for value in values):
-            raise TranslationError("a register of another size")
-        narrow = i.type.bits == 32
-        line = f"atom.{order}.global.{i.function}.{'b' if i.function == 'exch' else 'u'}{i.type.bits} "
-        line += ", ".join(["%word" if narrow else results[0], place, *values]) + ";"
-        return [line, f"cvt.u64.u32 {results[0]}, %word;"] if narrow else [line]
 
     def outcome(self, seed, names, **options):
         """The final values of the names, after a run of this seed. options: of the device."""

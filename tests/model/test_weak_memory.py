@@ -52,7 +52,7 @@ def test_scopes_of_the_cluster(name):
     kernel, allowed = Kernel(test), run(test)
     assert set(outcomes(kernel, allowed.names, 8)) <= set(allowed.states)
     kernel.cluster = 1
-    assert not set(outcomes(kernel, allowed.names, 8)) <= set(allowed.states)
+    assert not set(outcomes(kernel, allowed.names, COPIES)) <= set(allowed.states)
 
 
 @rows("name", ["Acquire+after-atom", "Atom+exch-observed"])
