@@ -69,7 +69,8 @@ def _comments(text: str, start: int, end: int) -> dict[int, int]:
 
 def words_of(source: Source, start: int = 0, end: int | None = None) -> list[Word]:
     """The words between two offsets, and an "end". Raises PtxError for what is no word."""
-    text, found, at = source.text, [], start
+    text, at = source.text, start
+    found: list[Word] = []
     end = len(text) if end is None else end
     comments: dict[int, int] | None = None
     if end - start > LONGEST:

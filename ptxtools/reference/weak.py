@@ -94,7 +94,7 @@ class WeakMemory:
 
     def _habits(self) -> Habits:
         draw = self.random.random
-        if draw() < 0.4:
+        if draw() < 0.2:
             return Habits()
         last = draw()
         return Habits(last, (1 - last) * draw(), draw(), 1 - draw() / 4, 1 - draw() / 2)
