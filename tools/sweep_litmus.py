@@ -51,7 +51,7 @@ def verdict(path: Path, version: str) -> str:
 def strange_outcomes(path: Path, seeds: int) -> Iterator[str]:
     """What the simulator does and the model does not allow."""
     try:
-        kernel = Kernel(loaded(path))
+        kernel = Kernel(loaded(path), meet=True)
     except TranslationError:
         return
     allowed = run(loaded(path), unroll=3)
@@ -66,7 +66,7 @@ def unreached(path: Path, copies: int) -> tuple[int, int, list[str]] | None:
     """How many outcomes the model allows of a test, how many weak memory reaches, and the others."""
     test = loaded(path)
     try:
-        kernel = Kernel(test)
+        kernel = Kernel(test, meet=True)
     except TranslationError:
         return None
     if not 2 <= len(test.threads) <= 3:

@@ -59,7 +59,7 @@ def main() -> int:
         test = read(text)
         seed += 1
         try:
-            kernel = Kernel(test)
+            kernel = Kernel(test, meet=True)
         except TranslationError:
             totals["not translated"] += 1
             continue

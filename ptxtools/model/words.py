@@ -21,6 +21,10 @@ _WORD = re.compile(
 
 _MARKS = re.compile(r"\(\*|\*\)")
 _COMMENT = re.compile(r"\s+|//[^\n]*|\(\*.*?\*\)|/\*.*?\*/", re.DOTALL)
+#: Words behind which a condition in parentheses may stand.
+_BEFORE_PARENTHESES = frozenset(("exists", "forall", "final", "filter", "(", "~", "!", "not", "/\\", "\\/", "&", "|",
+                                 "and", "or", "=>"))  # fmt: skip
+_NAME = re.compile(r"[A-Za-z_]")
 
 #: Longest test that is read, characters: a litmus test is a screen of text.
 LONGEST = 1 << 20
@@ -51,26 +55,37 @@ def beginning(text: str) -> int:
     return at
 
 
-def _behind_comment(source: Source, start: int, end: int) -> int:
-    """Where a comment ends that begins with `(*`; others may be inside of it."""
-    depth = 0
-    for mark in _MARKS.finditer(source.text, start, end):
-        depth += 1 if mark[0] == "(*" else -1
-        if not depth:
-            return mark.end()
-    refuse(source, "this comment or text has no end", (start, start + 1))
+def _comments(text: str, start: int, end: int) -> dict[int, int]:
+    """Where the comments end that begin with `(*`, by their beginnings; some are inside of others."""
+    found: dict[int, int] = {}
+    begun: list[int] = []
+    for mark in _MARKS.finditer(text, start, end):
+        if mark[0] == "(*":
+            begun.append(mark.start())
+        elif begun:
+            found[begun.pop()] = mark.end()
+    return found
 
 
 def words_of(source: Source, start: int = 0, end: int | None = None) -> list[Word]:
     """The words between two offsets, and an "end". Raises PtxError for what is no word."""
-    text, found, at = source.text, [], start
+    text, at = source.text, start
+    found: list[Word] = []
     end = len(text) if end is None else end
+    comments: dict[int, int] | None = None
     if end - start > LONGEST:
         refuse(source, f"the test has more than {LONGEST} characters", (0, 1))
     while at < end:
         match = _WORD.match(text, at, end)
         if match is not None and match.lastgroup == "nested":
-            at = _behind_comment(source, at, end)
+            if comments is None:
+                comments = _comments(text, at, end)
+            behind = comments.get(at)
+            if behind is None and not (found and found[-1].text in _BEFORE_PARENTHESES and _NAME.match(text, at + 2)):
+                refuse(source, "this comment or text has no end", (at, at + 1))
+            if behind is None:  # no comment, but `exists (*x == 1)`
+                found.append(Word("sign", "(", at))
+            at = at + 1 if behind is None else behind
             continue
         if match is None or match.lastgroup == "open":
             endless = match is not None or text[at] == '"'

@@ -11,19 +11,22 @@ from ptxtools.program.program import LANES, Op
 
 from .machine import GONE, Machine
 from .registry import Array, Threads
+from .views import View
 
 BARRIERS = 16
 
 
 @dataclass(slots=True)
 class Arrival:
-    """Threads that arrived with one instruction, in one frame; flags: their predicates for a reduction."""
+    """Threads that arrived with one instruction, in one frame; flags: their predicates for a reduction; views: what
+    they publish, if memory is weak."""
 
     op: Op
     frame: int
     function: int
     threads: Threads
     flags: Array | None
+    views: list[View]
 
 
 @dataclass(slots=True)
@@ -60,7 +63,8 @@ def arrive(m: Machine, op: Op, threads: Threads) -> None:
             barrier = m.barriers[slot, number] = Barrier(count, np.zeros(m.padded, np.bool_))
         barrier.count = max(barrier.count, count)
         chosen = flags[own] if flags is not None else None
-        barrier.arrivals.append(Arrival(op, m.here, m.function, threads[own], chosen))
+        views = m.weak.published(threads[own]) if m.weak is not None else []
+        barrier.arrivals.append(Arrival(op, m.here, m.function, threads[own], chosen, views))
         barrier.came += int(own.sum())
         barrier.counted[m.thread_of[threads[own]]] = True
         _complete(m, slot, number)
@@ -93,6 +97,8 @@ def _complete(m: Machine, slot: int, number: int) -> None:
     for arrival in barrier.arrivals:
         if arrival.op.of(Action).name != "arrive":
             m.blocked[arrival.threads] = False
+            if m.weak is not None:
+                m.weak.released(arrival.threads, [view for other in barrier.arrivals for view in other.views])
 
 
 def _reduce(m: Machine, barrier: Barrier) -> None:

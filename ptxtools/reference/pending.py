@@ -27,11 +27,12 @@ _STAYING = ("jump", "branch", "barrier", "event", "warpsync", "switch")
 
 @dataclass(slots=True, eq=False)
 class Pending:
-    """A read of a thread. ref, type_name, frame: where its result is; history, low: the writes of its location, and the
-    first of them that it may return; generic: whether it goes through the generic proxy (8.6); own: the write of the
-    atomic operation that it belongs to; expected: the value that a cas has not found; renewed: what own writes, by what
-    is read, if it depends on that; known: whether it precedes what another thread does; done: it is decided; observed:
-    what it has then observed (8.9.2)."""
+    """A read of a thread. ref, type_name, frame: where its result is; history, seen: the writes of its location, and
+    those that precede the read; generic: whether it goes through the generic proxy (8.6); acquired: how often its
+    thread had acquired something, -1 if it is an acquire operation; own: the write of the atomic operation that it
+    belongs to; expected: the value that a cas has not found; renewed: what own writes, by what is read, if it depends
+    on that; known: whether it precedes what another thread does; touched: whether it precedes an access of its
+    location; done: it is decided; observed: what it has then observed (8.9.2)."""
 
     agent: Agent
     thread: int
@@ -40,14 +41,16 @@ class Pending:
     frame: int
     location: Location
     history: list[Write]
-    low: Write
+    seen: frozenset[Write]
     returned: Write
     scope: str
     generic: bool
+    acquired: int
     own: Write | None = None
     expected: Array | None = None
     renewed: Callable[[Array], Array] | None = None
     known: bool = False
+    touched: bool = False
     done: bool = False
     observed: Write | None = None
 

@@ -11,6 +11,8 @@ from ptxtools.program.program import Block, Op, Program, Ref, Terminator
 from .machine import element_bytes
 from .registry import EXECUTORS
 
+#: How far an operation is moved, in operations.
+_FARTHEST = 100
 #: Kinds of operations of a thread that the memory model orders: its accesses and fences.
 ORDERED = frozenset(kind for kind, row in OPERATIONS.items() if row.seen in ("access", "fence") and not row.warp)
 
@@ -21,9 +23,9 @@ def is_local(op: Op) -> bool:
 
 
 def reordered(program: Program, seed: int) -> Program:
-    """The program with each operation that is not local at the beginning of a block of its own; a load, or a
-    relaxed atomic operation, may have moved behind what does not depend on it, as the seed has it. Views (`weak.py`) do
-    the rest."""
+    """The program with each operation that is not local at the beginning of a block of its own, and local ones where
+    their results are used, so that these do not decide a read before that. A load, or an atomic operation that acquires
+    nothing, may have moved behind what does not depend on it, as the seed has it. Views (`weak.py`) do the rest."""
     generator = random.Random(seed)
     pieces = []
     for block in program.blocks:
@@ -63,20 +65,30 @@ def _cut(ops: list[Op]) -> list[list[Op]]:
 
 
 def _sink(ops: list[Op], at: int, generator: random.Random) -> None:
-    load = ops[at]
-    late = load.kind == "ld" or (load.kind == "atom" and strength(load.opcode) in ("", "relaxed"))
-    if not late or strength(load.opcode) == "acquire" or generator.random() < 0.35:
+    load, end = ops[at], min(len(ops), at + _FARTHEST) - 1
+    if is_local(load):
+        while at < end and _is_independent(load, ops[at + 1]):
+            ops[at], ops[at + 1] = ops[at + 1], load
+            at += 1
         return
-    while at + 1 < len(ops) and _passes(load, ops[at + 1]) and generator.random() < 0.9:
+    late = load.kind in ("ld", "atom") and strength(load.opcode) not in ("acquire", "acq_rel")
+    if not late or generator.random() < 0.35:
+        return
+    while at < end and _passes(load, ops[at + 1]) and generator.random() < 0.9:
         ops[at], ops[at + 1] = ops[at + 1], load
         at += 1
 
 
+def _is_independent(op: Op, other: Op) -> bool:
+    """Whether an operation needs no register of the one behind it, nor the converse."""
+    if _slots(op.dst) & (_slots(other.dst) | _slots(other.src) | _slots((other.guard,))):
+        return False
+    return not _slots(other.dst) & (_slots(op.src) | _slots((op.guard,)))
+
+
 def _passes(load: Op, other: Op) -> bool:
     """Whether a load may take effect after the operation behind it."""
-    if _slots(load.dst) & (_slots(other.dst) | _slots(other.src) | _slots((other.guard,))):
-        return False
-    if _slots(other.dst) & (_slots(load.src) | _slots((load.guard,))):
+    if not _is_independent(load, other):
         return False
     if is_local(other):
         return True

@@ -36,7 +36,7 @@ _FIRST_LOOK, _STATES = 8, 24
 _STATES_LIMITS = 256
 _STOPPED = "stopped"
 #: Ends of blocks at which threads may have synchronised otherwise than through memory.
-_SYNCHRONISING = ("barrier", "event", "warpsync")
+_SYNCHRONISING = ("event", "warpsync")
 #: Blocks between two checks of the clock.
 _CLOCK = 64
 
@@ -162,7 +162,9 @@ class _Loop:
             self._refill()
             if self._comes_back():
                 raise looping(m)
-        if self.random is not None and self.states is None:
+        if m.weak is not None:
+            first = m.weak.next_of(np.flatnonzero(ready))
+        elif self.random is not None and self.states is None:
             first = int(self.random.choice(np.flatnonzero(ready)))
         else:
             first = int(np.where(ready, m.pc - (m.depth << 32), np.iinfo(np.int64).max).argmin())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -14,10 +15,10 @@ Location: TypeAlias = tuple[bool, int, int]
 
 @dataclass(slots=True, eq=False)
 class View:
-    """What a thread must not look behind: of each location a write, and all writes up to a number. reads: those
+    """What a thread must not look behind: of each location the last writes, and all writes up to a number. reads: those
     undecided that precede it in causality order."""
 
-    writes: dict[Location, Write]
+    writes: dict[Location, frozenset[Write]]
     floor: int = -1
     reads: frozenset[Pending] = frozenset()
 
@@ -33,11 +34,14 @@ class Message:
 
 @dataclass(slots=True, eq=False)
 class Write:
-    """scope: "" for a weak one; number: how many were executed before; behind: the write that an atomic operation read,
-    and directly follows if the two are morally strong; later: for one that is forgotten, the next, which stands for it;
-    followed: whether another write follows it in coherence order (8.9.6); earlier: at least those that it follows;
-    after: undecided reads that precede it in causality order; pending: the read of an atomic operation, if it is
-    undecided."""
+    """scope: "" for a weak one; number: how many were executed before; behind: the write that an atomic operation read;
+    later: for one that is forgotten, the next, which stands for it; earlier: the writes of its history that it follows
+    in coherence order (8.9.6); after: undecided reads that precede it in causality order; pending: the read of an
+    atomic operation, if it is undecided.
+
+    What reads rest on that looked behind a write which their thread knows, but which races with this one: never: those
+    writes, which this one must not come to precede; passed: thread and scope of strong reads, with the last such write
+    (`precedes`)."""
 
     value: Array
     agent: Agent | None = None
@@ -46,14 +50,15 @@ class Write:
     messages: tuple[Message, ...] = ()
     behind: Write | None = None
     later: Write | None = None
-    followed: bool = False
     earlier: set[Write] = field(default_factory=set)
     after: frozenset[Pending] = frozenset()
     pending: Pending | None = None
+    never: set[Write] = field(default_factory=set)
+    passed: list[tuple[Agent, str, Write]] = field(default_factory=list)
 
 
-def known(write: Write | None) -> Write | None:
-    while write is not None and write.later is not None:
+def known(write: Write) -> Write:
+    while write.later is not None:
         write = write.later
     return write
 
@@ -72,22 +77,37 @@ class Phase:
     arrivals: dict[int, list[View]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Habits:
+    """What a thread tends to do, as probabilities: to read the last write, and the first one that it may; to write
+    behind all others; to leave a read undecided, and to decide it otherwise in the end."""
+
+    last: float = 0.45
+    first: float = 0.15
+    behind: float = 0.5
+    late: float = 0.9
+    otherwise: float = 0.75
+
+
 @dataclass(slots=True, eq=False)
 class Agent:
     """A thread. floor: it must not look behind writes of lower numbers; all: the floor is to be raised before its next
     access; fences: views at its release fences, by scope; released: views at its release operations, by location and
-    scope; read: messages that an acquire operation of this location, or a fence, acquires; phase: of the cluster's
-    barrier, the one in which it arrived last; awaited: the one that it has waited for, and still has to join; pending:
-    its undecided reads; reads: these and those of others that precede what it does next."""
+    scope; read: messages that an acquire operation of this location, or a fence, acquires; acquired: how often it may
+    have acquired something; phase: of the cluster's barrier, the one in which it arrived last; awaited: the one that it
+    has waited for, and still has to join; pending: its undecided reads; reads: these and those of others that precede
+    what it does next."""
 
     cta: int
     cluster: int
-    view: dict[Location, Write] = field(default_factory=dict)
+    habits: Habits = field(default_factory=Habits)
+    view: dict[Location, frozenset[Write]] = field(default_factory=dict)
     floor: int = -1
     all: bool = False
     fences: dict[str, View] = field(default_factory=dict)
     released: dict[Location, dict[str, View]] = field(default_factory=dict)
     read: dict[int, tuple[Location, Message]] = field(default_factory=dict)
+    acquired: int = 0
     phase: Phase | None = None
     awaited: Phase | None = None
     pending: list[Pending] = field(default_factory=list)
@@ -107,57 +127,37 @@ class Agent:
             return True
         return self.cta == other.cta or (scope == "cluster" and self.cluster == other.cluster)
 
+    def learns(self, location: Location, writes: Iterable[Write]) -> None:
+        """From now on it knows these writes, and what they follow."""
+        mine = self.view.get(location, frozenset())
+        both = mine.union(writes)
+        if len(both) > len(mine):
+            hidden = hidden_by(both)
+            self.view[location] = frozenset(write for write in both if write not in hidden)
+
 
 def mutual(a: Agent, scope: str, b: Agent | None, other: str) -> bool:
     """Whether operations of two threads are morally strong (8.7), if their locations are the same."""
     return b is not None and (a is b or (scope != "" and other != "" and a.includes(scope, b) and b.includes(other, a)))
 
 
-def stale(history: list[Write], low: int) -> list[Write]:
-    """The writes in front of a place that may still be read there: they race with all that stands in between, so that
-    coherence order relates them to nothing that is known there."""
-    found, known_there = [], set(history[low].earlier)
-    for write in reversed(history[:low]):
-        if write not in known_there:
-            found.append(write)
-        known_there |= write.earlier
+def strong(a: Write, b: Write) -> bool:
+    """Whether two writes of a location are morally strong."""
+    return a.agent is not None and mutual(a.agent, a.scope, b.agent, b.scope)
+
+
+def hidden_by(writes: Iterable[Write]) -> set[Write]:
+    """What they follow in coherence order."""
+    found: set[Write] = set()
+    for write in writes:
+        found |= write.earlier
     return found
 
 
-def order_among(write: Write, history: list[Write], at: int, low: int, mutually: list[bool]) -> None:
-    """Note how a write that is put at a place is ordered with the others: what its thread may know of, up to `low`, and
-    what is morally strong with it (mutually, by place) precedes or follows it."""
-    for place, other in enumerate(history[:at]):
-        if place <= low or mutually[place]:
-            other.followed = True
-            write.earlier |= {other, *other.earlier}
-    later = [other for place, other in enumerate(history) if place >= at and mutually[place]]
-    write.followed = bool(later)
-    for other in history[at:]:
-        if other in later or not other.earlier.isdisjoint(later):
-            other.earlier |= {write, *write.earlier}
-
-
-def closed(agent: Agent, scope: str, history: list[Write]) -> set[int]:
-    """Where no write of a thread may be put: between the read and the write of an atomic operation that is morally
-    strong with it (8.10.3)."""
-    places = {id(write): at for at, write in enumerate(history)}
-    found: set[int] = set()
-    for at, write in enumerate(history):
-        if write.behind is not None and mutual(agent, scope, write.agent, write.scope):
-            found.update(range(places.get(id(write.behind), -1) + 1, at + 1))
-    return found
-
-
-def beside(agent: Agent, scope: str, history: list[Write], low: int, read: Write) -> list[int]:
-    """Where the write of an atomic operation may be put that is not morally strong with the write it has read: nothing
-    that is, and follows that write, may stand in between (8.10.3)."""
-    taken, start = closed(agent, scope, history), history.index(read)
-    found = []
-    for at in range(low + 1, len(history) + 1):
-        between = history[start + 1 : at]
-        if at not in taken and not any(
-            read in other.earlier and mutual(agent, scope, other.agent, other.scope) for other in between
-        ):
-            found.append(at)
-    return found
+def merged(views: list[View]) -> View:
+    """All of them as one."""
+    writes: dict[Location, frozenset[Write]] = {}
+    for view in views:
+        for location, found in view.writes.items():
+            writes[location] = writes.get(location, frozenset()) | found
+    return View(writes, max((view.floor for view in views), default=-1), frozenset().union(*(v.reads for v in views)))

@@ -1,14 +1,16 @@
 """Memory that is as weak as the memory consistency model allows (8): `--memory weak`.
 
-Each location has a history: its writes in an order that extends coherence order (8.9.6), which may differ from the
-order in which they were executed. A thread has a view: of each location the write that it must not look behind, because
-that write is its own, was observed by it, or precedes it in causality order (8.9.5). A read takes any write from there
-on; a write goes anywhere behind it. Views travel as the model's synchronisation does: a write carries messages, the
-views of the release patterns that it belongs to; who reads it in an acquire pattern of fitting scopes joins them to its
-own. A read stays undecided until its register is used (`pending.py`).
+Each location has a history: its writes in an order that extends coherence order (`coherence.py`), which may differ from
+the order in which they were executed. A thread has a view: of each location the writes that it must not look behind,
+because they are its own, were observed by it, or precede it in causality order (8.9.5). A read takes any write that
+these do not follow; a write goes anywhere behind them. Views travel as the model's synchronisation does: a write
+carries messages, the views of the release patterns that it belongs to; who reads it in an acquire pattern of fitting
+scopes joins them to its own. A read stays undecided until its register is used (`pending.py`).
 
-What other operations do to memory (copies, matrices, mbarriers, barriers of a CTA) is strong: a thread that executes
-one sees afterwards all that was written before. That is less than the model allows, never more.
+Each thread has habits of its own (`views.Habits`), so that what takes a rare choice many times over happens, too.
+
+What other operations do to memory (copies, matrices, mbarriers) is strong: a thread that executes one sees afterwards
+all that was written before. That is less than the model allows, never more.
 """
 
 from __future__ import annotations
@@ -24,26 +26,13 @@ from ptxtools.program.details import Action
 from ptxtools.program.operations import OPERATIONS, SINGLE_ACCESSES, strength
 from ptxtools.program.program import Op, Terminator
 
+from .coherence import forget, is_whole, put, readable, returned
 from .machine import Machine, element_bytes
 from .memory import narrow, parts, update
 from .pending import MOST_PENDING, Pending, slots_of
 from .registry import Array, Threads
 from .reordered import is_local
-from .views import (
-    Agent,
-    Location,
-    Message,
-    Phase,
-    View,
-    Write,
-    beside,
-    closed,
-    known,
-    mutual,
-    order_among,
-    settle,
-    stale,
-)
+from .views import Agent, Habits, Location, Message, Phase, View, Write, hidden_by, known, merged, mutual, settle
 
 if TYPE_CHECKING:
     from .buffers import Buffer
@@ -52,6 +41,10 @@ if TYPE_CHECKING:
 _MOST_WRITES = 16
 #: Messages that a fence might still acquire; if there are more, the thread sees everything.
 _MOST_MESSAGES = 200
+#: What a barrier of a CTA hands on, in locations times threads; beyond that all see everything.
+_MOST_HANDED_ON = 50_000
+#: How likely a warp changes its speed when it takes a turn, and its speeds.
+_CHANGE, _SPEEDS = 1 / 4, (1.0, 1.0, 4.0, 16.0, 64.0)
 _SCOPES = ("cta", "cluster", "gpu", "sys")
 _GRANULE = 8
 
@@ -75,6 +68,16 @@ class WeakMemory:
         self.phases: dict[int, Phase] = {}  # of each cluster
         self.late: set[int] = set()  # threads that may have undecided reads
         self.orders: dict[tuple[int, str], Message] = {}  # the last fence.sc of each thread and scope
+        self.turns = np.random.default_rng(seed)
+        self.speeds = self.turns.choice(_SPEEDS, 1 + int(machine.warp_of.max(initial=0)))
+
+    def next_of(self, ready: Threads) -> int:
+        """Which of these threads goes on: warps differ in speed, and change it."""
+        warps = self.m.warp_of[ready]
+        at = int((self.turns.random(len(ready)) * self.speeds[warps]).argmax())
+        if self.random.random() < _CHANGE:
+            self.speeds[warps[at]] = self.random.choice(_SPEEDS)
+        return int(ready[at])
 
     def agent(self, thread: int) -> Agent:
         m = self.m
@@ -86,8 +89,15 @@ class WeakMemory:
             cx, cy, cz = m.launch.cluster
             gx, gy, _ = m.launch.grid
             cluster = x // cx + gx * (y // cy + gy * (z // cz))
-            found = self.agents[key] = Agent(key[0], cluster)
+            found = self.agents[key] = Agent(key[0], cluster, self._habits())
         return found
+
+    def _habits(self) -> Habits:
+        draw = self.random.random
+        if draw() < 0.2:
+            return Habits()
+        last = draw()
+        return Habits(last, (1 - last) * draw(), draw(), 1 - draw() / 4, 1 - draw() / 2)
 
     def serves(self, op: Op) -> bool:
         """Whether an access is one of this memory: 16 bytes at once are strong."""
@@ -117,21 +127,43 @@ class WeakMemory:
             phase.arrivals[int(thread)] = fences if relaxed else [agent.seen()]
             agent.phase = phase
 
+    def published(self, threads: Threads) -> list[View]:
+        """What these threads have seen when they arrive at a barrier of their CTA."""
+        found = []
+        for thread in threads:
+            agent = self.agent(int(thread))
+            self._raise_floor(agent)
+            found.append(agent.seen())
+        return found
+
+    def released(self, threads: Threads, views: list[View]) -> None:
+        """A barrier lets these threads go on, which know now what was published (8.9.4)."""
+        view = merged(views)
+        if len(view.writes) * len(threads) > _MOST_HANDED_ON:
+            self.synchronise(threads)
+            return
+        for thread in threads:
+            self._join(self.agent(int(thread)), view)
+
     def settle(self) -> None:
         """The launch has ended: of writes that race, any may be the last (8.9.6)."""
         for (shared, offset, size), history in self.histories.items():
-            place = np.array([offset])
-            if shared or self.m.memory.load(place, size)[0] != history[-1].value[0]:
+            at = np.array([offset])
+            if shared or self.m.memory.load(at, size)[0] != history[-1].value[0]:
                 continue
-            last = self.random.choice([write for write in history if not write.followed])
+            followed = hidden_by(history)
+            last = self.random.choice([write for write in history if write not in followed])
             if last is not history[-1]:
-                self.m.memory.store(place, size, last.value)
+                self.m.memory.store(at, size, last.value)
 
     # --- undecided reads ---
 
     def before(self, op: Op | Terminator, threads: Threads) -> None:
-        """Decide the reads whose registers an operation or the end of a block uses."""
-        used = None if isinstance(op, Op) and not self._is_ordered(op) else slots_of(op, self.m.here)
+        """Decide the reads whose registers an operation or the end of a block uses; before what is strong, all."""
+        if op.kind == "event" if isinstance(op, Terminator) else not self._is_ordered(op):
+            self._decide_all()
+            return
+        used = slots_of(op, self.m.here)
         for thread in self.late.intersection(threads.tolist()):
             agent = self.agent(thread)
             for read in list(agent.pending):
@@ -140,14 +172,20 @@ class WeakMemory:
             if not agent.pending:
                 self.late.discard(thread)
 
+    def _decide_all(self) -> None:
+        for agent in self.agents.values():
+            for read in list(agent.pending):
+                self._decide(read)
+        self.late.clear()
+
     def _is_ordered(self, op: Op) -> bool:
         return is_local(op) or op.kind == "fence" or (op.kind in SINGLE_ACCESSES and self.serves(op))
 
     def _postpone(self, read: Pending) -> None:
         """Leave a read undecided that has returned a write for the time being."""
-        if read.done or read.ref is None or self.random.random() < 0.3:
-            return
         agent = read.agent
+        if read.done or read.ref is None or self.random.random() >= agent.habits.late:
+            return
         agent.pending.append(read)
         self.late.add(read.thread)
         if read.generic:
@@ -163,35 +201,55 @@ class WeakMemory:
             read.done = True
             return
         read.done = True
-        low = known(read.low if read.own is None else read.own)
-        at = next((at for at, write in enumerate(history) if write is low), len(history))
-        found = [write for write in history[at:] if write is not read.returned and self._may_return(read, write)]
-        if not found or self.random.random() < 0.25:
+        found = [write for write in history if write is not read.returned and self._may_return(read, write)]
+        if not found or self.random.random() >= agent.habits.otherwise:
             return
         write = self.random.choice(found)
-        if read.generic and mutual(agent, read.scope, write.agent, write.scope):
-            read.observed = write
-            self._join(agent, View({read.location: write}))
+        if read.generic:
+            if mutual(agent, read.scope, write.agent, write.scope):
+                self._observe_late(read, write)
+            returned(agent, read.scope if read.own is None else "", history, set(read.seen), write)
         settle(write, observed=read.observed is not None)
-        if read.own is not None and read.renewed is not None:
-            read.own.value = read.renewed(write.value)
-        m, place = self.m, np.array([read.thread])
+        if read.own is not None:
+            read.own.behind = write
+            if read.renewed is not None:
+                read.own.value = read.renewed(write.value)
+                if read.own is history[-1]:
+                    self._store(read.location, read.own)
+        m, threads = self.m, np.array([read.thread])
         here, m.here = m.here, read.frame
-        m.write(read.ref, narrow(m, write.value, read.type_name), read.type_name, place)
+        m.write(read.ref, narrow(m, write.value, read.type_name), read.type_name, threads)
         m.here = here
 
+    def _observe_late(self, read: Pending, write: Write) -> None:
+        """What a read observes precedes, at its location, all that it precedes itself (8.9.5)."""
+        read.observed = write
+        for agent in self.agents.values() if read.known else (read.agent,):
+            if agent is read.agent or read in agent.reads:
+                agent.learns(read.location, (write,))
+        for message in write.messages:
+            read.agent.read[id(message)] = (read.location, message)
+
+    def _store(self, location: Location, write: Write) -> None:
+        buffer = self.m.shared if location[0] else self.m.memory
+        buffer.store(np.array([location[1]]), location[2], write.value)
+
     def _may_return(self, read: Pending, write: Write) -> bool:
-        """Whether the read precedes no write that it returns (8.10.6), and what precedes its thread's later operations
-        stays as it was: it synchronises with nothing, and nobody else has gone by what it observed."""
+        """Whether the read precedes no write that it returns (8.10.6), and what precedes other operations stays as it
+        was: nobody has accessed the location behind it, and nothing has synchronised by it, or would have."""
+        agent, history = read.agent, read.history
         if read in write.after or write is read.own:
             return False
         if read.expected is not None and write.value[0] == read.expected[0]:
             return False
-        agent = read.agent
-        if not (read.generic and mutual(agent, read.scope, write.agent, write.scope)):
+        if not read.generic:
             return True
+        if write not in readable(agent, read.scope, history, set(read.seen)):
+            return False
+        if not mutual(agent, read.scope, write.agent, write.scope):
+            return read.own is None or is_whole(agent, read.scope, read.own, write, history)
         releases = any(message.agent.includes(message.scope, agent) for message in write.messages)
-        return read.own is None and not read.known and not releases
+        return read.own is None and not read.touched and not (releases and read.acquired != agent.acquired)
 
     # --- executors ---
 
@@ -212,16 +270,17 @@ class WeakMemory:
                         continue
                     location, history = self._history(part.buffer, at, size)
                     if generic:
-                        low = history[self._low(agent, location, history)]
-                        found = self._read(agent, location, history, order, scope)
+                        seen = self._seen(agent, location, history)
+                        found = self._read(agent, location, history, seen, order, scope)
                     else:  # nothing orders a load through the texture proxy (8.6)
-                        low, found = history[0], self.random.choice(history)
+                        seen, found = set(), self.random.choice(history)
                         settle(found, observed=False)
                     values[number][place] = found.value[0]
                     ref, type_name = op.dst[number], op.dst_types[number]
                     if ref is not None:
-                        late.append(Pending(agent, thread, ref, type_name, m.here, location, history, low, found,
-                                            scope, generic))  # fmt: skip
+                        acquired = -1 if order == "acquire" else agent.acquired
+                        late.append(Pending(agent, thread, ref, type_name, m.here, location, history, frozenset(seen),
+                                            found, scope, generic, acquired))  # fmt: skip
         for number in range(count):
             m.write(op.dst[number], narrow(m, values[number], op.dst_types[number]), op.dst_types[number], threads)
         for read in late:
@@ -242,7 +301,9 @@ class WeakMemory:
                     one = value[place : place + 1]
                     if self._is_weak(part.buffer):
                         location, history = self._history(part.buffer, at, size)
-                        self._write(agent, location, history, one, order, scope, part.buffer)
+                        write = Write(np.array(one), agent, scope)
+                        self._placed(write, location, history, self._seen(agent, location, history))
+                        self._written(write, location, history, order)
                     else:
                         part.buffer.store(np.array([at]), size, one)
 
@@ -262,13 +323,13 @@ class WeakMemory:
             if not self._is_weak(part.buffer):
                 update(m, part, size, operands, olds, type_name, rule)
                 continue
-            for place, offset in zip(part.places, part.offsets, strict=True):
+            for at, offset in zip(part.places, part.offsets, strict=True):
                 for number in range(vector):
                     own = [operands[number]] if vector > 1 else operands
                     location, history = self._history(part.buffer, int(offset) + size * number, size)
-                    read = self._update(op, int(threads[place]), location, history, part.buffer,
-                                        [value[place : place + 1] for value in own])  # fmt: skip
-                    olds[number][place] = read.returned.value[0]
+                    read = self._update(op, int(threads[at]), location, history,
+                                        [value[at : at + 1] for value in own])  # fmt: skip
+                    olds[number][at] = read.returned.value[0]
                     if vector == 1 and op.kind == "atom":
                         late.append(read)
         for ref, t, old in zip(op.dst, op.dst_types, olds, strict=False):
@@ -276,33 +337,41 @@ class WeakMemory:
         for read in late:
             self._postpone(read)
 
-    def _update(
-        self, op: Op, thread: int, location: Location, history: list[Write], buffer: Buffer, operands: list[Array]
-    ) -> Pending:
+    def _update(self, op: Op, thread: int, location: Location, history: list[Write], operands: list[Array]) -> Pending:
         """What an atomic operation of one thread has read, and for the time being returns. A cas that fails is a read
         operation and no more."""
         assert op.opcode is not None
         agent, (order, scope), type_name = self.agent(thread), _ordered(op), op.src_types[1]
         expected = operands[0] if op.opcode.has("cas") else None
-        low = history[self._low(agent, location, history)]
-        read = self._taken(agent, location, history, scope, expected)
+        seen = self._seen(agent, location, history)
+        new = _function(self.m.algebra, op, operands)
+        for read in self._candidates(agent, readable(agent, scope, history, seen), history):
+            own = (
+                None if expected is not None and read.value[0] != expected[0] else Write(new(read.value), agent, scope)
+            )
+            if own is None:
+                break
+            own.behind = read
+            before = seen | {read} if mutual(agent, scope, read.agent, read.scope) else seen
+            if self._placed(own, location, history, before):
+                break
         ref = op.dst[0] if op.dst else None
-        found = Pending(agent, thread, ref, type_name, self.m.here, location, history, low, read, scope, True)
+        acquired = -1 if order in ("acquire", "acq_rel") else agent.acquired
+        found = Pending(agent, thread, ref, type_name, self.m.here, location, history, frozenset(seen), read, scope,
+                        True, acquired)  # fmt: skip
+        returned(agent, scope if own is None else "", history, seen, read)
         if op.kind == "atom":
             self._observe(agent, location, read, order, scope)
         else:
             settle(read, observed=False)
-        if expected is not None and read.value[0] != expected[0]:
+        if own is None:
             found.expected = expected
             return found
-        messages = read.messages if mutual(agent, scope, read.agent, read.scope) else ()
-        new = _function(self.m.algebra, op, operands)
-        own = self._write(agent, location, history, new(read.value), order, scope, buffer, read, messages)
-        found.own = found.low = own
-        own.pending = found
+        own.messages = read.messages if mutual(agent, scope, read.agent, read.scope) else ()
+        self._written(own, location, history, order)
+        found.own, own.pending = own, found
         if not op.opcode.has("exch"):
-            # What is last is what others than this memory would read, and must stay as it is.
-            found.renewed, found.done = new, expected is not None or own is history[-1]
+            found.renewed, found.done = new, expected is not None
         return found
 
     def fence(self, op: Op, threads: Threads) -> None:
@@ -319,6 +388,7 @@ class WeakMemory:
     def _fence(self, agent: Agent, order: str, scope: str) -> None:
         self._raise_floor(agent)
         if order != "release":
+            agent.acquired += 1
             for _, message in list(agent.read.values()):
                 if mutual(agent, scope, message.agent, message.scope):
                     self._join(agent, message.view)
@@ -330,15 +400,22 @@ class WeakMemory:
         if order != "acquire":
             agent.fences[scope] = agent.seen()
 
-    def _read(self, agent: Agent, location: Location, history: list[Write], order: str, scope: str) -> Write:
-        low = self._low(agent, location, history)
-        choice = self.random.random()
-        if choice < 0.6:
-            found = history[-1 if choice < 0.45 else low]
-        else:
-            found = self.random.choice([*history[low:], *stale(history, low)])
+    def _read(
+        self, agent: Agent, location: Location, history: list[Write], seen: set[Write], order: str, scope: str
+    ) -> Write:
+        found = self._candidates(agent, readable(agent, scope, history, seen), history)[0]
+        returned(agent, scope, history, seen, found)
         self._observe(agent, location, found, order, scope)
         return found
+
+    def _candidates(self, agent: Agent, found: list[Write], history: list[Write]) -> list[Write]:
+        """These, in an order that its thread tends to; the last one of the history is always there."""
+        choice, habits = self.random.random(), agent.habits
+        if choice < habits.last:
+            return found[::-1]
+        if choice < habits.last + habits.first:
+            return [*found]
+        return self.random.sample(found, len(found))
 
     def _observe(self, agent: Agent, location: Location, found: Write, order: str, scope: str) -> None:
         """Observation order (8.9.2), and synchronisation with what the write carries (8.9.4); an acquire operation
@@ -346,7 +423,7 @@ class WeakMemory:
         observed = mutual(agent, scope, found.agent, found.scope)
         settle(found, observed=observed)
         if observed:
-            self._join(agent, View({location: found}))
+            agent.learns(location, (found,))
             for message in found.messages:
                 agent.read[id(message)] = (location, message)
         if order in ("acquire", "acq_rel"):
@@ -357,48 +434,28 @@ class WeakMemory:
             agent.read.clear()
             agent.all = True
 
-    def _taken(
-        self, agent: Agent, location: Location, history: list[Write], scope: str, expected: Array | None
-    ) -> Write:
-        """What an atomic operation reads: no write that a morally strong one has taken (8.10.3), unless it is another
-        one than a cas expects."""
-        low = self._low(agent, location, history)
-        taken = closed(agent, scope, history)
-        free = [
-            write for at, write in enumerate(history)
-            if at >= low and (at + 1 not in taken or (expected is not None and write.value[0] != expected[0]))
-        ]  # fmt: skip
-        return free[-1] if self.random.random() < 0.5 else self.random.choice(free)
+    def _placed(self, write: Write, location: Location, history: list[Write], seen: set[Write]) -> bool:
+        """Put a write behind those that precede it, where nothing forbids it."""
+        assert write.agent is not None
+        low = max((at for at, other in enumerate(history) if other in seen), default=0)
+        places = list(range(len(history), low, -1))
+        if self.random.random() >= write.agent.habits.behind:
+            self.random.shuffle(places)
+        return any(put(write, history, at, seen) for at in places)
 
-    def _write(
-        self, agent: Agent, location: Location, history: list[Write], value: Array, order: str, scope: str,
-        buffer: Buffer, behind: Write | None = None, messages: tuple[Message, ...] = (),
-    ) -> Write:  # fmt: skip
-        low = self._low(agent, location, history)
-        if behind is not None:
-            at = history.index(behind) + 1
-            if not mutual(agent, scope, behind.agent, behind.scope) and self.random.random() < 0.5:
-                at = self.random.choice(beside(agent, scope, history, low, behind))
-        else:
-            taken = closed(agent, scope, history)
-            free = [at for at in range(low + 1, len(history) + 1) if at not in taken]
-            at = free[-1] if self.random.random() < 0.5 else self.random.choice(free)
+    def _written(self, write: Write, location: Location, history: list[Write], order: str) -> None:
+        """What a write that has its place publishes, and what it is for its own thread."""
+        agent, scope = write.agent, write.scope
+        assert agent is not None
         self.number += 1
+        write.number, write.after = self.number, agent.undecided()
         if scope:
-            messages += tuple(self._published(agent, location, order, scope))
-        write = Write(np.array(value), agent, scope, self.number, messages, behind, after=agent.undecided())
-        order_among(write, history, at, low, [mutual(agent, scope, other.agent, other.scope) for other in history])
-        history.insert(at, write)
-        agent.view[location] = write
-        if at == len(history) - 1:
-            buffer.store(np.array([location[1]]), location[2], write.value)
+            write.messages += tuple(self._published(agent, location, order, scope))
+        agent.learns(location, (write,))
+        if write is history[-1]:
+            self._store(location, write)
         if len(history) > _MOST_WRITES:  # one between the oldest and the newest is forgotten
-            place = self.random.randrange(1, len(history) - 1)
-            dropped = history.pop(place)
-            dropped.later = following = history[place]
-            following.number = min(following.number, dropped.number)
-            following.earlier |= dropped.earlier
-        return write
+            forget(history, self.random.randrange(1, len(history) - 1))
 
     def _published(self, agent: Agent, location: Location, order: str, scope: str) -> list[Message]:
         """The release patterns that end with this strong write (8.8)."""
@@ -422,30 +479,28 @@ class WeakMemory:
                 for view in views:
                     self._join(agent, view)
 
-    def _low(self, agent: Agent, location: Location, history: list[Write]) -> int:
-        """The first write of a location that a thread may still read; what it writes goes behind it."""
+    def _seen(self, agent: Agent, location: Location, history: list[Write]) -> set[Write]:
+        """The writes of a location that precede what a thread does now. Undecided reads that do so, too, observe
+        nothing from now on."""
         self._raise_floor(agent)
-        for read in [read for read in agent.pending if read.overlaps(location)]:
+        for read in [read for read in agent.pending if read.overlaps(location) and read.location != location]:
             self._decide(read)
-        seen = known(agent.view.get(location))
-        low = 0
-        for at, write in enumerate(history):
-            if write is seen or write.number <= agent.floor:
-                low = at
-        return low
+        for read in agent.reads:
+            if read.overlaps(location):
+                read.touched = True
+        found = {known(write) for write in agent.view.get(location, ())}
+        return {write for write in history if write in found or write.number <= agent.floor}
 
     def _join(self, agent: Agent, view: View) -> None:
         agent.floor = max(agent.floor, view.floor)
-        observed = [(read.location, read.observed) for read in view.reads if read.observed is not None]
         for read in view.reads:
             if not read.done:
                 read.known |= read.agent is not agent
                 agent.reads.add(read)
-        for location, write in [*view.writes.items(), *observed]:
-            history, mine = self.histories.get(location, ()), agent.view.get(location)
-            places = {id(other): at for at, other in enumerate(history)}
-            if places.get(id(known(write)), -1) > places.get(id(known(mine)), -1):
-                agent.view[location] = write
+            elif read.observed is not None:
+                agent.learns(read.location, (read.observed,))
+        for location, writes in view.writes.items():
+            agent.learns(location, writes)
 
     def _is_weak(self, buffer: Buffer) -> bool:
         return buffer is self.m.memory or buffer is self.m.shared

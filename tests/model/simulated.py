@@ -36,10 +36,14 @@ class Kernel:
     the same size. A grid has any number of copies of the test, each with memory of its own.
 
     A launch has one GPU. Those of a test with several and no clusters are clusters here, and scope .gpu is .cluster:
-    scopes include the same threads as in the test (8.5)."""
+    scopes include the same threads as in the test (8.5).
 
-    def __init__(self, test):
-        self.test, self.scopes = test, {}
+    meet: the threads of a cluster meet at a barrier that orders nothing before they store their registers, so that
+    reads may be decided when all accesses of the test have been executed. Where the test has no clusters, all are in
+    one."""
+
+    def __init__(self, test, meet=False):
+        self.test, self.scopes, self.meet = test, {}, meet
         if any(thread.grid for thread in test.threads):
             raise TranslationError("several grids")
         if len({thread.gpu for thread in test.threads}) > 1 and all(thread.cluster < 0 for thread in test.threads):
@@ -53,6 +57,8 @@ class Kernel:
         if len({len(cluster) for cluster in ctas}) > 1:
             raise TranslationError("clusters of different sizes")
         self.places, self.cluster = [cta for cluster in ctas for cta in cluster], len(ctas[0])
+        if meet and not self.scopes and self._is_without_clusters() and len(self.places) <= 8:
+            self.cluster = len(self.places)
         self.memory = [name for name, location in test.locations.items() if location.memory == name]
         if len(self.memory) != len(test.locations):
             raise TranslationError("aliases")
@@ -66,7 +72,14 @@ class Kernel:
                 self.warps[thread.number] = warp
         #: Memory of one copy, in words of 8 bytes.
         self.cells = max(len(self.memory), 1) * STRIDE // 8
+        self.words, self.widened = 0, []
         self.module = ptxtools.loads(self._kernel())
+
+    def _is_without_clusters(self):
+        return all(thread.cluster < 0 for thread in self.test.threads) and not any(
+            getattr(i, "scope", "") == "cluster" or getattr(i, "place", "") == "cluster"
+            for thread in self.test.threads for i in thread.instructions
+        )  # fmt: skip
 
     def _clusters(self):
         """The CTAs of each cluster, by GPU and number; without a cluster, a CTA is one of its own."""
@@ -88,20 +101,30 @@ class Kernel:
         yield from (name for name in self.test.registers if name.startswith(f"P{thread.number}:"))
 
     def _kernel(self):
-        body = []
+        body, warps = [], 1 + max(self.warps.values())
         for thread in self.test.threads:
-            place = self.places.index((thread.gpu, thread.cta))
-            body += [f"setp.ne.u32 %q, %cta, {place};", f"@%q bra E{thread.number};",
-                     f"setp.ne.u32 %q, %warp, {self.warps[thread.number]};", f"@%q bra E{thread.number};"]  # fmt: skip
+            number = self.places.index((thread.gpu, thread.cta)) * warps + self.warps[thread.number]
+            body += [f"setp.ne.u32 %q, %warp, {number};", f"@%q bra E{thread.number};"]
             mine = [name for name in self.registers if name.startswith(f"P{thread.number}:")]
             for name in mine:
                 initial = self.test.registers.get(name, 0)
                 if isinstance(initial, Address):
                     raise TranslationError("an address in a register")
                 body.append(f"mov.b64 {self._register(thread, name.split(':')[1])}, {initial};")
+            late = []
+            branches = any(isinstance(i, Branch) or i.guard is not None for i in thread.instructions)
             for instruction in thread.instructions:
-                body += self._lines(thread, instruction)
+                lines, widened = self._lines(thread, instruction), self.widened
+                self.widened = []
+                if late and (branches or any(result in line for _, result in late for line in lines)):
+                    body += [line for line, _ in late]
+                    late = []
+                body += lines
+                late += widened
+            body += [line for line, _ in late] if branches else []
             body.append(f"X{thread.number}:")
+            body += ["barrier.cluster.arrive.relaxed;", "barrier.cluster.wait;"] if self.meet else []
+            body += [] if branches else [line for line, _ in late]
             for name in mine:
                 at = 8 * self.registers.index(name)
                 body.append(f"st.global.b64 [%out+{at}], {self._register(thread, name.split(':')[1])};")
@@ -109,13 +132,14 @@ class Kernel:
         declared = "".join(f".reg .b64 %{name.replace(':', '_')};\n" for name in self.registers)
         return (".version 8.6\n.target sm_90\n.address_size 64\n"
                 ".visible .entry t(.param .u64 mem, .param .u64 out)\n{\n"
-                ".reg .pred %q;\n.reg .b32 %cta, %copy, %warp, %lane, %old, %v<2>;\n.reg .b64 %at, %mem, %out;\n"
+                ".reg .pred %q;\n.reg .b32 %cta, %copy, %warp, %lane;\n.reg .b64 %at, %mem, %out;\n"
+                f".reg .b32 %w<{self.words + 1}>;\n"
                 + declared +
                 "ld.param.u64 %mem, [mem];\nld.param.u64 %out, [out];\nmov.u32 %cta, %ctaid.x;\n"
                 f"div.u32 %copy, %cta, {len(self.places)};\nrem.u32 %cta, %cta, {len(self.places)};\n"
                 f"mul.wide.u32 %at, %copy, {8 * self.cells};\nadd.u64 %mem, %mem, %at;\n"
                 f"mul.wide.u32 %at, %copy, {8 * len(self.registers)};\nadd.u64 %out, %out, %at;\n"
-                "mov.u32 %lane, %tid.x;\nshr.u32 %warp, %lane, 5;\n"
+                f"mov.u32 %lane, %tid.x;\nshr.u32 %warp, %lane, 5;\nmad.lo.u32 %warp, %cta, {warps}, %warp;\n"
                 "and.b32 %lane, %lane, 31;\nsetp.ne.u32 %q, %lane, 0;\n@%q ret;\n"
                 + "\n".join(body) + "\nret;\n}\n")  # fmt: skip
 
@@ -135,6 +159,7 @@ class Kernel:
             value = self._value(thread, Register(i.guard.register))
             lines, over = self._unguarded(thread, i), f"S{thread.number}_{thread.instructions.index(i)}"
             leaves = "ne" if i.guard.negated else "eq"
+            lines, self.widened = [*lines, *(line for line, _ in self.widened)], []
             return [f"setp.{leaves}.s64 %q, {value}, 0;", f"@%q bra {over};", *lines, f"{over}:"]
         return self._unguarded(thread, i)
 
@@ -203,13 +228,17 @@ class Kernel:
         spelled = f"{i.kind}.{order}.global.{i.function}.{kind}{type_.bits}"
         if type_.bits == 64:
             return [f"{spelled} " + ", ".join([*results, place, *values]) + ";"]
-        halves = [f"cvt.u32.u64 %v{n}, {value};" if value.startswith("%") else f"mov.b32 %v{n}, {value};"
-                  for n, value in enumerate(values)]  # fmt: skip
-        line = f"{spelled} " + ", ".join(
-            [*(["%old"] if results else []), place, *(f"%v{n}" for n in range(len(values)))]
-        )
-        extended = [f"cvt.{'s64.s32' if type_.kind == 's' else 'u64.u32'} {result}, %old;" for result in results]
-        return [*halves, line + ";", *extended]
+        # Registers of their own: the read may be undecided until its result is used.
+        words = [f"%w{self.words + n}" for n in range(len(results) + len(values))]
+        self.words += len(words)
+        narrow = words[len(results) :]
+        halves = [f"cvt.u32.u64 {word}, {value};" if value.startswith("%") else f"mov.b32 {word}, {value};"
+                  for word, value in zip(narrow, values, strict=True)]  # fmt: skip
+        line = f"{spelled} " + ", ".join([*words[: len(results)], place, *narrow])
+        # Not before they are needed: a read may be undecided until then.
+        signed = "s64.s32" if type_.kind == "s" else "u64.u32"
+        self.widened += [(f"cvt.{signed} {result}, {words[0]};", result) for result in results]
+        return [*halves, line + ";"]
 
     def _cells(self, name):
         """(first byte in a copy's memory, type) of a location or an element."""
@@ -222,26 +251,6 @@ class Kernel:
         first, type_ = self._cells(name)
         found = memory[:, first : first + type_.bits // 8]
         return [type_.wrap(int.from_bytes(row.tobytes(), "little")) for row in found]
-
-    def _typed(self, thread, i):
-        """An access of a type without a sign, perhaps a vector; atomics of words go through a register of 32 bits."""
-        if i.type.kind not in "ub" or (i.kind == "atom" and i.type.bits not in (32, 64)) or i.kind == "red":
-            raise TranslationError("types")
-        place = f"[%mem+{STRIDE * self.memory.index(i.base) + i.offset}]"
-        order = i.order if i.order == "weak" else f"{i.order}.{self.scopes.get(i.scope, i.scope)}"
-        values = [self._value(thread, value) for value in i.values]
-        results = [self._register(thread, name) for name in i.results]
-        if i.kind != "atom":
-            parts = len(values or results)
-            vector, braced = (f".v{parts}", "{%s}") if parts > 1 else ("", "%s")
-            operands = [braced % ", ".join(results), place] if results else [place, braced % ", ".join(values)]
-            return [f"{i.kind}.{order}.global{vector}.{i.type.kind}{i.type.bits} " + ", ".join(operands) + ";"]
-        if any(not value.isdigit() for value in values):
-            raise TranslationError("a register of another size")
-        narrow = i.type.bits == 32
-        line = f"atom.{order}.global.{i.function}.{'b' if i.function == 'exch' else 'u'}{i.type.bits} "
-        line += ", ".join(["%word" if narrow else results[0], place, *values]) + ";"
-        return [line, f"cvt.u64.u32 {results[0]}, %word;"] if narrow else [line]
 
     def outcome(self, seed, names, **options):
         """The final values of the names, after a run of this seed. options: of the device."""

@@ -358,6 +358,22 @@ def test_comments_may_be_inside_of_comments():
         read(OLD + "(* one (* two *)\n" + SB)
 
 
+STORES = "PTX t\n{ x = 0; y = 0; }\n P0@cta 0,gpu 0 ;\n st.weak x, 1 ;\n st.weak y, 2 ;\n"
+
+
+@rows(("end", "holds"), [
+    ("exists (*x == 1 /\\ *y == 2)", True),
+    ("exists (*x=1)", True),
+    ("forall ((*x = 1) /\\ ~(*y = 3)) (* a comment *)", True),
+    ("~exists (*y=1 /\\ (*x=1 \\/ *x=0))", True),
+    ("filter (*x = 1)\nforall (*y = 3)", False),
+    ("exists (* a comment *) (*x = 0)", False),
+])  # fmt: skip
+def test_what_a_name_points_to_is_the_location(end, holds):
+    """Behind a parenthesis `*` begins no comment, unless one ends."""
+    assert run(read(STORES + end + "\n")).holds == holds
+
+
 @rows("text", [" " * 5000 + "SB", "(* x *) " * 200 + "SB", "// x\n" * 2000 + "SB", "/* x */" * 200 + "\n\t " * 300,
                "(*" * 3000, "\ufeff" + "\n" * 5000])  # fmt: skip
 def test_what_does_not_begin_as_a_test(text):
