@@ -26,7 +26,7 @@ from .refusals import refusal
 from .rows import along_rows
 
 #: Longest part, and most operations of a kernel: compiling them takes about 5 ms each.
-MOST_STEPS, MOST_FUSED = 96, 480
+MOST_STEPS, MOST_FUSED = 320, 480
 #: Words of a lane in accesses that parts make if all lanes are there.
 _WIDE = (2, 4)
 #: A member mask that names all lanes.

@@ -83,9 +83,10 @@ class Patterns:
         self.known[key] = Pattern(wide, words, column, active, near=close)
         return self.known[key]
 
-    def straight(self, vector: Value, element: str, unit: int, *, point: bool, either: bool = False) -> Pattern:
-        """Of lanes that all run: each half in a row, from lane to lane `unit` more, or the same (point), or one of
-        these (either); anything else is a miss. The pattern's first lanes are of the operand's type."""
+    def straight(self, vector: Value, element: str, unit: int, active: str, *, point: bool, either: bool) -> Pattern:
+        """Of all lanes, also those that are not active: each half in a row, from lane to lane `unit` more, or the same
+        (point), or one of these (either); anything else is a miss if any lane is active. The pattern's first lanes are
+        of the operand's type."""
         e = self.code
         first = [e.value(f"extractelement <32 x {element}> {vector}, i32 {16 * side}") for side in SIDES]
         fits = self._grows(vector, element, first, 0 if point else unit)
@@ -93,9 +94,16 @@ class Patterns:
         if either:
             together = self._grows(vector, element, first, 0)
             fits = e.value(f"or i1 {fits}, {together}")
-        self.demand(fits)
+        self.demand(self.unless_nobody(fits, active))
         numbers = ", ".join(f"i32 {0 if point else number}" for number in range(16))
-        return Pattern(first, [f"<{numbers}>"] * 2, ["0", "0"], "-1", point, together, row=not point)
+        return Pattern(first, [f"<{numbers}>"] * 2, ["0", "0"], active, point, together, row=not point)
+
+    def unless_nobody(self, condition: str, active: str) -> str:
+        """i1: a condition holds, or no lane is active."""
+        if active == "-1":
+            return condition
+        nobody = self.code.value(f"icmp eq i32 {active}, 0")
+        return self.code.value(f"or i1 {condition}, {nobody}")
 
     def _grows(self, vector: Value, element: str, first: list[str], unit: int) -> str:
         """i1: from lane to lane each half grows by so much."""

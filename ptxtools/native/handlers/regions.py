@@ -16,6 +16,7 @@ more often it misses.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ptxtools.native.code.handler import ELEMENT, Handler
@@ -85,7 +86,8 @@ class Accesses:
         self.rounds = detail.again is not None
         #: All accesses are gathered and scattered.
         self.apart = False
-        #: Where all lanes make an access, it is to words in a row, in each half of them, or to one word.
+        #: Accesses are to words in a row, in each half of the lanes, or to one word; so would be those of lanes that
+        #: make none.
         self.aligned = False
         #: Each group has a window of its own, which it finds.
         self.bounded = isinstance(detail, BoundedRun)
@@ -541,8 +543,9 @@ class Accesses:
         if key not in self.patterns:
             active = self._active(guard, negated=negated)
             self.maker.lenient = self.lenient and number not in self.strides
-            straight = self.aligned and active == "-1" and number >= 0
-            made = self.patterns[key] = self._straight(number, width) if straight else self._make(number, active)
+            straight = self.aligned and number >= 0 and guard < 0 and (active == "-1" or width == 1)
+            make = self._straight(number, width, active) if straight else self._make(number, active)
+            made = self.patterns[key] = make
             if number in self.points and not made.point and width == 1:
                 self.maker.together(made)
         return self.patterns[key]
@@ -568,19 +571,20 @@ class Accesses:
         vector = self.code.value(f"load <32 x i64>, ptr {self.contents.place(slot)}, align 64")
         return patterns.of_bytes(number, storage, vector, active)
 
-    def _straight(self, number: int, width: int) -> Pattern:
-        """As `_make`, of lanes that all run, each half of them at words in a row or at one word."""
+    def _straight(self, number: int, width: int, active: str) -> Pattern:
+        """As `_make`, of lanes that would all have the pattern: each half of them at words in a row or at one word."""
         e, point, either = self.code, number in self.points and width == 1, width > 1
+        straight = partial(self.maker.straight, active=active, point=point, either=either)
         if number not in self.found:
             element = ELEMENT[self.contents.storage(number)]
-            made = self.maker.straight(self.contents[number], element, 4 * width, point=point, either=either)
+            made = straight(self.contents[number], element, 4 * width)
             return made if element == "i64" else self._widened(made, "zext")
         step = self.found[number]
         signed = step.text.endswith("s32")
-        made = self.maker.straight(self.contents[step.sources[0][0]], "i32", width, point=point, either=either)
+        made = straight(self.contents[step.sources[0][0]], "i32", width)
         last, less = (2**31 - 16 * width, "slt") if signed else (-16 * width, "ult")
         for first in made.first:  # no number passes the end of 32 bits
-            self.maker.demand(e.value(f"icmp {less} i32 {first}, {last}"))
+            self.maker.demand(self.maker.unless_nobody(e.value(f"icmp {less} i32 {first}, {last}"), active))
         wide = self._widened(made, "sext" if signed else "zext")
         return replace(wide, first=[e.value(f"shl i64 {first}, 2") for first in wide.first])
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from itertools import pairwise
 
 from ptxtools.native.code import modes
 from ptxtools.native.code.algebra import LLVMAlgebra
@@ -260,7 +261,7 @@ class Whole:
             self._parts(parts, guard)
             return
         if any(step.space for step in first.whole.steps):
-            way, miss = "rows", self._try_rows(single)
+            way, miss = "rows", self._try_rows(single, h.full)
         else:
             whole = e.label("whole")
             e.branch(h.full, whole, single, likely=True)
@@ -291,9 +292,9 @@ class Whole:
         return label
 
     def _run(self, part: Part, detail: Run, number: int) -> tuple[str, dict[Key, str]]:
-        """As `run.run`, of a run that does not go round. Where accesses are not to words in a row, all of it is done
-        again for other patterns, and where they have none, with gathers; what these cannot do leaves. Answers as
-        `_version`."""
+        """As `run.run`, of a run that does not go round. Where accesses are not to words in a row, in all lanes or, if
+        lanes are missing, in those that would be there, all of it is done again for other patterns, and where they have
+        none, with gathers; what these cannot do leaves. Answers as `_version`."""
         if not any(step.space for step in detail.steps):
             return self._version(detail, number, "", "")
         return self._ways(detail, number, ["patterns", "gathered"], self._leave(part.record))
@@ -301,19 +302,21 @@ class Whole:
     def _ways(self, detail: Run, number: int, ways: list[str], fail: str) -> tuple[str, dict[Key, str]]:
         """A run with accesses, done in one of several ways, each where the one before it has missed; fail: where the
         last one's misses go."""
-        e, done = self.code, self.code.label("done")
-        if self.tried < MOST_TRIED and not finds_addresses(detail.steps):
-            ways = ["rows", *ways]
-        labels = [e.label(way) for way in ways]
-        fails = [*labels[1:], fail]
+        e, h, done, other = self.code, self.handler, self.code.label("done"), ways[0]
+        if self.tried + 2 <= MOST_TRIED and not finds_addresses(detail.steps):
+            ways = ["rows", "part", *ways]
+        labels = {way: e.label(way) for way in ways}
+        fails = {way: labels[after] for way, after in pairwise(ways)} | {ways[-1]: fail}
         if ways[0] == "rows":
-            fails[0] = self._try_rows(labels[1])
+            e.branch(h.full, labels["rows"], labels["part"], likely=True)
         flags, contents = [], []
-        for way, label, fail in zip(ways, labels, fails, strict=True):
-            if way != ways[0]:
-                e.begin(label)
-            with self.handler.all_lanes() if way == "rows" else nullcontext():
-                found, made = self._version(detail, number, way, fail)
+        for way in ways:
+            if way != other or ways[0] == "rows":
+                e.begin(labels[way])
+            if way in ("rows", "part"):
+                fails[way] = self._try_rows(labels[other], "true")
+            with h.all_lanes() if way == "rows" else nullcontext():
+                found, made = self._version(detail, number, way, fails[way])
             end = e.label("end")
             e.jump(end)
             e.begin(end)
@@ -339,15 +342,15 @@ class Whole:
         self._spend(left, weight)
         return made
 
-    def _try_rows(self, other: str) -> str:
-        """Look whether a part has missed its rows in this launch, or lanes are missing, and go elsewhere if so; a label
-        that notes a miss."""
+    def _try_rows(self, other: str, there: str) -> str:
+        """Look whether a part has missed its rows in this launch, or the lanes that it needs are not `there`, and go
+        elsewhere if so; a label that notes a miss."""
         e, word, bit = self.code, f"rec.s{2 + self.tried // 32}", self.tried % 32
         self.tried += 1
         miss, rows = e.label("miss"), e.label("rows")
         missed = e.value(f"load atomic i32, ptr {e.address(word)} monotonic, align 4")
         fresh = e.value(f"icmp eq i32 {e.value(f'and i32 {missed}, {1 << bit}')}, 0")
-        e.branch(e.value(f"and i1 {fresh}, {self.handler.full}"), rows, other, likely=True)
+        e.branch(e.value(f"and i1 {fresh}, {there}"), rows, other, likely=True)
         e.begin(miss)
         e.value(f"atomicrmw or ptr {e.address(word)}, i32 {1 << bit} monotonic")
         e.jump(other)
@@ -370,7 +373,7 @@ class Whole:
         accesses = None
         if way:
             accesses = RegionPart(h, contents, detail, self)
-            accesses.apart, accesses.aligned, accesses.maker.fail = way == "gathered", way == "rows", fail
+            accesses.apart, accesses.aligned, accesses.maker.fail = way == "gathered", way in ("rows", "part"), fail
             contents.made = {number: storage for step in detail.steps for number, storage, _ in step.targets}
             targets = {number: key for number, key in targets.items() if number not in accesses.skipped}
         run.steps(h, detail, contents, targets, accesses)
