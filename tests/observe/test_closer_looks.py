@@ -9,6 +9,7 @@ import pytest
 
 import ptxtools
 from ptxtools.native.loop import events
+from ptxtools.observe import race_guess
 from ptxtools.sim import trial
 
 from .programs import module, written
@@ -85,13 +86,13 @@ def _with_other_proxies(seed: int) -> tuple[str, bool]:
     return "\n".join(lines), wrong
 
 
-def _found_with_proxies(seed: int) -> tuple[Any, ...]:
+def _found_with_proxies(seed: int, checks: str = "racecheck") -> tuple[Any, ...]:
     text, _ = _with_other_proxies(seed)
     start = "ld.param.u64 %c, [other]; mad.wide.u32 %c, %i, 4, %c;\n"
     source = written(start + text).replace("(.param .u64 a)", "(.param .u64 a, .param .u64 other)")
     source = source.replace(".visible .entry", ".const .u32 known[4] = {1, 2, 3, 4};\n.visible .entry")
     words, others = np.zeros(1024, np.uint32), np.arange(1024, dtype=np.uint32)
-    device = ptxtools.Device("sm_80", checks="racecheck")
+    device = ptxtools.Device("sm_80", checks=checks)
     kernel = ptxtools.loads(source)["k"]
     result = device.launch(kernel, 1 + seed % 2, THREADS, [words, others], shared=2048)
     reports = [(found.line, found.message, found.thread, found.count, found.help) for found in result.reports]
@@ -110,6 +111,17 @@ def test_what_is_only_read_may_be_read_through_any_proxy(seed: int, monkeypatch:
         assert looks == mine
     _judged(monkeypatch)
     assert found == _found_with_proxies(seed)
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize("checks", ["memcheck", "memcheck,racecheck"])
+@pytest.mark.parametrize("seed", range(60))
+def test_memcheck_sees_what_is_read_through_nc_and_written(
+    seed: int, checks: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = _found_with_proxies(seed, checks)
+    monkeypatch.setattr(race_guess, "only_read", lambda launch, live: [])
+    assert found == _found_with_proxies(seed, checks)
 
 
 #: The second warp waits for a flag that the first one sets late, and stores what it finds.
