@@ -1,11 +1,11 @@
 """Filters: what lets an engine pass events by that no observer would have anything to say about.
 
 An observer that decides about accesses may have one method more, `filter(launch)`, which gives `Bounds`: where accesses
-lie that it would allow without a word. Of the other events, `passing(op)` says when it would do nothing. An engine may
-then go on without telling it. It is told of all others; and where several listen, all are told unless all would have
-nothing to say. A class of observers with `REGIONS` set leaves its accesses to engines also where those look at several
-at once, in the order in which the kernel makes them or not: all that it says of them is in its bounds, flags, and words
-of owners.
+lie that it would allow without a word; or several of them, as many for each launch of a program, which all have to. Of
+the other events, `passing(op)` says when it would do nothing. An engine may then go on without telling it. It is told
+of all others; and where several listen, all are told unless all would have nothing to say. A class of observers with
+`REGIONS` set leaves its accesses to engines also where those look at several at once, in the order in which the kernel
+makes them or not: all that it says of them is in its bounds, flags, and words of owners.
 """
 
 from __future__ import annotations
@@ -102,6 +102,8 @@ class Bounds:
     repeats: accesses that look, as `polls` says, pass if they repeat one that the observer has noted there; `reads` and
     `writes` are not looked at.
 
+    matters: which accesses these bounds are for; None: all that the observer is told of.
+
     clocks: with `owners`, each piece of memory has two words of 4 bytes instead, which say when it was last written and
     read, and an access passes if its warp knows of those that it may not come beside.
     """
@@ -118,6 +120,7 @@ class Bounds:
     repeats: Repeats | None = None
     polls: Callable[[Op], bool] | None = None
     clocks: Clocks | None = None
+    matters: Callable[[Op], bool] | None = None
 
     @property
     def kept(self) -> int:
@@ -171,26 +174,35 @@ class Filters:
     def __init__(self, listeners: Listeners, launch: Launch) -> None:
         concerned = launch.program.cache.get("concerned", {})
         self.tables: list[Bounds] = []
-        self._accesses: list[tuple[frozenset[str], Callable[[Op], bool] | None, int | None]] = []
+        self._accesses: list[tuple[frozenset[str], Callable[[Op], bool] | None, list[int] | None]] = []
         self._others = []
         for observer in listeners.observers:
             matters, events = concerned.get(_known_kind(observer, concerned)), wants(observer)
             if not events.isdisjoint(_ACCESSES):
-                give: Callable[[Launch], Bounds] | None = getattr(observer, "filter", None)
-                self._accesses.append((events, matters, None if give is None else len(self.tables)))
-                if give is not None:
-                    self.tables.append(give(launch))
+                give: Callable[[Launch], Bounds | tuple[Bounds, ...]] | None = getattr(observer, "filter", None)
+                given = () if give is None else give(launch)
+                bounds = given if isinstance(given, tuple) else (given,)
+                first = len(self.tables)
+                self.tables += bounds
+                numbers = list(range(first, len(self.tables)))
+                self._accesses.append((events, matters, None if give is None else numbers))
             passing: Callable[[Op], int | None] | None = getattr(observer, "passing", None)
             self._others.append((events, matters, passing))
 
     def of_access(self, op: Op) -> int | None:
         """Which tables decide about an access, a bit each; None: it is always told of."""
         found, told = 0, {"fetched"} if op.kind == "observe.fetch" else {"permit", "access"}
-        for events, matters, number in self._accesses:
-            if not events.isdisjoint(told) and (matters is None or matters(op)):
-                if number is None or self.tables[number].asks(op):
-                    return None
-                found |= 1 << number
+        for events, matters, numbers in self._accesses:
+            if events.isdisjoint(told) or not (matters is None or matters(op)):
+                continue
+            if numbers is None:
+                return None
+            for number in numbers:
+                bounds = self.tables[number]
+                if bounds.matters is None or bounds.matters(op):
+                    if bounds.asks(op):
+                        return None
+                    found |= 1 << number
         return found
 
     @property

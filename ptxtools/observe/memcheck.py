@@ -21,7 +21,7 @@ from ptxtools.sim.poison import REGISTERS
 from ptxtools.sim.shape import shared_hint
 
 from .maps import Maps, is_fence
-from .read_only import ReadOnly
+from .read_only import ReadOnly, wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,26 +110,31 @@ class MemCheck:
                     at.set_values(ref, _poisoned(ref.type), spoiled)
         return bad
 
-    def filter(self, launch: Launch) -> Bounds:
-        """Accesses in one allocation, or in variables; heap blocks come and go, and are asked for."""
+    @staticmethod
+    def restarts(program: Program, device: Any) -> bool:
+        """Whether the kernel reads through .nc, of which there is a guess first."""
+        return wanted(program)
+
+    def filter(self, launch: Launch) -> tuple[Bounds, ...]:
+        """Accesses in one allocation, or in variables; heap blocks come and go, and are asked for. And what is only
+        read, as far as is guessed."""
         known = list(zip(self._first.tolist(), self._after.tolist(), strict=True))
         reads = {
             "global": stretches(known),
             "shared": stretches(_runs(self._valid)),
             "local": stretches(_between(self._gaps[0], local_bytes(launch) if self._grows else self._extents[0])),
         }
-        return Bounds(reads, {**reads, "global": stretches(self._read_only.without_constants(known))}, self._asks)
+        writes = {**reads, "global": stretches(self._read_only.without_constants(known))}
+        only_read = self._read_only.bounds(launch, self._session.device.arena.live())
+        return Bounds(reads, writes, self._asks), *only_read
 
     def _asks(self, op: Op) -> bool:
-        """Whether more than bounds matters: local variables of a called function, whose place depends on the lane; what
-        only may be read; tensor maps."""
+        """Whether more than bounds matters: local variables of a called function, whose place depends on the lane;
+        tensor maps."""
         look = op.of(Look)
         if op.space in ("local", "generic") and look.function and self._gaps[look.function]:
             return True
-        writes = look.action != "read"
-        return op.space not in ("shared", "cluster", "local") and (
-            self._read_only.asks(op, writes=writes) or (writes and self._maps.wanted)
-        )
+        return op.space not in ("shared", "cluster", "local") and look.action != "read" and self._maps.wanted
 
     def _bad(self, view: View, access: Access) -> Array | None:
         outside: Array = getattr(self, f"_bad_{access.space}")(view, access)

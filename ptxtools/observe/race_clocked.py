@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ptxtools.machine.clocks import Clocks as Tables
-from ptxtools.machine.filters import ALWAYS, COMES, EVERYWHERE, JOINS, NOBODY, Bounds, stretches
+from ptxtools.machine.filters import ALWAYS, COMES, EVERYWHERE, JOINS, NOBODY, SEVERAL, Bounds, stretches
 from ptxtools.machine.observers import Doubt
 from ptxtools.machine.residents import OWNERS_HEAD
 from ptxtools.program.details import Look, Meeting
@@ -34,6 +34,8 @@ from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 from .members import only_plain, threads_of
 from .race_accesses import Strength, piece_of
 from .race_grids import action_of, lets_begin
+from .race_guess import ReadOnly
+from .race_proxies import GENERIC, proxy_of
 from .race_repeats import polls
 from .race_shadow import WORD, Shadow
 from .race_words import Words
@@ -77,7 +79,9 @@ class RaceClocked(RaceCheck):
 
     def __init__(self, session: Session, grid: Grid) -> None:
         super().__init__(session, grid)
-        if self._proxies.wanted:
+        self._read_only = ReadOnly(grid.program)
+        self._constants = grid.image.const
+        if self._proxies.wanted and not (self._read_only.open and self._proxies.reading):
             raise Doubt  # which proxies touch what is noted access by access
         looks = [(op.space, op.of(Look).size) for op in grid.program.operations() if op.kind in ADDRESSED]
         self._pieces = max(2, piece_of(looks, "global") or WORD), max(2, piece_of(looks, "shared") or WORD)
@@ -99,15 +103,18 @@ class RaceClocked(RaceCheck):
 
     def filter(self, launch: Launch) -> Bounds:
         shared = launch.program.static_shared + launch.dynamic_shared
-        known = {
-            "global": stretches([(*self._memory, self._plain.__array_interface__["data"][0])]),
-            "shared": stretches([(0, shared)]),
-            "local": EVERYWHERE,
-        }
+        self._read_only.make(launch, self._session.device.arena.live(), self._constants)
+        read, written = self._read_only.rows(self._memory, self._words_of)
+        known = {"global": written, "shared": stretches([(0, shared)]), "local": EVERYWHERE}
         return replace(
-            self._polls.bounds, reads=known, writes=known, asks=_asked, owners=self._pieces,
-            clocks=self._words.tables,
+            self._polls.bounds, reads={**known, "global": read}, writes=known, asks=_asked, owners=self._pieces,
+            clocks=self._words.tables, sort=_beside,
         )  # fmt: skip
+
+    def _words_of(self, address: int) -> int:
+        """Where the two words of a byte are, the first of its piece."""
+        first: int = self._plain.__array_interface__["data"][0]
+        return first + 2 * WORD * ((address - self._memory[0]) // self._pieces[0])
 
     def passing(self, op: Op) -> int | None:
         """Whole warps meet natively at barriers that are for all. Epochs are counted, for others who look."""
@@ -189,6 +196,8 @@ class RaceClocked(RaceCheck):
     def access(self, at: View, access: Access) -> None:
         if access.space not in ("shared", "global"):
             return
+        if access.space == "global" and self._passes(at, access):
+            return
         if access.strength or access.action == "atomic":
             if access.space == "global":
                 self._guard(None, access.addresses.astype(np.int64), access.size)
@@ -197,6 +206,15 @@ class RaceClocked(RaceCheck):
             for owner, mine in _owners(at, access):
                 self._weak(at, access, owner, mine)
         self._done(at)
+
+    def _passes(self, at: View, access: Access) -> bool:
+        """Whether an access to global memory is one through another proxy to what nobody writes."""
+        self._read_only.check(access)
+        if proxy_of(at.op) == GENERIC:
+            return False
+        if not self._read_only.holds(access):
+            raise Doubt
+        return True
 
     def _weak(self, at: View, access: Access, owner: Cta | None, mine: Array) -> None:
         """Lanes make plain accesses to global memory, or to shared memory of a CTA."""
@@ -237,6 +255,8 @@ class RaceClocked(RaceCheck):
         if not len(starts):
             return
         places = starts.astype(np.int64)
+        if span.owner is None and span.kind != "read" and self._read_only.touched(starts, size):
+            self._read_only.wrong()
         words, index = self._of(span.owner, places, size)
         if span.kind == "reduce" or self._words.guarded(words, index).any():
             self._guard(span.owner, places, size)
@@ -305,6 +325,11 @@ def _owners(at: View, access: Access) -> list[tuple[Cta | None, Array]]:
     ranks = access.addresses.astype(np.int64) >> RANK_SHIFT
     ctas = at.cluster.ctas
     return [(ctas[rank], ranks == rank) for rank in np.unique(ranks).tolist() if rank < len(ctas)]
+
+
+def _beside(op: Op) -> int:
+    """Reads through other proxies come beside nothing that is noted."""
+    return 0 if proxy_of(op) == GENERIC else SEVERAL
 
 
 def _asked(op: Op) -> bool:

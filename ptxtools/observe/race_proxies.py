@@ -114,6 +114,7 @@ class Proxies:
         used = {proxy_of(op) for op in program.operations() if op.space != "param"} - {GENERIC}
         self.multicast = MULTICAST in used
         self.wanted = bool(used)
+        self.reading = used <= {TEXTURE, CONSTANT}  # all others but read
         self._constants = constants if used == {CONSTANT} else None
         changing = {SURFACE, MULTICAST} & used
         self._reads = bool(changing)  # whether generic reads can matter

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptxtools.machine.filters import ALWAYS, COMES, EVERYWHERE, MATRICES, SEVERAL, Bounds, stretches
-from ptxtools.machine.observers import Closer, Doubt, Guessed
+from ptxtools.machine.observers import Closer, Doubt
 from ptxtools.machine.residents import SEVERAL_GLOBAL, WRITTEN_GLOBAL
 from ptxtools.program.details import Action, Look, Meeting
 from ptxtools.program.operations import (
@@ -31,7 +31,7 @@ from ptxtools.program.program import LANES
 
 from .race_accesses import commuting, piece_of
 from .race_grids import action_of, lets_begin
-from .race_guess import only_read
+from .race_guess import ReadOnly
 from .race_proxies import CONSTANT, TEXTURE, proxy_of
 from .race_shadow import WORD
 from .race_trial_tensor import TensorTrial
@@ -59,8 +59,6 @@ _MBARRIERS = frozenset(
         *("test_wait.state", "test_wait.parity", "try_wait.state", "try_wait.parity"),
     }
 )
-#: In a program's cache: guesses of what it only reads were wrong.
-_WRONG = "wrong guess of what is only read"
 #: More than there are commuting operations.
 _SORTS = 10
 
@@ -142,9 +140,8 @@ class RaceTrial(RaceCheck):
         arena = session.device.arena
         self._memory = arena.base, arena.base + arena.used
         self._words: Array = np.zeros(arena.used // (self._global_piece or WORD) + 1, np.uint32)
-        #: What the grid probably only reads.
-        self._guesses = kinds.isdisjoint(BULK_COPIES) and not grid.program.cache.get(_WRONG, False)
-        self._read_only: list[tuple[int, int]] = []
+        self._read_only = ReadOnly(grid.program, possible=kinds.isdisjoint(BULK_COPIES))
+        self._constants = grid.image.const
 
     @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
@@ -155,14 +152,10 @@ class RaceTrial(RaceCheck):
     def filter(self, launch: Launch) -> Bounds:
         """Local memory is a thread's own."""
         shared = launch.program.static_shared + launch.dynamic_shared
-        if self._guesses:
-            self._read_only = only_read(launch, self._session.device.arena.live())
-        noted, at = [], self._memory[0]
-        for first, after in [*self._read_only, (self._memory[1], 0)]:
-            noted.append((at, first, self._word_of(at)))
-            at = after
-        known = {"global": stretches(noted), "shared": stretches([(0, shared)]), "local": EVERYWHERE}
-        reads = {**known, "global": stretches(sorted([*noted, *self._read_only]))}
+        self._read_only.make(launch, self._session.device.arena.live(), self._constants)
+        read, written = self._read_only.rows(self._memory, self._word_of)
+        known = {"global": written, "shared": stretches([(0, shared)]), "local": EVERYWHERE}
+        reads = {**known, "global": read}
         return Bounds(reads, known, _odd, owners=(self._global_piece, self.owners), sort=_beside)
 
     def passing(self, op: Op) -> int | None:
@@ -181,12 +174,8 @@ class RaceTrial(RaceCheck):
     def access(self, at: View, access: Access) -> None:
         if access.space == "local":
             return
-        if access.space == "global" and access.writes and self._read_only:
-            first, after = np.array(self._read_only, np.uint64).T
-            places = access.addresses[:, None]
-            if ((places + np.uint64(access.size) > first) & (places < after)).any():
-                at.launch.program.cache[_WRONG] = True
-                raise Guessed
+        if access.space == "global":
+            self._read_only.check(access)
         raise Closer
 
     def fetched(self, at: View, access: Access) -> None:

@@ -9,16 +9,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ptxtools.machine.filters import EVERYWHERE, Bounds, stretches
+from ptxtools.machine.observers import Anew, Guessed
+from ptxtools.program.details import Look
+
+from . import race_guess
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ptxtools.machine.events import View
+    from ptxtools.machine.launch import Launch
     from ptxtools.machine.observers import Access, Array
-    from ptxtools.program.program import Op
+    from ptxtools.program.program import Op, Program
     from ptxtools.sim.device import Grid
 
     from .session import Session
 
 _NAME = "memcheck"
 _PAGE = 4096
+_ELSEWHERE = ("shared", "cluster", "local")
+#: Behind the last address.
+_END = (1 << 64) - 1
 #: Nobody did it.
 _NOBODY = -1
 
@@ -53,21 +65,33 @@ class _Bytes:
         return None
 
 
+def wanted(program: Program) -> bool:
+    """Whether a kernel reads through .nc at all."""
+    return any(".nc" in text for *_, text in program.lines)
+
+
 class ReadOnly:
-    """Of one grid. wanted: the kernel has ld.global.nc at all."""
+    """Of one grid. Where it can run again, the grid is first guessed to read through .nc what it does not write
+    (`race_guess`): then nothing is noted of either."""
 
     def __init__(self, session: Session, grid: Grid) -> None:
         self._session: Session = weakref.proxy(session)
         self._program = grid.program
         self._read, self._written = _Bytes(), _Bytes()
         self._constants = grid.image.const
-        self._wanted = any(".nc" in text for *_, text in grid.program.lines)
+        self._wanted = wanted(grid.program)
+        self._first = bool(grid.trial)
+        self._guess = race_guess.ReadOnly(grid.program, possible=self._wanted and bool(grid.trial or grid.again))
+        self._guesses = False
 
     def access(self, at: View, access: Access) -> None:
         """An access to global memory that is made."""
         opcode = at.op.opcode
         uncached = opcode is not None and opcode.has("nc")
         if not self._wanted or access.space != "global" or not (access.writes or uncached):
+            return
+        if self._guesses:
+            self._guessed(access)
             return
         places = (access.addresses.astype(np.int64)[:, None] + np.arange(access.size)).reshape(-1)
         mine, others = (self._written, self._read) if access.writes else (self._read, self._written)
@@ -87,9 +111,31 @@ class ReadOnly:
             help="ld.global without .nc: what .nc reads must stay the same while the grid runs",
         )  # fmt: skip
 
-    def asks(self, op: Op, *, writes: bool) -> bool:
-        """Whether it has to see the accesses of an operation."""
-        return self._wanted and (writes or (op.opcode is not None and op.opcode.has("nc")))
+    def _guessed(self, access: Access) -> None:
+        """An access while a guess stands. Raises `Guessed`, or `Anew`, where it is wrong."""
+        try:
+            self._guess.check(access)
+            if not (access.writes or self._guess.holds(access)):
+                self._guess.wrong()
+        except Guessed:
+            if self._first:
+                raise
+            raise Anew from None
+
+    def bounds(self, launch: Launch, live: Iterable[tuple[int, int]]) -> tuple[Bounds, ...]:
+        """Where what is only read lies, for reads through .nc and for writes: nowhere without a guess. Nothing where
+        there are no such reads."""
+        if not self._wanted:
+            return ()
+        self._guess.make(launch, live, (0, 0))
+        self._guesses = bool(self._guess.stretches)
+        read = stretches((*one, 0) for one in self._guess.stretches)
+        first, gaps = 0, list[tuple[int, int]]()
+        for start, after in [*self._guess.stretches, *([(_END, 0)] if self._guesses else [])]:
+            gaps.append((first, start))
+            first = after
+        rest = {"shared": EVERYWHERE, "local": EVERYWHERE}
+        return (Bounds({"global": read, **rest}, {"global": stretches(gaps), **rest}, _never, matters=_concerns),)
 
     def without_constants(self, places: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """What constants leave of stretches of memory."""
@@ -107,3 +153,13 @@ class ReadOnly:
         places = access.addresses.astype(np.int64)
         bad: Array = (places + access.size > start) & (places < end)
         return bad if access.writes and end else np.zeros(len(places), np.bool_)
+
+
+def _never(op: Op) -> bool:
+    return False
+
+
+def _concerns(op: Op) -> bool:
+    """Whether an access is one through .nc, or a write, as far as the program says."""
+    writes = op.of(Look).action != "read"
+    return op.space not in _ELSEWHERE and (writes or (op.opcode is not None and op.opcode.has("nc")))

@@ -17,15 +17,18 @@ HEAP = """.extern .func (.param .b64 r) malloc (.param .b64 n);
 
 def module(body: str, *, outer: str = "", head: str = HEAD) -> ptxtools.Module:
     """A kernel k(a): %a holds its argument, %i the thread's number, %w its warp, %l its lane; [8] is shared memory."""
+    return ptxtools.loads(written(body, outer=outer, head=head))
+
+
+def written(body: str, *, outer: str = "", head: str = HEAD) -> str:
+    """The text of that module."""
     body = re.sub(r"(?<!\w)\[(\d+)\]", r"[sh+\1]", body)
-    return ptxtools.loads(
-        f"""{head}{outer}.visible .entry k(.param .u64 a) {{
+    return f"""{head}{outer}.visible .entry k(.param .u64 a) {{
   .reg .b64 %a, %b, %c; .reg .b32 %i, %w, %l, %r<8>; .reg .b16 %h<4>; .reg .pred %p, %q;
   ld.param.u64 %a, [a];
   mov.u32 %i, %tid.x; shr.u32 %w, %i, 5; and.b32 %l, %i, 31;
 {body}
   ret; }}"""
-    )
 
 
 def run(

@@ -12,10 +12,11 @@ import pytest
 
 import ptxtools
 from ptxtools.native.loop import events
+from ptxtools.observe import race_guess
 from ptxtools.sim import trial
 
 from . import guards
-from .programs import module
+from .programs import module, written
 from .test_race_trial import _judged, _looks
 
 #: Statements of random programs: %r4 is an address in shared memory, %b one in global memory, of words that some
@@ -74,6 +75,57 @@ def test_random_programs_are_judged_alike(seed: int, monkeypatch: pytest.MonkeyP
     assert looks in ([2], [2, 0])
     _judged(monkeypatch)
     assert found == _found(seed)
+
+
+def _with_other_proxies(seed: int) -> tuple[str, bool]:
+    """A random program that also reads another buffer by ld.global.nc, and constants; in some it reads by .nc what the
+    program may write, too, or writes what it reads so."""
+    random, lines = np.random.default_rng(seed), _program(seed).splitlines()
+    wrong = bool(random.random() < 0.3)
+    more = ["ld.global.nc.u32 %r3, [%c];", "ld.global.nc.u32 %r3, [%c+128];", "ld.const.u32 %r3, [known+4];"]
+    for _ in range(3):
+        lines.insert(int(random.integers(1, len(lines) + 1)), str(random.choice(more)))
+    if wrong:
+        lines.append(str(random.choice(["ld.global.nc.u32 %r3, [%b];", "st.global.u32 [%c], %i;"])))
+    return "\n".join(lines), wrong
+
+
+def _found_with_proxies(seed: int, checks: str = "racecheck") -> tuple[Any, ...]:
+    text, _ = _with_other_proxies(seed)
+    start = "ld.param.u64 %c, [other]; mad.wide.u32 %c, %i, 4, %c;\n"
+    source = written(start + text).replace("(.param .u64 a)", "(.param .u64 a, .param .u64 other)")
+    source = source.replace(".visible .entry", ".const .u32 known[4] = {1, 2, 3, 4};\n.visible .entry")
+    words, others = np.zeros(1024, np.uint32), np.arange(1024, dtype=np.uint32)
+    device = ptxtools.Device("sm_80", checks=checks)
+    kernel = ptxtools.loads(source)["k"]
+    result = device.launch(kernel, 1 + seed % 2, THREADS, [words, others], shared=2048)
+    reports = [(found.line, found.message, found.thread, found.count, found.help) for found in result.reports]
+    return reports, str(result.verdict), words.tolist(), others.tolist()
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize("seed", range(60))
+def test_what_is_only_read_may_be_read_through_any_proxy(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = _closer(monkeypatch)
+    found = _found_with_proxies(seed)
+    if not _with_other_proxies(seed)[1]:  # the judge is asked where it is asked without those reads
+        mine = looks.copy()
+        looks.clear()
+        _found(seed)
+        assert looks == mine
+    _judged(monkeypatch)
+    assert found == _found_with_proxies(seed)
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize("checks", ["memcheck", "memcheck,racecheck"])
+@pytest.mark.parametrize("seed", range(60))
+def test_memcheck_sees_what_is_read_through_nc_and_written(
+    seed: int, checks: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = _found_with_proxies(seed, checks)
+    monkeypatch.setattr(race_guess, "only_read", lambda launch, live: [])
+    assert found == _found_with_proxies(seed, checks)
 
 
 #: The second warp waits for a flag that the first one sets late, and stores what it finds.

@@ -297,6 +297,7 @@ class AccessFilter(NamedTuple):
     hint2: int = 0
     hint3: int = 0
     hint4: int = 0
+    hint5: int = 0
     number: int = 0
 
 
@@ -500,7 +501,7 @@ WRITTEN_GLOBAL, SEVERAL_GLOBAL = -residents.WRITTEN_GLOBAL, residents.SEVERAL_GL
 #: Atomics of a sort have written: the sort is added to one of these, which no thread's number reaches.
 ATOMIC_SHARED, ATOMIC_GLOBAL = 1024, (1 << 31) - 66
 #: Tables of a worker that one access can ask, as many as it has hints.
-TABLES_ASKED = 5
+TABLES_ASKED = 6
 
 #: The state of a gate, and a word that it watches: `machine.gates` has the fields.
 GATE = structure(

@@ -6,6 +6,7 @@ their bytes (`filter_flags`, `filter_owners`). Other events: `filter_meetings`.
 
 from __future__ import annotations
 
+from ptxtools.machine.filters import SEVERAL
 from ptxtools.native.code.emitter import expand, module_of
 from ptxtools.program.program import OFFSET_MASK
 
@@ -313,7 +314,11 @@ kept.own:
   br i1 %is.owned, label %kept.owners, label %kept.flags
 kept.owners:
   %timed.words = icmp eq i32 %owned, 2
-  br i1 %timed.words, label %clocked, label %owner
+  br i1 %timed.words, label %kept.clocked, label %owner
+kept.clocked:                                     ; of times, those of one sort say nothing
+  %timed.sort = get access.sort
+  %timed.apart = icmp eq i32 %timed.sort, {SEVERAL}
+  br i1 %timed.apart, label %ask, label %clocked
 kept.flags:
   br i1 %marking, label %kept.marks, label %kept.words
 kept.marks:
