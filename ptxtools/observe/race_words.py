@@ -15,7 +15,7 @@ from ptxtools.machine.residents import ALL_LANES, CLOCK_SHIFT, GUARDED, MOST_TIM
 from ptxtools.program.program import LANES
 
 from .async_knowledge import threads_of
-from .race_joins import BEGUN, CTA_UNTIL, GRID_UNTIL, NOW, OWN, STIRS, Joins
+from .race_joins import CTA_UNTIL, GRID_UNTIL, NOW, OWN, PLAIN, STIRS, TOLD, Joins
 
 if TYPE_CHECKING:
     from ptxtools.machine.clocks import Clocks as Tables
@@ -35,18 +35,30 @@ _DIAGONAL = np.eye(LANES, dtype=np.int64) << 32
 
 
 class Words:
-    """Those of a grid. tables: what native code knows of its warps, numbered CTA by CTA; independent: lanes of a warp
-    are."""
+    """Those of a grid. tables: what native code knows of its warps, numbered CTA by CTA, and so cluster by cluster, as
+    in `clocks`; threads: of a CTA; independent: lanes of a warp are."""
 
-    def __init__(self, clocks: Clocks, tables: Tables, size: int, *, independent: bool) -> None:
-        self.tables, self._independent = tables, independent
-        self.joins = Joins(tables, size, independent=independent)
+    def __init__(self, clocks: Clocks, tables: Tables, threads: int, *, independent: bool) -> None:
+        self._clocks, self.tables, self._independent = clocks, tables, independent
+        self.joins = Joins(tables, clocks.per_cluster, independent=independent)
         clocks.later = lambda _: self._later()
-        self._warps: dict[int, Warp] = {}
-        self._agents: Array = np.zeros(tables.count, np.int64)  # their numbers in `clocks`
+        self._warps: dict[int, Warp] = {}  # that Python has been told of
         self._seen: dict[int, int] = {}  # their times
-        self._clusters: dict[int, Array] = {}  # numbers of a cluster's warps
+        tables.times[:, PLAIN] = 1
+        numbers = np.arange(tables.count)
+        if independent:  # some have one thread
+            numbers = numbers[(numbers % tables.per_cta + 1) * LANES - threads == LANES - 1]
+        tables.known[numbers, numbers] = _NEVER
         self._shown: defaultdict[int, dict[int, Array]] = defaultdict(dict)
+
+    def _numbers(self, cluster: int) -> slice:
+        """The warps of a cluster."""
+        per = self._clocks.per_cluster
+        return slice(cluster * per, (cluster + 1) * per)
+
+    def _here(self, cluster: int) -> bool:
+        """Whether it is one of this grid."""
+        return 0 <= cluster * self._clocks.per_cluster < self.tables.count
 
     def _number(self, at: View) -> int:
         return at.cta.number * self.tables.per_cta + at.warp
@@ -61,31 +73,29 @@ class Words:
     def meet(self, at: View, warp: Warp) -> bool:
         """A warp has come: what it has accessed natively it did at a time of its own. Whether it has met others."""
         number = self._number(at)
-        if number not in self._warps:
-            self._warps[number], self._seen[number], self._agents[number] = warp, warp.time, warp.agent
-            per = self.tables.per_cta
-            numbers = [cta.number * per + np.arange(per) for cta in at.cluster.ctas]
-            self._clusters[at.cluster.number] = np.concatenate(numbers)
-            self.tables.times[number, BEGUN] = 1
+        new = number not in self._warps
+        if new:
+            self._begin(number, warp)
+        met = self.learn(number)
+        if new:
             self.publish(at, warp)
-            return False
-        return self.learn(number)
+        return met
+
+    def _begin(self, number: int, warp: Warp) -> None:
+        self._warps[number], self._seen[number] = warp, warp.time
 
     def learn(self, number: int) -> bool:
         """Take over what a warp has done and learnt natively; whether it has met others."""
-        warp = self._warps.get(number)
-        if warp is None:
-            return False
+        if number not in self._warps:
+            if not self.tables.times[number, TOLD]:
+                return False
+            self._begin(number, self._clocks.warp(*divmod(number, self._clocks.per_cluster)))
+        warp = self._warps[number]
         before = warp.time
         met = self.joins.learn(number, warp)
         if warp.time != before:
             self._seen[number] = warp.time
         return met
-
-    def learn_of(self, number: int) -> int:
-        """Likewise; the warp's number in `clocks`."""
-        self.learn(number)
-        return self._warps[number].agent
 
     # --- what warps know ----------------------------------------------------------------------------------------------
 
@@ -96,15 +106,18 @@ class Words:
         moment, shown, row = tables.times[number], self._shown[number], tables.known[number]
         if warp.time != self._seen[number]:
             self._seen[number], moment[NOW] = warp.time, 0
+        far = False
         for cluster, times in warp.known.items():
-            if shown.get(cluster) is not times and cluster in self._clusters:  # no other grid
-                shown[cluster] = times
-                row[self._clusters[cluster]] = times
+            if shown.get(cluster) is not times and self._here(cluster):
+                shown[cluster], far = times, far or cluster != warp.cluster
+                row[self._numbers(cluster)] = times
         row[number] = self._own(at, warp)
         self.joins.publish(number, warp)
         per = tables.per_cta
         first = at.cta.number * per
         moment[CTA_UNTIL] = self._until(number, first, first + per, int(moment[CTA_UNTIL]))
+        if far:  # perhaps of the whole grid
+            moment[GRID_UNTIL] = self._until(number, 0, tables.count, int(moment[GRID_UNTIL]))
 
     def _own(self, at: View, warp: Warp) -> int:
         """The time up to which all lanes of a warp know each other."""
@@ -172,8 +185,8 @@ class Words:
         wrote, read = words[index, 0], words[index, 1]
         seen = np.zeros(self.tables.count, np.int64)
         for cluster, times in self._warps[number].seen.items():
-            if cluster in self._clusters:
-                seen[self._clusters[cluster]] = times
+            if self._here(cluster):
+                seen[self._numbers(cluster)] = times
         time = (read & _TIME) >> np.uint32(CLOCK_SHIFT)
         found = (read & np.uint32(SEVERAL_CTA | SEVERAL_GRID) == 0) & (seen[self.tables.warps[time]] >= time)
         good = (wrote == 0) | (self._knows(number, wrote, lanes) & (wrote != np.uint32(GUARDED)))
@@ -242,7 +255,7 @@ class Words:
     def _who(self, words: Array) -> tuple[Array, Array, Array]:
         """Warps, times and lanes that words stand for."""
         times = ((words & _TIME) >> np.uint32(CLOCK_SHIFT)).astype(np.int64)
-        return self._agents[self.tables.warps[times]], times, (words & _LANE).astype(np.int64)
+        return self.tables.warps[times].astype(np.int64), times, (words & _LANE).astype(np.int64)
 
     def ended(self, cta: Cta, words: Array) -> None:
         """A CTA has ended: nobody else may have accessed its memory without its knowing."""

@@ -108,14 +108,11 @@ clocked:                                          ; who am I, and what do I know
   %clock.new.time = icmp eq i32 %clock.last, 0
   br i1 %clock.new.time, label %clock.begin, label %clock.known
 clock.begin:                                      ; the first access since others were told anything
-  %clock.begun = get moment.begun of %clock.moment
   %clock.latest = get clocks.latest of %clock
   %clock.most = get clocks.most of %clock
   %clock.next = add i64 %clock.latest, 1
   %clock.room = icmp ult i64 %clock.next, %clock.most
-  %clock.told = icmp ne i32 %clock.begun, 0
-  %clock.starts = and i1 %clock.room, %clock.told
-  br i1 %clock.starts, label %clock.start, label %ask
+  br i1 %clock.room, label %clock.start, label %ask
 clock.start:
   set clocks.latest, %clock.next of %clock
   %clock.next32 = trunc i64 %clock.next to i32
