@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ptxtools.machine.clocks import Clocks as Tables
-from ptxtools.machine.filters import ALWAYS, COMES, EVERYWHERE, JOINS, NOBODY, Bounds, stretches
+from ptxtools.machine.filters import COMES, EVERYWHERE, JOINS, NOBODY, Bounds, stretches
 from ptxtools.machine.observers import Doubt
 from ptxtools.machine.residents import OWNERS_HEAD
 from ptxtools.program.details import Look, Meeting
@@ -113,11 +113,9 @@ class RaceClocked(RaceCheck):
         what = op.detail.what if isinstance(op.detail, Meeting) else ""
         if op.kind == "observe.arrive" and what == "bar" and op.src[1] is None:
             return COMES | (JOINS if self._whole else NOBODY)
-        if op.kind == "observe.leave" and what == "cluster arrive":
-            return ALWAYS
         if what == "cluster wait" or (what == "bar" and self._whole):
             return JOINS
-        if what == "cluster arrive":
+        if op.kind == "observe.arrive" and what == "cluster arrive":
             return None if op.opcode is None or op.opcode.has("relaxed") else JOINS
         return super().passing(op)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 #: Of what is noted of a warp (`MOMENT` of the native engine), and of a barrier (`JOINING`).
 NOW, CTA_UNTIL, GRID_UNTIL, OWN, PLAIN, TOLD, BAR, ARRIVED, JOINED = range(9)
-ARRIVAL, FENCED, STIRS, BARS, ARRIVALS, LEFT, PART = 10, 11, 13, 14, 15, 16, 17
+ARRIVAL, FENCED, STIRS, BARS, ARRIVALS, LEFT, PART, AROUND = 10, 11, 13, 14, 15, 16, 17, 18
 _CAME, _TOLD, _SIDE, _UNTIL, _GRID, _KNOWN = range(6)
 #: Who has come natively, and whether all have; whom Python has been told of.
 _COME, _COMPLETE, _PYTHON = 1, 2, 3
@@ -164,7 +164,8 @@ class Joins:
         moment, joining = tables.times[number], tables.clusters[cluster]
         row = tables.known[number]
         np.maximum(row, tables.clustered[cluster, 1 - int(joining[_SIDE])], out=row)
-        moment[CTA_UNTIL] = max(moment[CTA_UNTIL], joining[_UNTIL])
+        for until in (CTA_UNTIL, AROUND):
+            moment[until] = max(moment[until], joining[_UNTIL])
         moment[GRID_UNTIL] = max(moment[GRID_UNTIL], joining[_KNOWN])
         moment[FENCED], moment[ARRIVED], moment[JOINED] = moment[ARRIVAL], 0, 2
         moment[LEFT] += 1

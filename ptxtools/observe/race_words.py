@@ -11,11 +11,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ptxtools.machine.observers import Doubt
-from ptxtools.machine.residents import ALL_LANES, CLOCK_SHIFT, GUARDED, MOST_TIMES, SEVERAL_CTA, SEVERAL_GRID
+from ptxtools.machine.residents import (
+    ALL_LANES,
+    CLOCK_SHIFT,
+    GUARDED,
+    MOST_TIMES,
+    SEVERAL_CLUSTER,
+    SEVERAL_CTA,
+    SEVERAL_GRID,
+    SEVERAL_WARPS,
+)
 from ptxtools.program.program import LANES
 
 from .async_knowledge import threads_of
-from .race_joins import CTA_UNTIL, GRID_UNTIL, NOW, OWN, PLAIN, STIRS, TOLD, Joins
+from .race_joins import AROUND, CTA_UNTIL, GRID_UNTIL, NOW, OWN, PLAIN, STIRS, TOLD, Joins
 
 if TYPE_CHECKING:
     from ptxtools.machine.clocks import Clocks as Tables
@@ -126,9 +135,17 @@ class Words:
         threads = threads_of(at)
         return warp.time if threads == 1 else int((warp.lanes + _DIAGONAL)[:threads, :threads].min())
 
+    def _around(self, number: int, row: Array) -> int:
+        """The time up to which somebody who knows this knows all that was done in the cluster of a warp."""
+        around = self._numbers(number // self._clocks.per_cluster)
+        return self._complete(row, around.start, around.stop, int(self.tables.times[number, AROUND]))
+
     def _until(self, number: int, first: int, after: int, since: int) -> int:
         """The time up to which a warp knows all that some warps have done, at least that up to which it did before."""
-        latest, row, at, some = self.tables.latest, self.tables.known[number], since + 1, _SOME
+        return self._complete(self.tables.known[number], first, after, since)
+
+    def _complete(self, row: Array, first: int, after: int, since: int) -> int:
+        latest, at, some = self.tables.latest, since + 1, _SOME
         while at <= latest:
             warps = self.tables.warps[at : min(at + some, latest + 1)]
             here = np.flatnonzero((warps >= first) & (warps < after))
@@ -152,6 +169,7 @@ class Words:
         good, reads = self._passes(number, words, index, lanes, writes=writes)
         if not good.all():
             moment[GRID_UNTIL] = self._until(number, 0, tables.count, int(moment[GRID_UNTIL]))
+            moment[AROUND] = self._around(number, tables.known[number])
             good, reads = self._passes(number, words, index, lanes, writes=writes)
             if writes:
                 good |= self._follows(number, words, index, lanes)
@@ -167,7 +185,7 @@ class Words:
         words[index, 1] = word
         lost = words[index, 1] != word
         if lost.any():  # lanes that read the same piece
-            apart = word[lost] & np.uint32(SEVERAL_GRID | SEVERAL_CTA)
+            apart = word[lost] & np.uint32(SEVERAL_WARPS)
             words[index[lost], 1] = mine[lost] | np.where(apart == 0, np.uint32(SEVERAL_CTA), apart)
 
     def _now(self, number: int) -> int:
@@ -188,28 +206,33 @@ class Words:
             if self._here(cluster):
                 seen[self._numbers(cluster)] = times
         time = (read & _TIME) >> np.uint32(CLOCK_SHIFT)
-        found = (read & np.uint32(SEVERAL_CTA | SEVERAL_GRID) == 0) & (seen[self.tables.warps[time]] >= time)
+        found = (read & np.uint32(SEVERAL_WARPS) == 0) & (seen[self.tables.warps[time]] >= time)
         good = (wrote == 0) | (self._knows(number, wrote, lanes) & (wrote != np.uint32(GUARDED)))
         result: Array = found & good
         return result
 
     def _several(self, number: int, reads: Array) -> Array:
-        """Whether those who read belong to one CTA with a warp."""
-        per = self.tables.per_cta
-        near = self.tables.warps[(reads & _TIME) >> np.uint32(CLOCK_SHIFT)] // per == number // per
-        near &= reads & np.uint32(SEVERAL_GRID) == 0
-        return np.where(near, np.uint32(SEVERAL_CTA), np.uint32(SEVERAL_GRID))
+        """Whether those who read belong to one CTA with a warp, or to one cluster."""
+        per, around = self.tables.per_cta, self._clocks.per_cluster
+        last = self.tables.warps[(reads & _TIME) >> np.uint32(CLOCK_SHIFT)]
+        near = (last // per == number // per) & (reads & np.uint32(SEVERAL_GRID | SEVERAL_CLUSTER) == 0)
+        here = (last // around == number // around) & (reads & np.uint32(SEVERAL_GRID) == 0)
+        far = np.where(here, np.uint32(SEVERAL_CLUSTER), np.uint32(SEVERAL_GRID))
+        return np.where(near, np.uint32(SEVERAL_CTA), far)
 
     def _passes(self, number: int, words: Array, index: Array, lanes: Array, *, writes: bool) -> tuple[Array, Array]:
         """Which accesses pass, and of which pieces all reads are known."""
         moment = self.tables.times[number]
         wrote, read = words[index, 0], words[index, 1]
         good = (wrote == 0) | (self._knows(number, wrote, lanes) & (wrote != np.uint32(GUARDED)))
-        several = read & np.uint32(SEVERAL_CTA | SEVERAL_GRID) != 0
+        several = read & np.uint32(SEVERAL_WARPS) != 0
         time = (read & _TIME) >> np.uint32(CLOCK_SHIFT)
         per = self.tables.per_cta
-        near = (read & np.uint32(SEVERAL_CTA) != 0) & (self.tables.warps[time] // per == number // per)
+        last, around = self.tables.warps[time], self._clocks.per_cluster
+        near = (read & np.uint32(SEVERAL_CTA) != 0) & (last // per == number // per)
+        here = several & (read & np.uint32(SEVERAL_GRID) == 0) & (last // around == number // around)
         known = (near & (time <= moment[CTA_UNTIL])) | (several & (time <= moment[GRID_UNTIL]))
+        known |= here & (time <= moment[AROUND])
         reads = (read == 0) | np.where(several, known, self._knows(number, read, lanes))
         return (good & reads if writes else good), reads
 
@@ -228,7 +251,7 @@ class Words:
         new = wrote != np.uint32(GUARDED)
         if not new.any():
             return
-        if (read[new] & np.uint32(SEVERAL_CTA | SEVERAL_GRID) != 0).any():
+        if (read[new] & np.uint32(SEVERAL_WARPS) != 0).any():
             raise Doubt
         some = new & ((wrote != 0) | (read != 0))
         if some.any():
@@ -262,12 +285,17 @@ class Words:
         per = self.tables.per_cta
         mine = slice(cta.number * per, (cta.number + 1) * per)
         known = self.tables.known[mine].max(axis=0)
+        known[mine] = _NEVER
         found = np.unique(words)
         found = found[(found != 0) & (found != np.uint32(GUARDED))]
         time = (found & _TIME) >> np.uint32(CLOCK_SHIFT)
         warps = self.tables.warps[time]
-        far = warps // per != cta.number
+        far, single = warps // per != cta.number, found & np.uint32(SEVERAL_WARPS) == 0
         several = found & np.uint32(SEVERAL_GRID) != 0
         until = self.tables.times[mine, GRID_UNTIL].max()
-        if (far & ~several & (known[warps] < time)).any() or (several & (time > until)).any():
+        late = (far & single & (known[warps] < time)) | (several & (time > until))
+        near = ~(single | several) & (far | (found & np.uint32(SEVERAL_CLUSTER) != 0))
+        if near.any():
+            late |= near & (time > self._around(mine.start, known))
+        if late.any():
             raise Doubt

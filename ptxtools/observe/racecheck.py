@@ -18,7 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ptxtools.diagnostics import TrapKind
+from ptxtools.machine.filters import ALWAYS
 from ptxtools.machine.observers import Access
+from ptxtools.program.details import Meeting
 from ptxtools.program.mbarrier import describe
 from ptxtools.program.operations import MEETINGS, OPERATIONS
 from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT
@@ -26,7 +28,7 @@ from ptxtools.sim.asynchronous.signals import signalled
 
 from . import race_copies, race_exits, race_proxies
 from .clocks import CLUSTER, CTA, SYS, WEAK, Clocks, Known, Warp
-from .mbarriers import each
+from .mbarriers import distinct
 from .race_accesses import (
     Strength,
     changes_words,
@@ -133,8 +135,11 @@ class RaceCheck:
         return self._polls.bounds
 
     def passing(self, op: Op) -> int | None:
-        """Likewise of waits for mbarriers."""
-        return AGAIN if waits(op) else None
+        """Likewise of waits for mbarriers; and who goes on behind what is no wait has done nothing since it came."""
+        if waits(op):
+            return AGAIN
+        what = op.detail.what if isinstance(op.detail, Meeting) and op.kind == "observe.leave" else ""
+        return ALWAYS if what in ("arrive", "cluster arrive") or what.startswith("mbarrier") else None
 
     @staticmethod
     def closer(program: Program) -> bool:
@@ -179,7 +184,7 @@ class RaceCheck:
             return
         told: Known = (warp.fenced.get(CLUSTER) or {}) if relaxed else warp.known
         self._mbarriers.arrive(at, what, lanes, warp, told)
-        for cta, offset in dict.fromkeys((cta, offset) for _, cta, offset in each(at, lanes)):
+        for cta, offset in distinct(at, lanes):
             self._polls.told(cta, offset)
         warp.tick()
 

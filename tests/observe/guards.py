@@ -287,8 +287,9 @@ def handover(seed: int) -> tuple[str, dict[str, Any]]:
     for step in range(steps):
         far = int(random.choice([0, 1, 1, 2] if cluster > 1 else [0, 0, 2]))
         shift, place = int(random.integers(1, threads)), _PLACES[random.integers(len(_PLACES))]
-        one = random.random() < 0.2  # all read one place
-        other = f"mov.u32 %k, {shift};" if one else f"add.u32 %k, %i, {shift}; rem.u32 %k, %k, {threads};"
+        other = f"add.u32 %k, %i, {shift}; rem.u32 %k, %k, {threads};"
+        if random.random() < 0.4:  # several read one place
+            other = (f"mov.u32 %k, {shift};", f"and.b32 %k, %i, {shift};")[random.integers(2)]
         if far < 2:
             lines.append("mad.lo.u32 %o, %i, 16, %x5;" + place[0].format("shared", "%o"))
         else:

@@ -438,12 +438,13 @@ CLOCKS = structure(
 #: since anybody was told of it; met, arrived: its time when it came to either barrier; fenced: and to that where it
 #: joined others last; came: the latest time when it arrived at the cluster's; stirs: it has accessed anything since
 #: then; bars: how often it has joined others of the CTA; arrivals, left: how often it has come to the cluster's, and
-#: joined others there; part: lanes that have come to the CTA's, while others have not.
+#: joined others there; part: lanes that have come to the CTA's, while others have not;
+#: around: up to which time it knows all of its cluster.
 MOMENT = structure(
     "moment",
     4 * residents.MOMENT_WORDS,
     """
-    i32: now cta grid own plain told bar cluster joined met arrived fenced came stirs bars arrivals left part
+    i32: now cta grid own plain told bar cluster joined met arrived fenced came stirs bars arrivals left part around
     """,
 )
 #: came: warps that have come; told: whether Python was told of one of them; side: of the rows of `clustered`, that of

@@ -308,6 +308,9 @@ define internal void @join_go(ptr %ctx, ptr %warp) #1 {{
   %knows = get moment.cta of %moment
   %knows.now = call i32 @llvm.umax.i32(i32 %knows, i32 %until)
   set moment.cta, %knows.now of %moment
+  %around = get moment.around of %moment
+  %around.now = call i32 @llvm.umax.i32(i32 %around, i32 %until)
+  set moment.around, %around.now of %moment
   %grid.mine = get moment.grid of %moment
   %grid.known = get joining.known of %cl
   %grid.now = call i32 @llvm.umax.i32(i32 %grid.mine, i32 %grid.known)
