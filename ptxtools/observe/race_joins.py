@@ -16,6 +16,7 @@ from ptxtools.machine.observers import Doubt
 from ptxtools.program.program import LANES
 
 from .clocks import CLUSTER, CTA, merged
+from .race_phases import covers
 
 if TYPE_CHECKING:
     from ptxtools.machine.clocks import Clocks as Tables
@@ -95,7 +96,7 @@ class Joins:
     def publish(self, number: int, warp: Warp) -> None:
         """Let native code know whether it may join this warp with others, and note its fences."""
         moment = self._tables.times[number]
-        moment[OWN], moment[PLAIN] = warp.time, not (warp.heard or warp.met)
+        moment[OWN], moment[PLAIN] = warp.time, not warp.heard and covers(warp.known, warp.met)
         wide = {scope: known for scope, known in warp.fenced.items() if scope > CTA}
         if wide:
             fences = self._fences[warp.cluster].setdefault(number, [])
