@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -115,9 +115,13 @@ class Mbarriers:
         wanted = view.source(1)
         if not what.endswith("parity"):
             wanted = wanted >> np.uint64(word.PHASE_SHIFT)
-        together: dict[tuple[Cta, int, int], list[int]] = {}
-        for lane, cta, offset in each(view, lanes):
-            together.setdefault((cta, offset, int(wanted[lane]) & 1), []).append(lane)
+        parities, addresses = (wanted[lanes] & wanted.dtype.type(1)).astype(np.int64), view.addresses()[lanes]
+        together: dict[tuple[Cta, int, int], Any] = {}
+        if (parities == parities[0]).all() and (addresses == addresses[0]).all():
+            together = {(cta, offset, int(parities[0])): lanes for cta, offset in distinct(view, lanes)}
+        else:
+            for lane, cta, offset in each(view, lanes):
+                together.setdefault((cta, offset, int(wanted[lane]) & 1), []).append(lane)
         for (cta, offset, parity), some in together.items():
             phases = self._phases(cta, offset)
             back = 1 if phases.number & 1 != parity else 2

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -50,6 +51,7 @@ from .race_pages import Pages
 from .race_phases import Mbarriers
 from .race_repeats import AGAIN, Polls, polls, waits
 from .race_shadow import Shadow, tensor_places, words_in
+from .race_uses import Uses
 from .race_verdict import Deciders
 
 if TYPE_CHECKING:
@@ -90,6 +92,7 @@ class RaceCheck:
         self._deciders = Deciders(self._session, grid.program)
         self._mbarriers = Mbarriers(self._deciders.decide, self._waits_twice)
         self._barriers = Barriers(self._deciders)
+        self._uses = Uses(self._session, self._deciders, _MBARRIER)
         self._told: dict[int, tuple[Claim, Known]] = {}  # what was known when work was issued, by view
         parent = parent_of(grid)
         before = parent or session.before
@@ -178,7 +181,11 @@ class RaceCheck:
         access = Access("shared", lanes, addresses, 8, "write" if stores else "read", "")
         # Libraries have one lane invalidate what all have used, after a match or a vote.
         with warp.using_mbarriers(together=what.endswith(" inval")):
-            self._shared(at, access, None, Strength(WEAK, 0) if stores else _MBARRIER)
+            if stores:
+                self._shared(at, access, None, Strength(WEAK, 0))
+            else:
+                judge = partial(self._shared, at, access, None, _MBARRIER)
+                self._uses.look(at, access, warp, self._pages, lambda owner: owner.state.get(self.SHARED), judge)
         if "_wait" in what:
             self._polls.waited(at, what, warp, lanes, before)
             return
