@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Array: TypeAlias = "npt.NDArray[Any]"
 
 _LATEST = 5
-_JOINING_WORDS = 4
+_JOINING_WORDS = 8
 _MOST = MOST_TIMES - 1  # what is guarded has the last one
 
 

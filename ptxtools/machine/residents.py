@@ -42,8 +42,10 @@ OWNERS_HEAD, EPOCH_SHIFT, WRITTEN_SHARED, SEVERAL_SHARED = 16, 12, 1 << 11, (1 <
 WRITTEN_GLOBAL, SEVERAL_GLOBAL = 1 << 31, (1 << 31) - 1
 #: Of the two words that say when a piece of memory was last written and read (`filters.Bounds.clocks`): the lane is
 #: below `CLOCK_SHIFT`, or `ALL_LANES`; above it the time, which belongs to one warp. Of several reads, by warps of one
-#: CTA or of several, the word has the last one's. GUARDED: nothing passes.
-CLOCK_SHIFT, ALL_LANES, SEVERAL_CTA, SEVERAL_GRID, GUARDED = 6, 32, 1 << 31, 1 << 30, (1 << 32) - 1
+#: CTA, of one cluster or of several, the word has the last one's. GUARDED: nothing passes.
+CLOCK_SHIFT, ALL_LANES, GUARDED = 6, 32, (1 << 32) - 1
+SEVERAL_CTA, SEVERAL_GRID, SEVERAL_CLUSTER = 1 << 31, 1 << 30, 1 << 29
+SEVERAL_WARPS = SEVERAL_CTA | SEVERAL_GRID | SEVERAL_CLUSTER
 #: Times that there can be, a power of two.
 MOST_TIMES = 1 << 22
 #: Words of what is noted of a warp with its times (`MOMENT` of the native engine has their fields).

@@ -191,15 +191,30 @@ def each(view: View, lanes: Array) -> Iterator[tuple[int, Cta, int]]:
     """The mbarrier of each lane; what is no mbarrier's address traps in the operation."""
     numbers = lanes.tolist()
     addresses = [view.address(numbers[0])] if len(numbers) == 1 else view.addresses()[lanes].tolist()
+    found = {address: _mbarrier_at(view, address) for address in set(addresses)}
     for lane, address in zip(numbers, addresses, strict=True):
-        if view.op.space == "generic" and address >> 56 != SHARED_WINDOW >> 56:
-            continue
-        rank, offset = (address & 0xFFFF_FFFF) >> RANK_SHIFT, address & OFFSET_MASK
-        ctas = view.cluster.ctas
-        if rank < len(ctas):
-            cta = ctas[rank] if view.launch.program.clustered else view.cta
-            if offset + 8 <= len(cta.shared):
-                yield lane, cta, offset
+        place = found[address]
+        if place is not None:
+            yield lane, *place
+
+
+def distinct(view: View, lanes: Array) -> list[tuple[Cta, int]]:
+    """The mbarriers of some lanes, each once."""
+    addresses = view.addresses()[lanes]
+    alike = bool((addresses == addresses[0]).all())
+    found = {addresses.item(0)} if alike else dict.fromkeys(addresses.tolist())
+    return [place for address in found if (place := _mbarrier_at(view, address)) is not None]
+
+
+def _mbarrier_at(view: View, address: int) -> tuple[Cta, int] | None:
+    if view.op.space == "generic" and address >> 56 != SHARED_WINDOW >> 56:
+        return None
+    rank, offset = (address & 0xFFFF_FFFF) >> RANK_SHIFT, address & OFFSET_MASK
+    ctas = view.cluster.ctas
+    if rank >= len(ctas):
+        return None
+    cta = ctas[rank] if view.launch.program.clustered else view.cta
+    return (cta, offset) if offset + _WORD.size <= len(cta.shared) else None
 
 
 def _initialised(cta: Cta, offset: int) -> bool:

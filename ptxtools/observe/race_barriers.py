@@ -72,12 +72,12 @@ class Barriers:
         threads = LANES * per_cta * (len(view.cluster.ctas) if cluster else 1)
         return name, self._passes.setdefault(name, np.zeros(threads, np.int64))
 
-    def came(self, view: View, what: str, lane: int, warps: list[tuple[int, int]], agents: list[int]) -> Any:
-        """Lanes of warps, as masks, have come before to the barrier that a lane comes to now; the warps are numbered in
-        its CTA or in its cluster. The pass that they are at."""
+    def came(self, view: View, what: str, lane: int, first: int, warps: list[tuple[int, int]]) -> Any:
+        """Lanes of warps, as masks, have come before to the barrier that a lane comes to now; first: warp of its CTA or
+        its cluster. The pass that they are at."""
         name, passes = self._passes_of(view, what, 0 if what.startswith("cluster") else int(view.source(0)[lane]))
         key = (*name, self._open.setdefault(name, 0))
         for warp, mask in warps:
-            passes[LANES * warp : LANES * (warp + 1)][mask >> np.arange(LANES) & 1 == 1] = key[-1]
-        self._meetings.setdefault(key, set()).update(agents)
+            passes[LANES * (warp - first) : LANES * (warp - first + 1)][mask >> np.arange(LANES) & 1 == 1] = key[-1]
+        self._meetings.setdefault(key, set()).update(warp for warp, _ in warps)
         return key

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ptxtools.machine.clocks import Clocks as Tables
-from ptxtools.machine.filters import ALWAYS, COMES, EVERYWHERE, JOINS, NOBODY, SEVERAL, Bounds, stretches
+from ptxtools.machine.filters import COMES, EVERYWHERE, JOINS, NOBODY, SEVERAL, Bounds, stretches
 from ptxtools.machine.observers import Doubt
 from ptxtools.machine.residents import OWNERS_HEAD
 from ptxtools.program.details import Look, Meeting
@@ -97,9 +97,8 @@ class RaceClocked(RaceCheck):
         warps = prod(launch.grid) * self._clocks.per_cta
         if warps > _MOST_WARPS:
             raise Doubt
-        size = prod(launch.cluster)
-        tables = Tables(warps, self._clocks.per_cta, size)
-        self._words = Words(self._clocks, tables, size, independent=self._pages.lanes_race)
+        tables = Tables(warps, self._clocks.per_cta, prod(launch.cluster))
+        self._words = Words(self._clocks, tables, prod(launch.block), independent=self._pages.lanes_race)
 
     def filter(self, launch: Launch) -> Bounds:
         shared = launch.program.static_shared + launch.dynamic_shared
@@ -121,11 +120,9 @@ class RaceClocked(RaceCheck):
         what = op.detail.what if isinstance(op.detail, Meeting) else ""
         if op.kind == "observe.arrive" and what == "bar" and op.src[1] is None:
             return COMES | (JOINS if self._whole else NOBODY)
-        if op.kind == "observe.leave" and what == "cluster arrive":
-            return ALWAYS
         if what == "cluster wait" or (what == "bar" and self._whole):
             return JOINS
-        if what == "cluster arrive":
+        if op.kind == "observe.arrive" and what == "cluster arrive":
             return None if op.opcode is None or op.opcode.has("relaxed") else JOINS
         return super().passing(op)
 
@@ -154,11 +151,10 @@ class RaceClocked(RaceCheck):
         self._warp(at)
         natives, told = self._words.joins.comes(at, what)
         if natives:
-            per = self._clocks.per_cta
-            first = (at.cta.number if what == "bar" else at.cluster.ctas[0].number) * per
-            agents = [self._words.learn_of(number) for number, _ in natives]
-            places = [(number - first, mask) for number, mask in natives]
-            self._clocks.carry(self._barriers.came(at, what, int(lanes[0]), places, agents), told)
+            first = (at.cta.number if what == "bar" else at.cluster.ctas[0].number) * self._clocks.per_cta
+            for number, _ in natives:
+                self._words.learn(number)
+            self._clocks.carry(self._barriers.came(at, what, int(lanes[0]), first, natives), told)
 
     def leave(self, at: View, what: str, lanes: Array) -> None:
         barrier = _MEETS.get(what)

@@ -16,6 +16,7 @@ from ptxtools.machine.observers import Doubt
 from ptxtools.program.program import LANES
 
 from .clocks import CLUSTER, CTA, merged
+from .race_phases import covers
 
 if TYPE_CHECKING:
     from ptxtools.machine.clocks import Clocks as Tables
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
     from .clocks import Known, Warp
 
 #: Of what is noted of a warp (`MOMENT` of the native engine), and of a barrier (`JOINING`).
-NOW, CTA_UNTIL, GRID_UNTIL, BEGUN, OWN, PLAIN, TOLD, BAR, ARRIVED, JOINED = range(10)
-ARRIVAL, FENCED, STIRS, BARS, ARRIVALS, LEFT, PART = 11, 12, 14, 15, 16, 17, 18
-_CAME, _TOLD, _SIDE, _UNTIL = range(4)
+NOW, CTA_UNTIL, GRID_UNTIL, OWN, PLAIN, TOLD, BAR, ARRIVED, JOINED = range(9)
+ARRIVAL, FENCED, STIRS, BARS, ARRIVALS, LEFT, PART, AROUND = 10, 11, 13, 14, 15, 16, 17, 18
+_CAME, _TOLD, _SIDE, _UNTIL, _GRID, _KNOWN = range(6)
 #: Who has come natively, and whether all have; whom Python has been told of.
 _COME, _COMPLETE, _PYTHON = 1, 2, 3
 _EVERYBODY = (1 << LANES) - 1
@@ -36,11 +37,11 @@ _MOST_FENCES = 4
 
 
 class Joins:
-    """Those of a grid. size: CTAs of a cluster; independent: lanes of a warp are."""
+    """Those of a grid. per_cluster: warps of a cluster; independent: lanes of a warp are."""
 
-    def __init__(self, tables: Tables, size: int, *, independent: bool) -> None:
+    def __init__(self, tables: Tables, per_cluster: int, *, independent: bool) -> None:
         self._tables, self._independent = tables, independent
-        self._size, self._per = size, size * tables.per_cta
+        self._size, self._per = per_cluster // tables.per_cta, per_cluster
         #: By cluster and warp what its fences of wider scopes than the CTA have released, each with how often it had
         #: joined others before: barriers of the CTA, and arrivals at the cluster's.
         self._fences: defaultdict[int, dict[int, list[tuple[int, int, dict[int, Known]]]]] = defaultdict(dict)
@@ -95,7 +96,7 @@ class Joins:
     def publish(self, number: int, warp: Warp) -> None:
         """Let native code know whether it may join this warp with others, and note its fences."""
         moment = self._tables.times[number]
-        moment[OWN], moment[PLAIN] = warp.time, not (warp.heard or warp.met)
+        moment[OWN], moment[PLAIN] = warp.time, not warp.heard and covers(warp.known, warp.met)
         wide = {scope: known for scope, known in warp.fenced.items() if scope > CTA}
         if wide:
             fences = self._fences[warp.cluster].setdefault(number, [])
@@ -134,7 +135,7 @@ class Joins:
             tables.times[natives, field] = 0 if what == "bar" else _PYTHON
             if what != "bar":
                 tables.times[natives, ARRIVALS] -= 1
-            joining[_CAME] = 0
+            joining[_CAME] = joining[_GRID] = 0
             gathered[:] = 0
         mine[field] = 0 if what == "bar" else _PYTHON
         return found, told
@@ -164,7 +165,9 @@ class Joins:
         moment, joining = tables.times[number], tables.clusters[cluster]
         row = tables.known[number]
         np.maximum(row, tables.clustered[cluster, 1 - int(joining[_SIDE])], out=row)
-        moment[CTA_UNTIL] = max(moment[CTA_UNTIL], joining[_UNTIL])
+        for until in (CTA_UNTIL, AROUND):
+            moment[until] = max(moment[until], joining[_UNTIL])
+        moment[GRID_UNTIL] = max(moment[GRID_UNTIL], joining[_KNOWN])
         moment[FENCED], moment[ARRIVED], moment[JOINED] = moment[ARRIVAL], 0, 2
         moment[LEFT] += 1
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ptxtools.program import mbarrier as word
+from ptxtools.program.program import LANES
 
 from .clocks import CLUSTER, CTA, Known, Message, Warp, merged
-from .mbarriers import each
+from .mbarriers import distinct, each
 
 if TYPE_CHECKING:
     from ptxtools.machine.events import View
@@ -32,15 +33,15 @@ _WORD = struct.Struct("<Q")
 @dataclass(slots=True)
 class Phases:
     """One mbarrier: number of the phase that is open; what arrivals up to a phase have told, for the open phase and the
-    two before, and those of the CTA alone; far: the last arrival of each warp of another CTA; passed: the last phase
-    that a lane of a warp has waited for, and the line; waited: who has waited for the last phase: (cluster, number of
+    two before, and those of the CTA alone; far: the last arrival of each warp of another CTA; passed: by warp the last
+    phases that its lanes have waited for, and the lines; waited: who has waited for the last phase: (cluster, number of
     the warp in it, its time, line)."""
 
     number: int = 0
     told: dict[int, Known] = field(default_factory=lambda: {0: {}, -1: {}, -2: {}})
     near: dict[int, Known] = field(default_factory=lambda: {0: {}, -1: {}, -2: {}})
     far: dict[int, Message] = field(default_factory=dict)
-    passed: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    passed: dict[int, tuple[Array, Array]] = field(default_factory=dict)
     waited: list[tuple[int, int, int, int]] = field(default_factory=list)
 
     def begin(self, parity: int) -> list[int]:
@@ -87,7 +88,7 @@ class Mbarriers:
     def arrive(self, view: View, what: str, lanes: Array, warp: Warp, told: Known) -> None:
         """Lanes initialise an mbarrier, or arrive there and tell something: nothing to another CTA, if the scope is
         that of their own."""
-        for cta, offset in _places(view, lanes):
+        for cta, offset in distinct(view, lanes):
             if what.endswith((" init", " inval")):
                 cta.state.setdefault(_STATE, {}).pop(offset, None)
                 continue
@@ -114,9 +115,13 @@ class Mbarriers:
         wanted = view.source(1)
         if not what.endswith("parity"):
             wanted = wanted >> np.uint64(word.PHASE_SHIFT)
-        together: dict[tuple[Cta, int, int], list[int]] = {}
-        for lane, cta, offset in each(view, lanes):
-            together.setdefault((cta, offset, int(wanted[lane]) & 1), []).append(lane)
+        parities, addresses = (wanted[lanes] & wanted.dtype.type(1)).astype(np.int64), view.addresses()[lanes]
+        together: dict[tuple[Cta, int, int], Any] = {}
+        if (parities == parities[0]).all() and (addresses == addresses[0]).all():
+            together = {(cta, offset, int(parities[0])): lanes for cta, offset in distinct(view, lanes)}
+        else:
+            for lane, cta, offset in each(view, lanes):
+                together.setdefault((cta, offset, int(wanted[lane]) & 1), []).append(lane)
         for (cta, offset, parity), some in together.items():
             phases = self._phases(cta, offset)
             back = 1 if phases.number & 1 != parity else 2
@@ -125,20 +130,23 @@ class Mbarriers:
             for message in phases.far.values():
                 if of_the_cta or message.scope == CTA:
                     warp.missed[message.agent] = message, CTA
-            for lane in some if back == 1 else ():
-                self._again(view, lane, cta, offset, phases, warp)
+            if back == 1:
+                self._again(view, np.array(some), cta, offset, phases, warp)
             passed = (warp.cluster, warp.number, warp.time, view.op.where)
             if back == 1 and passed not in phases.waited:
                 phases.waited.append(passed)
 
-    def _again(self, view: View, lane: int, cta: Cta, offset: int, phases: Phases, warp: Warp) -> None:
-        """A lane has waited for the last phase."""
-        who, found = (warp.agent, lane), _WORD.unpack_from(cta.shared, offset)[0]
-        number, where = phases.passed.get(who, (-2, -1))
+    def _again(self, view: View, lanes: Array, cta: Cta, offset: int, phases: Phases, warp: Warp) -> None:
+        """Lanes have waited for the last phase."""
+        found = _WORD.unpack_from(cta.shared, offset)[0]
+        if warp.agent not in phases.passed:
+            phases.passed[warp.agent] = np.full(LANES, -2), np.full(LANES, -1)
+        numbers, places = phases.passed[warp.agent]
         begun = word.pending(found) != word.expected(found) or word.transactions(found) != 0
-        if number == phases.number - 1 and begun and self._twice is not None:
-            self._twice(view, lane, cta, offset, where)
-        phases.passed[who] = phases.number - 1, view.op.where
+        if begun and self._twice is not None:
+            for lane in lanes[numbers[lanes] == phases.number - 1].tolist():
+                self._twice(view, lane, cta, offset, int(places[lane]))
+        numbers[lanes], places[lanes] = phases.number - 1, view.op.where
 
     def _phases(self, cta: Cta, offset: int) -> Phases:
         phases: Phases = cta.state.setdefault(_STATE, {}).setdefault(offset, Phases())
@@ -151,7 +159,3 @@ def _of_the_cta(view: View) -> bool:
     """Whether an operation says that its scope is the CTA. Without a scope it counts as one of the cluster: compilers'
     code and libraries leave it out for mbarriers of other CTAs, too."""
     return view.op.opcode is not None and view.op.opcode.has("cta")
-
-
-def _places(view: View, lanes: Array) -> dict[tuple[Cta, int], None]:
-    return {(cta, offset): None for _, cta, offset in each(view, lanes)}

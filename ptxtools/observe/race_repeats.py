@@ -19,7 +19,7 @@ from ptxtools.program.details import Look, Meeting
 from ptxtools.program.operations import strength
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 
-from .mbarriers import each
+from .mbarriers import distinct
 from .race_shadow import WORD, words_in
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Polls:
         if not what.endswith("parity"):
             wanted = wanted >> np.uint64(mbarrier.PHASE_SHIFT)
         addresses, parity = at.addresses()[lanes], int(wanted[0]) & 1
-        places = [(cta, offset) for _, cta, offset in each(at, lanes[:1]) if cta is at.cta]
+        places = [(cta, offset) for cta, offset in distinct(at, lanes[:1]) if cta is at.cta]
         alike = (addresses == addresses[0]).all() and (wanted & wanted.dtype.type(1) == parity).all()
         if not (self._quiet(warp, before) and places and alike):
             return

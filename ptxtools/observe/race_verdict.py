@@ -68,6 +68,12 @@ class Deciders:
         self._decided.add(where)
         self._session.decide(self._program, where, what)
 
+    @property
+    def calm(self) -> bool:
+        """Whether no atomic or strong store that matters has come in an open order: no access can then be the first
+        to show it."""
+        return not (self._open or self._atomics)
+
     # --- accesses to memory -------------------------------------------------------------------------------------------
 
     def reads(self, view: View, access: Access) -> bool:

@@ -11,11 +11,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ptxtools.machine.observers import Doubt
-from ptxtools.machine.residents import ALL_LANES, CLOCK_SHIFT, GUARDED, MOST_TIMES, SEVERAL_CTA, SEVERAL_GRID
+from ptxtools.machine.residents import (
+    ALL_LANES,
+    CLOCK_SHIFT,
+    GUARDED,
+    MOST_TIMES,
+    SEVERAL_CLUSTER,
+    SEVERAL_CTA,
+    SEVERAL_GRID,
+    SEVERAL_WARPS,
+)
 from ptxtools.program.program import LANES
 
 from .async_knowledge import threads_of
-from .race_joins import BEGUN, CTA_UNTIL, GRID_UNTIL, NOW, OWN, STIRS, Joins
+from .race_joins import AROUND, CTA_UNTIL, GRID_UNTIL, NOW, OWN, PLAIN, STIRS, TOLD, Joins
 
 if TYPE_CHECKING:
     from ptxtools.machine.clocks import Clocks as Tables
@@ -35,18 +44,30 @@ _DIAGONAL = np.eye(LANES, dtype=np.int64) << 32
 
 
 class Words:
-    """Those of a grid. tables: what native code knows of its warps, numbered CTA by CTA; independent: lanes of a warp
-    are."""
+    """Those of a grid. tables: what native code knows of its warps, numbered CTA by CTA, and so cluster by cluster, as
+    in `clocks`; threads: of a CTA; independent: lanes of a warp are."""
 
-    def __init__(self, clocks: Clocks, tables: Tables, size: int, *, independent: bool) -> None:
-        self.tables, self._independent = tables, independent
-        self.joins = Joins(tables, size, independent=independent)
+    def __init__(self, clocks: Clocks, tables: Tables, threads: int, *, independent: bool) -> None:
+        self._clocks, self.tables, self._independent = clocks, tables, independent
+        self.joins = Joins(tables, clocks.per_cluster, independent=independent)
         clocks.later = lambda _: self._later()
-        self._warps: dict[int, Warp] = {}
-        self._agents: Array = np.zeros(tables.count, np.int64)  # their numbers in `clocks`
+        self._warps: dict[int, Warp] = {}  # that Python has been told of
         self._seen: dict[int, int] = {}  # their times
-        self._clusters: dict[int, Array] = {}  # numbers of a cluster's warps
+        tables.times[:, PLAIN] = 1
+        numbers = np.arange(tables.count)
+        if independent:  # some have one thread
+            numbers = numbers[(numbers % tables.per_cta + 1) * LANES - threads == LANES - 1]
+        tables.known[numbers, numbers] = _NEVER
         self._shown: defaultdict[int, dict[int, Array]] = defaultdict(dict)
+
+    def _numbers(self, cluster: int) -> slice:
+        """The warps of a cluster."""
+        per = self._clocks.per_cluster
+        return slice(cluster * per, (cluster + 1) * per)
+
+    def _here(self, cluster: int) -> bool:
+        """Whether it is one of this grid."""
+        return 0 <= cluster * self._clocks.per_cluster < self.tables.count
 
     def _number(self, at: View) -> int:
         return at.cta.number * self.tables.per_cta + at.warp
@@ -61,31 +82,29 @@ class Words:
     def meet(self, at: View, warp: Warp) -> bool:
         """A warp has come: what it has accessed natively it did at a time of its own. Whether it has met others."""
         number = self._number(at)
-        if number not in self._warps:
-            self._warps[number], self._seen[number], self._agents[number] = warp, warp.time, warp.agent
-            per = self.tables.per_cta
-            numbers = [cta.number * per + np.arange(per) for cta in at.cluster.ctas]
-            self._clusters[at.cluster.number] = np.concatenate(numbers)
-            self.tables.times[number, BEGUN] = 1
+        new = number not in self._warps
+        if new:
+            self._begin(number, warp)
+        met = self.learn(number)
+        if new:
             self.publish(at, warp)
-            return False
-        return self.learn(number)
+        return met
+
+    def _begin(self, number: int, warp: Warp) -> None:
+        self._warps[number], self._seen[number] = warp, warp.time
 
     def learn(self, number: int) -> bool:
         """Take over what a warp has done and learnt natively; whether it has met others."""
-        warp = self._warps.get(number)
-        if warp is None:
-            return False
+        if number not in self._warps:
+            if not self.tables.times[number, TOLD]:
+                return False
+            self._begin(number, self._clocks.warp(*divmod(number, self._clocks.per_cluster)))
+        warp = self._warps[number]
         before = warp.time
         met = self.joins.learn(number, warp)
         if warp.time != before:
             self._seen[number] = warp.time
         return met
-
-    def learn_of(self, number: int) -> int:
-        """Likewise; the warp's number in `clocks`."""
-        self.learn(number)
-        return self._warps[number].agent
 
     # --- what warps know ----------------------------------------------------------------------------------------------
 
@@ -96,15 +115,18 @@ class Words:
         moment, shown, row = tables.times[number], self._shown[number], tables.known[number]
         if warp.time != self._seen[number]:
             self._seen[number], moment[NOW] = warp.time, 0
+        far = False
         for cluster, times in warp.known.items():
-            if shown.get(cluster) is not times and cluster in self._clusters:  # no other grid
-                shown[cluster] = times
-                row[self._clusters[cluster]] = times
+            if shown.get(cluster) is not times and self._here(cluster):
+                shown[cluster], far = times, far or cluster != warp.cluster
+                row[self._numbers(cluster)] = times
         row[number] = self._own(at, warp)
         self.joins.publish(number, warp)
         per = tables.per_cta
         first = at.cta.number * per
         moment[CTA_UNTIL] = self._until(number, first, first + per, int(moment[CTA_UNTIL]))
+        if far:  # perhaps of the whole grid
+            moment[GRID_UNTIL] = self._until(number, 0, tables.count, int(moment[GRID_UNTIL]))
 
     def _own(self, at: View, warp: Warp) -> int:
         """The time up to which all lanes of a warp know each other."""
@@ -113,9 +135,17 @@ class Words:
         threads = threads_of(at)
         return warp.time if threads == 1 else int((warp.lanes + _DIAGONAL)[:threads, :threads].min())
 
+    def _around(self, number: int, row: Array) -> int:
+        """The time up to which somebody who knows this knows all that was done in the cluster of a warp."""
+        around = self._numbers(number // self._clocks.per_cluster)
+        return self._complete(row, around.start, around.stop, int(self.tables.times[number, AROUND]))
+
     def _until(self, number: int, first: int, after: int, since: int) -> int:
         """The time up to which a warp knows all that some warps have done, at least that up to which it did before."""
-        latest, row, at, some = self.tables.latest, self.tables.known[number], since + 1, _SOME
+        return self._complete(self.tables.known[number], first, after, since)
+
+    def _complete(self, row: Array, first: int, after: int, since: int) -> int:
+        latest, at, some = self.tables.latest, since + 1, _SOME
         while at <= latest:
             warps = self.tables.warps[at : min(at + some, latest + 1)]
             here = np.flatnonzero((warps >= first) & (warps < after))
@@ -139,6 +169,7 @@ class Words:
         good, reads = self._passes(number, words, index, lanes, writes=writes)
         if not good.all():
             moment[GRID_UNTIL] = self._until(number, 0, tables.count, int(moment[GRID_UNTIL]))
+            moment[AROUND] = self._around(number, tables.known[number])
             good, reads = self._passes(number, words, index, lanes, writes=writes)
             if writes:
                 good |= self._follows(number, words, index, lanes)
@@ -154,7 +185,7 @@ class Words:
         words[index, 1] = word
         lost = words[index, 1] != word
         if lost.any():  # lanes that read the same piece
-            apart = word[lost] & np.uint32(SEVERAL_GRID | SEVERAL_CTA)
+            apart = word[lost] & np.uint32(SEVERAL_WARPS)
             words[index[lost], 1] = mine[lost] | np.where(apart == 0, np.uint32(SEVERAL_CTA), apart)
 
     def _now(self, number: int) -> int:
@@ -172,31 +203,36 @@ class Words:
         wrote, read = words[index, 0], words[index, 1]
         seen = np.zeros(self.tables.count, np.int64)
         for cluster, times in self._warps[number].seen.items():
-            if cluster in self._clusters:
-                seen[self._clusters[cluster]] = times
+            if self._here(cluster):
+                seen[self._numbers(cluster)] = times
         time = (read & _TIME) >> np.uint32(CLOCK_SHIFT)
-        found = (read & np.uint32(SEVERAL_CTA | SEVERAL_GRID) == 0) & (seen[self.tables.warps[time]] >= time)
+        found = (read & np.uint32(SEVERAL_WARPS) == 0) & (seen[self.tables.warps[time]] >= time)
         good = (wrote == 0) | (self._knows(number, wrote, lanes) & (wrote != np.uint32(GUARDED)))
         result: Array = found & good
         return result
 
     def _several(self, number: int, reads: Array) -> Array:
-        """Whether those who read belong to one CTA with a warp."""
-        per = self.tables.per_cta
-        near = self.tables.warps[(reads & _TIME) >> np.uint32(CLOCK_SHIFT)] // per == number // per
-        near &= reads & np.uint32(SEVERAL_GRID) == 0
-        return np.where(near, np.uint32(SEVERAL_CTA), np.uint32(SEVERAL_GRID))
+        """Whether those who read belong to one CTA with a warp, or to one cluster."""
+        per, around = self.tables.per_cta, self._clocks.per_cluster
+        last = self.tables.warps[(reads & _TIME) >> np.uint32(CLOCK_SHIFT)]
+        near = (last // per == number // per) & (reads & np.uint32(SEVERAL_GRID | SEVERAL_CLUSTER) == 0)
+        here = (last // around == number // around) & (reads & np.uint32(SEVERAL_GRID) == 0)
+        far = np.where(here, np.uint32(SEVERAL_CLUSTER), np.uint32(SEVERAL_GRID))
+        return np.where(near, np.uint32(SEVERAL_CTA), far)
 
     def _passes(self, number: int, words: Array, index: Array, lanes: Array, *, writes: bool) -> tuple[Array, Array]:
         """Which accesses pass, and of which pieces all reads are known."""
         moment = self.tables.times[number]
         wrote, read = words[index, 0], words[index, 1]
         good = (wrote == 0) | (self._knows(number, wrote, lanes) & (wrote != np.uint32(GUARDED)))
-        several = read & np.uint32(SEVERAL_CTA | SEVERAL_GRID) != 0
+        several = read & np.uint32(SEVERAL_WARPS) != 0
         time = (read & _TIME) >> np.uint32(CLOCK_SHIFT)
         per = self.tables.per_cta
-        near = (read & np.uint32(SEVERAL_CTA) != 0) & (self.tables.warps[time] // per == number // per)
+        last, around = self.tables.warps[time], self._clocks.per_cluster
+        near = (read & np.uint32(SEVERAL_CTA) != 0) & (last // per == number // per)
+        here = several & (read & np.uint32(SEVERAL_GRID) == 0) & (last // around == number // around)
         known = (near & (time <= moment[CTA_UNTIL])) | (several & (time <= moment[GRID_UNTIL]))
+        known |= here & (time <= moment[AROUND])
         reads = (read == 0) | np.where(several, known, self._knows(number, read, lanes))
         return (good & reads if writes else good), reads
 
@@ -215,7 +251,7 @@ class Words:
         new = wrote != np.uint32(GUARDED)
         if not new.any():
             return
-        if (read[new] & np.uint32(SEVERAL_CTA | SEVERAL_GRID) != 0).any():
+        if (read[new] & np.uint32(SEVERAL_WARPS) != 0).any():
             raise Doubt
         some = new & ((wrote != 0) | (read != 0))
         if some.any():
@@ -242,19 +278,24 @@ class Words:
     def _who(self, words: Array) -> tuple[Array, Array, Array]:
         """Warps, times and lanes that words stand for."""
         times = ((words & _TIME) >> np.uint32(CLOCK_SHIFT)).astype(np.int64)
-        return self._agents[self.tables.warps[times]], times, (words & _LANE).astype(np.int64)
+        return self.tables.warps[times].astype(np.int64), times, (words & _LANE).astype(np.int64)
 
     def ended(self, cta: Cta, words: Array) -> None:
         """A CTA has ended: nobody else may have accessed its memory without its knowing."""
         per = self.tables.per_cta
         mine = slice(cta.number * per, (cta.number + 1) * per)
         known = self.tables.known[mine].max(axis=0)
+        known[mine] = _NEVER
         found = np.unique(words)
         found = found[(found != 0) & (found != np.uint32(GUARDED))]
         time = (found & _TIME) >> np.uint32(CLOCK_SHIFT)
         warps = self.tables.warps[time]
-        far = warps // per != cta.number
+        far, single = warps // per != cta.number, found & np.uint32(SEVERAL_WARPS) == 0
         several = found & np.uint32(SEVERAL_GRID) != 0
         until = self.tables.times[mine, GRID_UNTIL].max()
-        if (far & ~several & (known[warps] < time)).any() or (several & (time > until)).any():
+        late = (far & single & (known[warps] < time)) | (several & (time > until))
+        near = ~(single | several) & (far | (found & np.uint32(SEVERAL_CLUSTER) != 0))
+        if near.any():
+            late |= near & (time > self._around(mine.start, known))
+        if late.any():
             raise Doubt

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -18,7 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ptxtools.diagnostics import TrapKind
+from ptxtools.machine.filters import ALWAYS
 from ptxtools.machine.observers import Access
+from ptxtools.program.details import Meeting
 from ptxtools.program.mbarrier import describe
 from ptxtools.program.operations import MEETINGS, OPERATIONS
 from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT
@@ -26,7 +29,7 @@ from ptxtools.sim.asynchronous.signals import signalled
 
 from . import race_copies, race_exits, race_proxies
 from .clocks import CLUSTER, CTA, SYS, WEAK, Clocks, Known, Warp
-from .mbarriers import each
+from .mbarriers import distinct
 from .race_accesses import (
     Strength,
     changes_words,
@@ -48,6 +51,7 @@ from .race_pages import Pages
 from .race_phases import Mbarriers
 from .race_repeats import AGAIN, Polls, polls, waits
 from .race_shadow import Shadow, tensor_places, words_in
+from .race_uses import Uses
 from .race_verdict import Deciders
 
 if TYPE_CHECKING:
@@ -88,6 +92,7 @@ class RaceCheck:
         self._deciders = Deciders(self._session, grid.program)
         self._mbarriers = Mbarriers(self._deciders.decide, self._waits_twice)
         self._barriers = Barriers(self._deciders)
+        self._uses = Uses(self._session, self._deciders, _MBARRIER)
         self._told: dict[int, tuple[Claim, Known]] = {}  # what was known when work was issued, by view
         parent = parent_of(grid)
         before = parent or session.before
@@ -133,8 +138,11 @@ class RaceCheck:
         return self._polls.bounds
 
     def passing(self, op: Op) -> int | None:
-        """Likewise of waits for mbarriers."""
-        return AGAIN if waits(op) else None
+        """Likewise of waits for mbarriers; and who goes on behind what is no wait has done nothing since it came."""
+        if waits(op):
+            return AGAIN
+        what = op.detail.what if isinstance(op.detail, Meeting) and op.kind == "observe.leave" else ""
+        return ALWAYS if what in ("arrive", "cluster arrive") or what.startswith("mbarrier") else None
 
     @staticmethod
     def closer(program: Program) -> bool:
@@ -173,13 +181,17 @@ class RaceCheck:
         access = Access("shared", lanes, addresses, 8, "write" if stores else "read", "")
         # Libraries have one lane invalidate what all have used, after a match or a vote.
         with warp.using_mbarriers(together=what.endswith(" inval")):
-            self._shared(at, access, None, Strength(WEAK, 0) if stores else _MBARRIER)
+            if stores:
+                self._shared(at, access, None, Strength(WEAK, 0))
+            else:
+                judge = partial(self._shared, at, access, None, _MBARRIER)
+                self._uses.look(at, access, warp, self._pages, lambda owner: owner.state.get(self.SHARED), judge)
         if "_wait" in what:
             self._polls.waited(at, what, warp, lanes, before)
             return
         told: Known = (warp.fenced.get(CLUSTER) or {}) if relaxed else warp.known
         self._mbarriers.arrive(at, what, lanes, warp, told)
-        for cta, offset in dict.fromkeys((cta, offset) for _, cta, offset in each(at, lanes)):
+        for cta, offset in distinct(at, lanes):
             self._polls.told(cta, offset)
         warp.tick()
 

@@ -26,7 +26,6 @@ import numpy as np
 
 import ptxtools
 from ptxtools.machine import clocks, filters, repeats
-from ptxtools.native.code import tiers
 from ptxtools.native.code.structures import CTA, OWNERS
 from ptxtools.native.loop import filters as native_filters
 from ptxtools.native.loop import worker
@@ -287,8 +286,9 @@ def handover(seed: int) -> tuple[str, dict[str, Any]]:
     for step in range(steps):
         far = int(random.choice([0, 1, 1, 2] if cluster > 1 else [0, 0, 2]))
         shift, place = int(random.integers(1, threads)), _PLACES[random.integers(len(_PLACES))]
-        one = random.random() < 0.2  # all read one place
-        other = f"mov.u32 %k, {shift};" if one else f"add.u32 %k, %i, {shift}; rem.u32 %k, %k, {threads};"
+        other = f"add.u32 %k, %i, {shift}; rem.u32 %k, %k, {threads};"
+        if random.random() < 0.4:  # several read one place
+            other = (f"mov.u32 %k, {shift};", f"and.b32 %k, %i, {shift};")[random.integers(2)]
         if far < 2:
             lines.append("mad.lo.u32 %o, %i, 16, %x5;" + place[0].format("shared", "%o"))
         else:
@@ -325,10 +325,11 @@ def _order(random: Any, far: int, number: int, grid: int) -> str:
     return _GRID.format(number, *(("acquire", ""), ("relaxed", "membar.gl;"))[random.integers(2)])
 
 
-def run(seed: int, more: str = "", make: Any = kernel) -> Any:
-    """Launch the kernel of a seed, with more text; what checkers report, or the trap."""
+def run(seed: int, more: str = "", make: Any = kernel, tier: str = "interpreter") -> Any:
+    """Launch the kernel of a seed, with more text; what checkers report, or the trap. tier: of the native engine; by
+    default one whose schedule does not depend on when something is compiled."""
     text, how = make(seed)
-    device = ptxtools.Device("sm_90", checks=how["checks"], threads=how["threads"])
+    device = ptxtools.Device("sm_90", checks=how["checks"], threads=how["threads"], tier=tier)
     words = np.zeros(1024 * (1 + how["grid"]) + 16, np.uint8)
     try:
         result = device.launch(
@@ -351,8 +352,7 @@ def main() -> None:
         install()
         for seed in range(options.seed, options.seed + options.count):
             print(seed, flush=True)
-            tiers.AT_ONCE = bool(seed & 1)
-            run(seed, make=handover if seed & 2 else kernel)
+            run(seed, "", handover if seed & 2 else kernel, "regions" if seed & 1 else "interpreter")
             if Worker.found:
                 raise SystemExit(f"seed {seed}: {Worker.found}")
         return

@@ -159,17 +159,18 @@ def test_clusters_are_judged_alike(seed: int, make: Any, monkeypatch: pytest.Mon
 
 #: Two CTAs that read what the other one has stored, in rounds; what orders that.
 ROUNDS = """mov.u32 %r5, %cluster_ctarank; xor.b32 %r5, %r5, 1; mov.u32 %r6, 0; mov.u32 %r4, sh;
-mad.lo.u32 %r4, %i, 4, %r4; mapa.shared::cluster.u32 %r5, %r4, %r5;
+mad.lo.u32 %r4, %i, 4, %r4; mov.u32 %r7, sh; mapa.shared::cluster.u32 %r5, {place}, %r5;
 NEXT: st.shared.u32 [%r4], %r6; {order} ld.shared::cluster.u32 %r1, [%r5];
 {back} add.u32 %r6, %r6, 1; setp.lt.u32 %q, %r6, 20; @%q bra NEXT; barrier.cluster.arrive; barrier.cluster.wait;"""
 BARRIER = "barrier.cluster.arrive; bar.sync 0; barrier.cluster.wait;"
 
 
+@pytest.mark.parametrize("place", ["%r4", "%r7"])
 @pytest.mark.parametrize(("order", "back"), [(BARRIER, BARRIER), (BARRIER, "bar.sync 0;"), ("bar.sync 0;", BARRIER)])
-def test_barriers_pass_natively(order: str, back: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_barriers_pass_natively(order: str, back: str, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     looks, told, find = _closer(monkeypatch), list[str](), events.find
     monkeypatch.setattr(events, "find", lambda launch, kind: told.append(kind) or find(launch, kind))
-    kernel = module(ROUNDS.format(order=order, back=back), head=guards.TARGET)["k"]
+    kernel = module(ROUNDS.format(order=order, back=back, place=place), head=guards.TARGET)["k"]
     device = ptxtools.Device("sm_90", checks="racecheck")
     result = device.launch(kernel, 4, 64, [np.zeros(1, np.uint32)], shared=256, cluster=2)
     assert looks == ([2] if order == back else [2, 0]) and bool(result.reports) == (order != back)

@@ -456,23 +456,25 @@ CLOCKS = structure(
     "clocks", 88, "ptr: warps known times\ni64: count per_cta latest most\nptr: bars clusters gathered clustered"
 )
 #: now: the time of a warp's accesses, 0 until it makes one; cta, grid: up to which it knows all of its CTA, and all of
-#: the grid; begun: whether anybody has been told of the warp; own: its time; plain: it may join others natively; told:
+#: the grid; own: its time; plain: it may join others natively; told:
 #: it has told what it knows, since anybody was told of it; bar: 1: it has come to the CTA's barrier, 2: all have;
 #: cluster: likewise to the cluster's, 3: of which Python was told; joined: 1: others of the CTA, 2: of the cluster,
 #: since anybody was told of it; met, arrived: its time when it came to either barrier; fenced: and to that where it
 #: joined others last; came: the latest time when it arrived at the cluster's; stirs: it has accessed anything since
 #: then; bars: how often it has joined others of the CTA; arrivals, left: how often it has come to the cluster's, and
-#: joined others there; part: lanes that have come to the CTA's, while others have not.
+#: joined others there; part: lanes that have come to the CTA's, while others have not;
+#: around: up to which time it knows all of its cluster.
 MOMENT = structure(
     "moment",
     4 * residents.MOMENT_WORDS,
     """
-    i32: now cta grid begun own plain told bar cluster joined met arrived fenced came stirs bars arrivals left part
+    i32: now cta grid own plain told bar cluster joined met arrived fenced came stirs bars arrivals left part around
     """,
 )
 #: came: warps that have come; told: whether Python was told of one of them; side: of the rows of `clustered`, that of
-#: the open phase; until: the time up to which those that join know all that those of their cluster have done.
-JOINING = structure("joining", 16, "i32: came told side until")
+#: the open phase; until: the time up to which those that join know all that those of their cluster have done; grid,
+#: known: up to which one of those that have come knows all of the grid, in the open phase and the one before.
+JOINING = structure("joining", 32, "i32: came told side until grid known")
 #: Before the words that say who has touched a CTA's shared memory. came: threads that have come to the present
 #: barrier; epoch: how many the whole CTA has passed. Words: `machine.residents`; those of global memory have no epoch.
 OWNERS = structure("owners", 4 * residents.OWNERS_HEAD, "i32: came epoch")

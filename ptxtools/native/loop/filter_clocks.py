@@ -9,7 +9,16 @@ again: only one of them finds what it has stored.
 
 from __future__ import annotations
 
-from ptxtools.machine.residents import ALL_LANES, CLOCK_SHIFT, GUARDED, MOST_TIMES, SEVERAL_CTA, SEVERAL_GRID
+from ptxtools.machine.residents import (
+    ALL_LANES,
+    CLOCK_SHIFT,
+    GUARDED,
+    MOST_TIMES,
+    SEVERAL_CLUSTER,
+    SEVERAL_CTA,
+    SEVERAL_GRID,
+    SEVERAL_WARPS,
+)
 from ptxtools.native.code.structures import MOMENT
 from ptxtools.program.program import LANES
 
@@ -99,6 +108,15 @@ clocked:                                          ; who am I, and what do I know
   %clock.first.all = splat32 %clock.first32
   %clock.per32 = trunc i64 %clock.per to i32
   %clock.per.all = splat32 %clock.per32
+  %clock.size = get ctx.cluster_size
+  %clock.size64 = zext i32 %clock.size to i64
+  %clock.rank = urem i64 %clock.cta, %clock.size64
+  %clock.leader = sub i64 %clock.cta, %clock.rank
+  %clock.cl.first = mul i64 %clock.leader, %clock.per
+  %clock.cl.first32 = trunc i64 %clock.cl.first to i32
+  %clock.cl.first.all = splat32 %clock.cl.first32
+  %clock.cl.per = mul i32 %clock.size, %clock.per32
+  %clock.cl.per.all = splat32 %clock.cl.per
   %clock.row.at = mul i64 %clock.me, %clock.count
   %clock.row.bytes = shl i64 %clock.row.at, 2
   %clock.row = getelementptr i8, ptr %clock.rows, i64 %clock.row.bytes
@@ -108,14 +126,11 @@ clocked:                                          ; who am I, and what do I know
   %clock.new.time = icmp eq i32 %clock.last, 0
   br i1 %clock.new.time, label %clock.begin, label %clock.known
 clock.begin:                                      ; the first access since others were told anything
-  %clock.begun = get moment.begun of %clock.moment
   %clock.latest = get clocks.latest of %clock
   %clock.most = get clocks.most of %clock
   %clock.next = add i64 %clock.latest, 1
   %clock.room = icmp ult i64 %clock.next, %clock.most
-  %clock.told = icmp ne i32 %clock.begun, 0
-  %clock.starts = and i1 %clock.room, %clock.told
-  br i1 %clock.starts, label %clock.start, label %ask
+  br i1 %clock.room, label %clock.start, label %ask
 clock.start:
   set clocks.latest, %clock.next of %clock
   %clock.next32 = trunc i64 %clock.next to i32
@@ -132,10 +147,13 @@ clock.known:
   %clock.until.cta.all = splat32 %clock.until.cta
   %clock.until.grid = get moment.grid of %clock.moment
   %clock.until.grid.all = splat32 %clock.until.grid
+  %clock.until.cl = get moment.around of %clock.moment
+  %clock.until.cl.all = splat32 %clock.until.cl
   %clock.high = shl i32 %clock.now, {CLOCK_SHIFT}
   %clock.high.all = splat32 %clock.high
   %clock.new = or <32 x i32> %clock.high.all, {_NUMBERS}
   %clock.new.cta = or <32 x i32> %clock.new, splat (i32 {SEVERAL_CTA})
+  %clock.new.cl = or <32 x i32> %clock.new, splat (i32 {SEVERAL_CLUSTER})
   %clock.new.grid = or <32 x i32> %clock.new, splat (i32 {SEVERAL_GRID})
   %clock.shared = icmp eq i32 %in, SPACE_SHARED
   %clock.shift.global = get filter.global of %filter
@@ -167,8 +185,9 @@ piece:                                            ; one piece of each lane at a 
   %write.some.good = and <32 x i1> %write.either, %write.unguarded
   %write.good = or <32 x i1> %write.none, %write.some.good
   %read.none = icmp eq <32 x i32> %read, zeroinitializer
-  %read.several.bits = and <32 x i32> %read, splat (i32 {SEVERAL_CTA | SEVERAL_GRID})
+  %read.several.bits = and <32 x i32> %read, splat (i32 {SEVERAL_WARPS})
   %read.single = icmp eq <32 x i32> %read.several.bits, zeroinitializer
+  %read.several = xor <32 x i1> %read.single, splat (i1 true)
   %read.either = or <32 x i1> %read.known, %read.mine
   %read.single.good = and <32 x i1> %read.single, %read.either
   %read.cta.bits = and <32 x i32> %read, splat (i32 {SEVERAL_CTA})
@@ -178,11 +197,19 @@ piece:                                            ; one piece of each lane at a 
   %read.cta.near = and <32 x i1> %read.by.cta, %read.near
   %read.cta.known = icmp ule <32 x i32> %read.time, %clock.until.cta.all
   %read.cta.good = and <32 x i1> %read.cta.near, %read.cta.known
+  %read.cl.from = sub <32 x i32> %read.warp, %clock.cl.first.all
+  %read.cl.near = icmp ult <32 x i32> %read.cl.from, %clock.cl.per.all
+  %read.grid.bits = and <32 x i32> %read, splat (i32 {SEVERAL_GRID})
+  %read.no.grid = icmp eq <32 x i32> %read.grid.bits, zeroinitializer
+  %read.cl.stays = and <32 x i1> %read.cl.near, %read.no.grid
+  %read.cl.known = icmp ule <32 x i32> %read.time, %clock.until.cl.all
+  %read.cl.both = and <32 x i1> %read.cl.stays, %read.cl.known
+  %read.cl.good = and <32 x i1> %read.cl.both, %read.several
   %read.grid.known = icmp ule <32 x i32> %read.time, %clock.until.grid.all
   %read.single.none = or <32 x i1> %read.none, %read.single.good
-  %read.several = xor <32 x i1> %read.single, splat (i1 true)
   %read.grid.good = and <32 x i1> %read.several, %read.grid.known
-  %read.several.good = or <32 x i1> %read.cta.good, %read.grid.good
+  %read.near.good = or <32 x i1> %read.cta.good, %read.cl.good
+  %read.several.good = or <32 x i1> %read.near.good, %read.grid.good
   %read.good = or <32 x i1> %read.single.none, %read.several.good
   %both.good = and <32 x i1> %write.good, %read.good
   %piece.good = select i1 %clock.changes, <32 x i1> %both.good, <32 x i1> %write.good
@@ -216,7 +243,8 @@ piece.shared:                                     ; as it was before
 piece.read:
   %read.cta.stays = and <32 x i1> %read.single, %read.near
   %read.near.any = or <32 x i1> %read.cta.stays, %read.cta.near
-  %read.joined = select <32 x i1> %read.near.any, <32 x i32> %clock.new.cta, <32 x i32> %clock.new.grid
+  %read.joined.far = select <32 x i1> %read.cl.stays, <32 x i32> %clock.new.cl, <32 x i32> %clock.new.grid
+  %read.joined = select <32 x i1> %read.near.any, <32 x i32> %clock.new.cta, <32 x i32> %read.joined.far
   %read.now = select <32 x i1> %read.good, <32 x i32> %clock.new, <32 x i32> %read.joined
   %read.moved = icmp ne <32 x i32> %read, %read.now
   %read.moved.bits = bits %read.moved
@@ -234,7 +262,10 @@ piece.note:
 piece.several:                                    ; lanes of this access read the same piece
   %piece.noted.grid.bits = and <32 x i32> %read.now, splat (i32 {SEVERAL_GRID})
   %piece.noted.grid = icmp ne <32 x i32> %piece.noted.grid.bits, zeroinitializer
-  %piece.noted.word = select <32 x i1> %piece.noted.grid, <32 x i32> %clock.new.grid, <32 x i32> %clock.new.cta
+  %piece.noted.cl.bits = and <32 x i32> %read.now, splat (i32 {SEVERAL_CLUSTER})
+  %piece.noted.cl = icmp ne <32 x i32> %piece.noted.cl.bits, zeroinitializer
+  %piece.noted.near = select <32 x i1> %piece.noted.cl, <32 x i32> %clock.new.cl, <32 x i32> %clock.new.cta
+  %piece.noted.word = select <32 x i1> %piece.noted.grid, <32 x i32> %clock.new.grid, <32 x i32> %piece.noted.near
   call void @{SCATTER}(<32 x i32> %piece.noted.word, <32 x ptr> align 4 %piece.read.ptrs, <32 x i1> %piece.noted.on)
   br label %piece.done
 piece.done:

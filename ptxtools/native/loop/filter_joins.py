@@ -62,9 +62,13 @@ _GATHERED = """
   %gathered.at = mul i64 %gathered.number, %row.bytes
   %gathered = getelementptr i8, ptr %gathereds, i64 %gathered.at
 """
-#: What a warp that comes tells others; from now on its accesses have another time.
+#: What a warp that comes tells others at the barrier %at; from now on its accesses have another time.
 _TELLS = """
   %own = get moment.own of %moment
+  %grid.mine = get moment.grid of %moment
+  %grid.before = get joining.grid of %at
+  %grid.now = call i32 @llvm.umax.i32(i32 %grid.before, i32 %grid.mine)
+  set joining.grid, %grid.now of %at
   call void @join_rows(ptr %gathered, ptr %row, i64 %count, i64 %me, i32 %own)
   set moment.now, 0 of %moment
   set moment.told, 1 of %moment
@@ -132,10 +136,8 @@ no:
   ret i1 false
 who:
 {_ME}{_BAR}{_CLUSTER}
-  %begun = get moment.begun of %moment
   %plain = get moment.plain of %moment
-  %both = mul i32 %begun, %plain
-  %able = icmp ne i32 %both, 0
+  %able = icmp ne i32 %plain, 0
   %fit = and i1 %able, %all
   %part = get moment.part of %moment
   %part.again = and i32 %part, %m
@@ -195,7 +197,7 @@ comes:
   %gathereds = get clocks.gathered of %clock
   %gathered.at = mul i64 %cta.id, %row.bytes
   %gathered = getelementptr i8, ptr %gathereds, i64 %gathered.at
-{_TELLS}
+{_TELLS.replace("%at", "%bar")}
   set moment.met, %own of %moment
   set moment.bar, 1 of %moment
   %came.before = get joining.came of %bar
@@ -206,6 +208,7 @@ comes:
   br i1 %complete, label %open, label %end
 open:
   set joining.came, 0 of %bar
+  set joining.grid, 0 of %bar
   %latest = get clocks.latest of %clock
   %latest32 = trunc i64 %latest to i32
   br label %each
@@ -221,6 +224,9 @@ each:
   %other.met = get moment.met of %other.moment
   set moment.fenced, %other.met of %other.moment
   set moment.cta, %latest32 of %other.moment
+  %other.grid = get moment.grid of %other.moment
+  %other.grid.now = call i32 @llvm.umax.i32(i32 %other.grid, i32 %grid.now)
+  set moment.grid, %other.grid.now of %other.moment
   %bars.before = get moment.bars of %other.moment
   %bars.now = add i32 %bars.before, 1
   set moment.bars, %bars.now of %other.moment
@@ -246,7 +252,7 @@ clear:
   call void @llvm.memset.p0.i64(ptr align 4 %gathered, i8 0, i64 %row.bytes, i1 false)
   br label %tell
 tell:
-{_TELLS}
+{_TELLS.replace("%at", "%cl")}
   %latest = get clocks.latest of %clock
   %latest32 = trunc i64 %latest to i32
   set moment.arrived, %own of %moment
@@ -285,6 +291,8 @@ turn:
   %side.next = xor i32 %side, 1
   set joining.side, %side.next of %cl
   set joining.came, 0 of %cl
+  set joining.known, %grid.now of %cl
+  set joining.grid, 0 of %cl
   br label %end
 end:
   ret void
@@ -300,6 +308,13 @@ define internal void @join_go(ptr %ctx, ptr %warp) #1 {{
   %knows = get moment.cta of %moment
   %knows.now = call i32 @llvm.umax.i32(i32 %knows, i32 %until)
   set moment.cta, %knows.now of %moment
+  %around = get moment.around of %moment
+  %around.now = call i32 @llvm.umax.i32(i32 %around, i32 %until)
+  set moment.around, %around.now of %moment
+  %grid.mine = get moment.grid of %moment
+  %grid.known = get joining.known of %cl
+  %grid.now = call i32 @llvm.umax.i32(i32 %grid.mine, i32 %grid.known)
+  set moment.grid, %grid.now of %moment
   %arrived = get moment.arrived of %moment
   set moment.fenced, %arrived of %moment
   set moment.cluster, 0 of %moment

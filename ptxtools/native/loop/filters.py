@@ -69,12 +69,11 @@ _GUARDS = {
     "observe.arrive": 2, "observe.leave": 2, "observe.fence": 2, "observe.together": 0, "observe.branch": 0,
     "observe.unwritten": 0, "observe.in_flight": 0,
 }  # fmt: skip
-#: What lanes do at barriers.
-_WHATS = {
-    ("observe.arrive", "bar"): structures.MEETS_COME, ("observe.leave", "bar"): structures.MEETS_LEAVE,
-    ("observe.arrive", "cluster arrive"): structures.MEETS_ARRIVE,
-    ("observe.arrive", "cluster wait"): structures.MEETS_WAIT, ("observe.leave", "cluster wait"): structures.MEETS_GO,
+#: What lanes do that come to barriers, and that leave them.
+_COMES = {
+    "bar": structures.MEETS_COME, "cluster arrive": structures.MEETS_ARRIVE, "cluster wait": structures.MEETS_WAIT
 }  # fmt: skip
+_LEAVES = {"bar": structures.MEETS_LEAVE, "cluster wait": structures.MEETS_GO}
 #: Services of programs with asynchronous work.
 _ASYNCHRONOUS = (filter_groups.NAME, filter_matrices.NAME)
 
@@ -223,7 +222,8 @@ def _meeting(op: Op, place: int, rule: int) -> MeetingFilter | None:
     if any(ref is None or ref.type != "b32" for ref in wanted):
         return None
     turned = -1 if detail.negated and guard is not None else 0
-    what = _WHATS.get((op.kind, detail.what), 0) if isinstance(detail, Meeting) else 0
+    whats = _COMES if op.kind == "observe.arrive" else _LEAVES
+    what = whats.get(detail.what, 0) if isinstance(detail, Meeting) else 0
     quick = _quick(rule, guard)
     found = MeetingFilter(_slot(guard), turned, rule, _slot(members), _slot(count), quick=quick, what=what)
     return _at_mbarrier(op, found) if rule & INITIALISED else found
