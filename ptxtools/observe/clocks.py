@@ -42,6 +42,17 @@ def merged(known: Known, more: Mapping[int, Array]) -> Known:
     return found
 
 
+def covers(known: Mapping[int, Array], told: Mapping[int, Array]) -> bool:
+    """Whether a knowledge has all of another one."""
+    for cluster, row in told.items():
+        mine = known.get(cluster)
+        if mine is None:
+            return False
+        if mine is not row and bool((row > mine).any()):
+            return False
+    return True
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Message:
     """What a strong write tells those that read it. agent: number of the warp that wrote; told: its knowledge up to the
@@ -244,12 +255,10 @@ class Clocks:
         if release:
             found = [Message(warp.agent, dict(warp.known), scope, where)]
         else:
-            found, latest = [], 0
+            found = []
             for known in sorted((known for known in warp.fenced if known <= scope), reverse=True):
-                time = int(warp.fenced[known][warp.cluster][warp.number])
-                if time > latest:
+                if not any(covers(one.told or {}, warp.fenced[known]) for one in found):
                     found.append(Message(warp.agent, warp.fenced[known], known, where))
-                    latest = time
             found = found or [Message(warp.agent, None, scope, where)]
         warp.tick()
         return found
