@@ -84,7 +84,7 @@ class Page:
             self._keep(before, places[narrower], NARROWEST)
         if why == UNORDERED and before is not None:
             others = before["writer"][places] != self.writes["writer"][places]
-            others &= self.writes["sort"][places] == 0  # an atomic has seen it, and tells those of it who see the atomic
+            others &= self.writes["sort"][places] == 0  # an atomic has seen it, and tells of it
             self._keep(before, places[others], OTHER)
         self._keep(self.writes, places, why)
         kept = self.hidden[why]
