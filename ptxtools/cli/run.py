@@ -181,7 +181,8 @@ def _check_format(options: dict[str, Any]) -> None:
         flag, has = f"--{what.rstrip('_').replace('_', '-')}", _FORMATS[what]
         raise click.UsageError(f"{flag} has the formats {', '.join(has)}" if has else f"{flag} has no --format")
     where = [f"--{name.rstrip('_')}" for name, formats in _FORMATS.items() if form in formats]
-    raise click.UsageError(f"--format {form} requires {' or '.join(where)}")
+    hint = "; --check-report FILE.json has checkers' reports" if form == "json" else ""
+    raise click.UsageError(f"--format {form} requires {' or '.join(where)}{hint}")
 
 
 # --- what to run ------------------------------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ def to_github(findings: Sequence[Finding]) -> str:
             {
                 "file": finding.file,
                 **({} if finding.line is None else {"line": finding.line}),
-                "title": finding.checker,
+                "title": ", ".join(finding.checkers),
             },
             "\n".join([finding.message, *finding.below()]),
         )

@@ -46,7 +46,8 @@ class Finding:
     the line was generated from (`source`), where the file says it; count: how often it came there.
 
     kind: a word for what is wrong, the same for all reports of its sort; others: the other sides of it; address, space:
-    the memory, where it is about some; allocation: the one it lies in or near; help: what would have been right.
+    the memory, where it is about some; allocation: the one it lies in or near; help: what would have been right; also:
+    other checkers that report the same.
     """
 
     checker: str
@@ -66,6 +67,12 @@ class Finding:
     space: str = ""
     allocation: str = ""
     help: str = ""
+    also: tuple[str, ...] = ()
+
+    @property
+    def checkers(self) -> tuple[str, ...]:
+        """All that report it."""
+        return self.checker, *self.also
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}: " if self.line is not None else ""
@@ -73,7 +80,9 @@ class Finding:
         for what, place in _who(self):
             if place is not None:
                 who += f", {what} ({','.join(map(str, place))})"
-        return "\n".join([f"{where}{self.checker}: {self.message}{who}", *(f"    {line}" for line in self.below())])
+        return "\n".join(
+            [f"{where}{', '.join(self.checkers)}: {self.message}{who}", *(f"    {line}" for line in self.below())]
+        )
 
     def below(self) -> list[str]:
         """The lines below the first."""
@@ -88,12 +97,32 @@ class Finding:
     def to_json(self) -> dict[str, Any]:
         """One of the objects in "reports"; lists are x, y, z."""
         return {
-            "checker": str(self.checker), "kind": self.kind, "message": self.message, "kernel": self.kernel,
+            "checker": str(self.checker), "also": list(map(str, self.also)), "kind": self.kind,
+            "message": self.message, "kernel": self.kernel,
             "cta": self.cta, "thread": self.thread, "file": self.file, "line": self.line,
             "source": _source(self.source), "with": [other.to_json() for other in self.others],
             "address": self.address, "space": self.space, "allocation": self.allocation,
             "details": list(self.details), "help": self.help, "count": self.count,
         }  # fmt: skip
+
+
+def without_echoes(findings: Sequence[Finding]) -> list[Finding]:
+    """One report where memcheck and racecheck say the same: that a grid writes what it reads through the texture
+    proxy."""
+    races = {_lines(one): one for one in findings if (one.checker, one.kind) == ("racecheck", "proxy")}
+    found = []
+    for one in findings:
+        race = races.get(_lines(one)) if (one.checker, one.kind) == ("memcheck", "read-only") else None
+        if race is None:
+            found.append(one)
+        else:
+            race.also = (one.checker,)
+    return found
+
+
+def _lines(finding: Finding) -> frozenset[tuple[str, int | None]]:
+    """Of both sides."""
+    return frozenset([(finding.file, finding.line), *((other.file, other.line) for other in finding.others)])
 
 
 @dataclass(frozen=True, slots=True)

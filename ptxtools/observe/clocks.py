@@ -44,6 +44,17 @@ def merged(known: Known, more: Mapping[int, Array]) -> Known:
     return found
 
 
+def covers(known: Mapping[int, Array], told: Mapping[int, Array]) -> bool:
+    """Whether a knowledge has all of another one."""
+    for cluster, row in told.items():
+        mine = known.get(cluster)
+        if mine is None:
+            return False
+        if mine is not row and bool((row > mine).any()):
+            return False
+    return True
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Message:
     """What a strong write tells those that read it. agent: number of the warp that wrote; told: its knowledge up to the
@@ -247,13 +258,16 @@ class Clocks:
         """What a warp knows with a fence.proxy.alias behind it."""
         return {cluster - ALIASED: row for cluster, row in warp.known.items() if cluster >= ALIASED}
 
-    def message(self, warp: Warp, scope: int, where: int, *, release: bool) -> Message:
-        """What a strong write tells."""
+    def told_by(self, warp: Warp, scope: int, where: int, *, release: bool) -> list[Message]:
+        """What a strong write tells: with fences of several scopes before it the more, the nearer a thread is."""
         if release:
-            found = Message(warp.agent, dict(warp.known), scope, where)
+            found = [Message(warp.agent, dict(warp.known), scope, where)]
         else:
-            widest = max((known for known in warp.fenced if known <= scope), default=WEAK)
-            found = Message(warp.agent, warp.fenced.get(widest), min(widest, scope) or scope, where)
+            found = []
+            for known in sorted((known for known in warp.fenced if known <= scope), reverse=True):
+                if not any(covers(one.told or {}, warp.fenced[known]) for one in found):
+                    found.append(Message(warp.agent, warp.fenced[known], known, where))
+            found = found or [Message(warp.agent, None, scope, where)]
         warp.tick()
         return found
 
@@ -267,7 +281,8 @@ class Clocks:
         reach = min(scope, message.scope)
         if message.told is None and any(known.agent == message.agent for known in warp.heard):
             return  # the release before it counts (8.8)
-        warp.heard = [known for known in warp.heard if known.agent != message.agent][-63:]
+        others = (one for one in warp.heard if one.agent != message.agent or _beside(one, message, reach))
+        warp.heard = list(others)[-63:]
         warp.heard.append(Message(message.agent, message.told, reach, message.where))
         warp.missed[message.agent] = message, WEAK
         if message.told is not None and reach >= self._between(warp, message):
@@ -292,3 +307,8 @@ class Clocks:
         if message.agent // self.per_cluster != warp.cluster:
             return GPU
         return CTA if self.cta_of(message.agent) == warp.number // self.per_cta else CLUSTER
+
+
+def _beside(one: Message, message: Message, reach: int) -> bool:
+    """Whether two messages of a warp are of one write, for threads of different distances."""
+    return one.where == message.where and one.scope != reach

@@ -8,8 +8,8 @@ import numpy as np
 
 from ptxtools.program.program import LANES
 
+from .clocks import covers
 from .race_accesses import warps_of
-from .race_phases import covers
 
 if TYPE_CHECKING:
     from ptxtools.machine.events import View

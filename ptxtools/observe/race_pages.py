@@ -116,7 +116,8 @@ class Pages:
             now = warp.time
         for why, some in hides.items():
             if some.any():
-                page.hide(inside[some], why)
+                sees = why == UNORDERED and access.action == "atomic"
+                page.hide(inside[some], why, (warp.agent, now) if sees else (-1, 0))
         if len(apart):
             page.hide_apart(apart)
         since: int | Array = now
@@ -152,19 +153,21 @@ class Pages:
         if not late.any():
             return late, late, same
         if page.readers and page.reads["saw_at"].any():
-            late &= ~self._seen(warp, page, writes, inside)
+            late &= ~self._seen(warp, page, inside, writes["writer"], writes["written"])
+            if "by" in writes:  # and who sees the atomic that has seen it
+                late &= ~self._seen(warp, page, inside, writes["by"], writes["by_at"])
         needed = self._clocks.distance(warp, writes["writer"][inside])
         return late, strength.fits(writes["scope"][inside], writes["unit"][inside], needed), same
 
-    def _seen(self, warp: Warp, page: Page, writes: Columns, inside: Array) -> Array:
+    def _seen(self, warp: Warp, page: Page, inside: Array, writers: Array, times: Array) -> Array:
         """Where some strong read has seen a write, and this warp knows of the read."""
         count, reads = len(page.readers), page.reads
         agents = np.array(page.readers)
         known = self._clocks.known(agents, warp.known)
         known[agents == warp.agent] = warp.time
         saw = {name: reads[f"saw_{name}"][:count, inside] for name in ("writer", "since", "written", "at")}
-        written = writes["written"][inside]
-        same = (saw["writer"] == writes["writer"][inside]) & (saw["since"] <= written) & (written <= saw["written"])
+        written = times[inside]
+        same = (saw["writer"] == writers[inside]) & (saw["since"] <= written) & (written <= saw["written"])
         found: Array = (same & (saw["at"] > 0) & (saw["at"] <= known[:, None])).any(0)
         return found
 

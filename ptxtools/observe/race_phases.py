@@ -17,7 +17,7 @@ import numpy as np
 from ptxtools.program import mbarrier as word
 from ptxtools.program.program import LANES
 
-from .clocks import CLUSTER, CTA, Known, Message, Warp, merged
+from .clocks import CLUSTER, CTA, Known, Message, Warp, covers, merged
 from .mbarriers import distinct, each
 
 if TYPE_CHECKING:
@@ -62,17 +62,6 @@ class Phases:
 def _knows(told: Mapping[int, Array], cluster: int, number: int, time: int) -> bool:
     row = told.get(cluster)
     return row is not None and int(row[number]) >= time
-
-
-def covers(known: Mapping[int, Array], told: Mapping[int, Array]) -> bool:
-    """Whether a knowledge has all of another one."""
-    for cluster, row in told.items():
-        mine = known.get(cluster)
-        if mine is None:
-            return False
-        if mine is not row and bool((row > mine).any()):
-            return False
-    return True
 
 
 class Mbarriers:

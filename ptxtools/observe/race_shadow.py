@@ -55,7 +55,8 @@ _SIZES = 6
 
 class Page:
     """The last write, and the last reads of each warp, of the granules of a page. hidden: the last of the writes that
-    the last one does not stand for, for each reason; None where there are none."""
+    the last one does not stand for, for each reason, with warp and time of the atomic that has seen it (-1: none has);
+    None where there are none."""
 
     def __init__(self) -> None:
         self.grain = WORD
@@ -74,16 +75,21 @@ class Page:
             self.hidden = [None if some is None else _bytes_of(some) for some in self.hidden]
             self.reads = {name: rows.repeat(WORD, axis=1) for name, rows in self.reads.items()}
 
-    def hide(self, places: Array, why: int) -> None:
-        """Keep the last writes of granules, which are about to be replaced; why: the number in `hidden`."""
+    def hide(self, places: Array, why: int, by: tuple[int, int] = (-1, 0)) -> None:
+        """Keep the last writes of granules, which are about to be replaced; why: the number in `hidden`; by: warp and
+        time of the atomic that sees them as it does so."""
         before = self.hidden[why]
         if why == NARROWER and before is not None:
             narrower = before["scope"][places] < self.writes["scope"][places]
             self._keep(before, places[narrower], NARROWEST)
         if why == UNORDERED and before is not None:
             others = before["writer"][places] != self.writes["writer"][places]
+            others &= self.writes["sort"][places] == 0  # an atomic has seen it, and tells of it
             self._keep(before, places[others], OTHER)
         self._keep(self.writes, places, why)
+        kept = self.hidden[why]
+        if kept is not None:
+            kept["by"][places], kept["by_at"][places] = by
 
     def hide_apart(self, places: Array) -> None:
         """The same for those made of scalars of another size than what replaces them."""
@@ -98,8 +104,9 @@ class Page:
         kept = self.hidden[why]
         if kept is None:
             kept = self.hidden[why] = {name: np.zeros_like(column) for name, column in self.writes.items()}
+            kept |= {"by": np.full(len(kept["writer"]), -1, np.int32), "by_at": np.zeros(len(kept["writer"]), np.int64)}
         for name, column in kept.items():
-            column[places] = writes[name][places]
+            column[places] = writes[name][places] if name in writes else -1
 
     def row(self, agent: int) -> int:
         """The row of a warp's reads."""

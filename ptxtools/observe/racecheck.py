@@ -377,9 +377,9 @@ class RaceCheck:
             self._end_messages(shadow, places, access.size)
             return
         scope, messages = strength.scope, shadow.messages
-        message = self._clocks.message(warp, scope, at.op.where, release=access.strength in _RELEASES)
+        told = self._clocks.told_by(warp, scope, at.op.where, release=access.strength in _RELEASES)
         for extent in scalars_of(places, access.size, strength.unit):
-            mine = replace(message, extent=extent)
+            mine = [replace(message, extent=extent) for message in told]
             renewed = {
                 known: replace(known, scope=min(known.scope, scope), where=at.op.where)
                 for known in shadow.told(extent) if known.agent == warp.agent and known.told is not None
@@ -389,7 +389,7 @@ class RaceCheck:
                 if access.action != "atomic":
                     left = (one for one in before if one in renewed or not overlap(one.extent, extent))
                     before = [renewed.get(known, known) for known in left]
-                messages[word] = [known for known in before if not covered(known, mine)] + [mine]
+                messages[word] = [known for known in before if not any(covered(known, one) for one in mine)] + mine
 
     @staticmethod
     def _end_messages(shadow: Shadow, places: Array, size: int) -> None:

@@ -106,7 +106,8 @@ class ReadOnly:
         else:
             message = f"ld.global.nc reads {address:#x}, which this grid writes"
         self._session.report(
-            at, lane, _NAME, message, (at.op.where, where, "nc"), kind="read-only", address=address, space="global",
+            at, lane, _NAME, message, (*sorted((at.op.where, where)), "nc"), kind="read-only", address=address,
+            space="global",
             others=(self._session.site(self._program, where),),
             help="ld.global without .nc: what .nc reads must stay the same while the grid runs",
         )  # fmt: skip

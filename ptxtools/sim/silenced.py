@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics.comments import heard as not_silenced
+from ptxtools.diagnostics.findings import without_echoes
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics.findings import Finding
@@ -24,7 +25,7 @@ def heard(device: Device, findings: Iterable[Finding], source: Source | None) ->
     if known is not None:
         left = [finding for finding in left if not known.silences(finding)]
     spoken = set(map(id, left))
-    return left, [finding for finding in found if id(finding) not in spoken]
+    return without_echoes(left), [finding for finding in found if id(finding) not in spoken]
 
 
 def known_reports(given: str | Suppressions) -> Suppressions | None:

@@ -19,6 +19,9 @@ _HOST = "the host may have written the buffer"
 _CLUSTER = "the launch says how large a cluster is"
 _PATHS = "it takes heap memory followed through branches, or byte by byte"
 _ROLES = "it takes several warps, and what mbarriers tell them of work under way"
+_LOOP = "a loop is walked as far as its first rounds"
+_FENCES = "proxy fences are not told apart by threads"
+_DATA = "data decide it"
 _NC = "the rule about .nc follows the stores of its own thread"
 #: The bugs that no rule sees, and why.
 UNSEEN = {
@@ -34,6 +37,18 @@ UNSEEN = {
     "statistics_told_of_before_they_are_stored": _ROLES, "one_store_of_two_is_waited_for": _ROLES,
     "freed_while_lanes_that_need_nothing_load": _ROLES, "one_lane_arrives_for_all": _ROLES,
     "straggler_arrives_at_a_cta_that_has_left": _CLUSTER, "peer_fences_behind_its_copy": _MAP,
+    "tile_transposed_by_matrices_without_a_barrier": "addresses of matrices are not followed into the other warp",
+    "semaphore_of_a_split_product_given_too_early": _GRID, "slot_of_the_peer_filled_before_it_is_free": _ROLES,
+    "neighbour_of_the_last_cta": _CLUSTER, "rest_of_a_row_copied_beyond_the_buffer": _SIZE,
+    "loop_to_the_last_element_and_one_more": _SIZE, "second_part_of_dynamic_memory": _SIZE,
+    "partial_sums_overwritten_while_they_are_added": _LOOP, "rounds_of_warps_differ": _LOOP,
+    "arrivals_of_copies_counted_twice": _ROLES, "half_of_what_the_peer_sends_is_expected": _CLUSTER,
+    "one_thread_fences_what_all_have_stored": _FENCES, "producer_waits_for_the_phase_that_nobody_ends": _ROLES,
+    "one_warp_completes_the_phase_of_two": _ROLES, "slot_refilled_while_the_product_before_reads_it": _ROLES,
+    "product_added_to_what_nobody_set": "registers of products are not looked at", "stack_array_indexed_by_data": _DATA,
+    "leader_multiplies_before_the_peer_has_stored": _CLUSTER, "epilogue_warp_in_lanes_of_another": _ROLES,
+    "tail_of_a_record_never_set": _HOST, "barrier_of_fewer_threads_than_come": "two warps are walked, of four",
+    "registers_wanted_that_nobody_gives": _ROLES,
     "map_published_while_a_load_uses_it": _MAP, "producer_warp_does_not_wait_for_the_grid_before": _MAP,
     "node_pushed_without_a_fence": "the node's address comes from an atomic",
     "local_memory_of_a_function_that_has_returned": "the function is warned of, in both",

@@ -131,13 +131,13 @@ def caught(pair: Pair, found: list[Any]) -> bool:
     """Whether the right checker names a marked line."""
     lines = pair.expected()
     return any(
-        _checker(one) == pair.checker and one.line in lines and (not pair.kind or one.kind == pair.kind)
+        pair.checker in _checkers(one) and one.line in lines and (not pair.kind or one.kind == pair.kind)
         for one in found
     )
 
 
-def _checker(one: Any) -> str:
-    return one.kind if isinstance(one, ptxtools.Trap) else one.checker
+def _checkers(one: Any) -> tuple[str, ...]:
+    return (one.kind,) if isinstance(one, ptxtools.Trap) else one.checkers
 
 
 def shown(found: list[Any]) -> str:

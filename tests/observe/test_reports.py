@@ -16,6 +16,7 @@ from tests.rows import rows
 
 from . import bugs
 from .programs import HEAD, HEAP
+from .programs import run as launched
 
 KERNEL = (
     HEAD
@@ -185,3 +186,43 @@ args = [{{buffer="a"}}, {{buffer="b"}}]\nexpect_failure = "{checker}"\n[buffers.
     for sign, status in ("-", 0), ("+", 1):
         (tmp_path / "k.ptx").write_text(pair.text(sign))
         assert exit_status(command, "ptx-run", ["-q", "--launch", str(tmp_path / "case.toml")]) == status, sign
+
+
+#: Threads read through the texture proxy what their neighbours store; and two warps exchange words without a barrier.
+TWICE = """shl.b32 %r1, %i, 2; cvt.u64.u32 %b, %r1; add.u64 %b, %a, %b; st.global.u32 [%b], %i;
+  xor.b32 %r2, %r1, 128; cvt.u64.u32 %c, %r2; add.u64 %c, %a, %c;
+  ld.global.nc.u32 %r3, [%c];
+  mov.u32 %r4, sh; add.u32 %r5, %r4, %r1; add.u32 %r6, %r4, %r2;
+  st.shared.u32 [%r5], %i;
+  ld.shared.u32 %r7, [%r6];"""
+
+
+@pytest.mark.parametrize(
+    ("checks", "expected"),
+    [
+        ("all", [("racecheck", "memcheck"), ("racecheck",), ("initcheck",)]),
+        ("racecheck", [("racecheck",), ("racecheck",)]),
+        ("memcheck", [("memcheck",)]),
+    ],
+)
+def test_a_pair_of_lines_is_reported_once(checks: str, expected: list[tuple[str, ...]]) -> None:
+    found = launched(TWICE, checks, shared=256).reports
+    assert sorted(one.checkers for one in found) == sorted(expected)
+    pairs = [frozenset([one.line, *(other.line for other in one.others)]) for one in found if one.others]
+    assert len(pairs) == len(set(pairs))
+    assert checks != "all" or any("racecheck, memcheck: race on global byte" in str(one) for one in found)
+
+
+def test_a_silenced_race_leaves_what_memcheck_says_of_it() -> None:
+    found = launched(TWICE.replace("[%c];", "[%c]; // ptx-run: disable=racecheck"), "all", shared=256).reports
+    assert ("memcheck",) in [one.checkers for one in found]
+
+
+def test_a_launch_file_that_expects_another_checker_says_which_reported(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "k.ptx").write_text(KERNEL)
+    (tmp_path / "case.toml").write_text(
+        'module = "k.ptx"\ngrid = [1]\nblock = [1]\nshared = 16\ncheck = "all"\nexpect_failure = "synccheck"\n'
+        'args = [{buffer = "a"}]\n[buffers.a]\nzeros = "u32[32]"\n'
+    )
+    assert exit_status(command, "ptx-run", ["--launch", str(tmp_path / "case.toml"), "-q"]) == 1
+    assert "(synccheck), but only initcheck had reports" in capsys.readouterr().err

@@ -102,7 +102,8 @@ class Memory:
             **dict.fromkeys((*COLLECTIVES, "elect"), self._collective),
         }  # fmt: skip
         self.written: dict[object, set[int]] = {}
-        self.all_seen = self.threads.whole and not self.threads.apart
+        copied = any(".multicast" in line.item.opcode for line in walker.program.lines)  # by another CTA, too
+        self.all_seen = self.threads.whole and not self.threads.apart and not copied
         self._published = [0, 0]
         self._awaited: list[int] = []
         self._fenced = [0, 0]
