@@ -230,7 +230,7 @@ def _check(module: ir.Module, diagnostics: list[Diagnostic], **how: Any) -> ir.M
     if diagnostics:
         from .linter import without_echoes
 
-        findings = [*diagnostics, *without_echoes(findings, diagnostics)]
+        findings = [*diagnostics, *without_echoes(findings, diagnostics, module)]
     errors = [d for d in findings if d.severity is Severity.ERROR]
     if errors:
         from ptxtools.ir.origins import add_origins

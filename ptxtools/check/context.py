@@ -62,6 +62,8 @@ class Context:
         self.text = self.source.text
         #: Names in statements that could not be read: whether they are declared is not known.
         self.unread = set().union(*module.unread.values())
+        #: Labels that lack their colon.
+        self._labels: set[str] = set()
         wanted = version or module.version
         name = target or module.target
         self.forced_target, self.forced_version = target, version
@@ -109,7 +111,7 @@ class Context:
         function; so is a misfit of a name whose type is wrong.
         """
         self.reports += 1
-        if code in _ABOUT_NAMES and subjects and self._known(code, subjects[0], past_range):
+        if code in _ABOUT_NAMES and subjects and self._known(code, subjects[0], past_range, span):
             return
         if self.ill_typed and code in _ABOUT_TYPES:
             bases = [name.rstrip("0123456789") for name in subjects]
@@ -135,17 +137,31 @@ class Context:
                 Diagnostic(codes.TOLERATED, message, span, self.source, Severity.WARNING, section=section, help=help)
             )
 
+    def _unread_at(self, span: Span) -> set[str]:
+        """The names in statements that could not be read and may declare something for a place: those outside of
+        functions, and those of the same function."""
+        if self.module.braces_wrong:
+            return self.unread
+        bodies = [f.body.span for f in self.module.functions if f.body is not None]
+
+        def around(offset: int) -> Span | None:
+            return next((body for body in bodies if body[0] < offset < body[1]), None)
+
+        here = around(span[0])
+        return self._labels.union(*(names for at, names in self.module.unread.items() if around(at) in (None, here)))
+
     def report_label(self, name: str, span: Span) -> None:
         """Report a word alone on its line, before an instruction: a label without its colon. Its uses are valid."""
         self.diagnostics[:] = [d for d in self.diagnostics if (d.code, d.subject) != (codes.UNDECLARED, name)]
         self.unread.add(name)
+        self._labels.add(name)
         fix = Fix((span[1], span[1]), ":", "make it a label")
         message = f"missing ':' after the label {name}"
         self.diagnostics.append(Diagnostic(codes.MISSING_MARK, message, span, self.source, fix=fix, section="4.3.1"))
 
-    def _known(self, code: str, name: str, past_range: bool) -> bool:
+    def _known(self, code: str, name: str, past_range: bool, span: Span) -> bool:
         base = name.rstrip("0123456789")
-        if name in self.unread or base in self.unread:
+        if (name in self.unread or base in self.unread) and not self._unread_at(span).isdisjoint((name, base)):
             return True
         if code != codes.UNDECLARED:
             return False

@@ -114,7 +114,8 @@ def _exists(document: Document, ptx: tuple[int, int], target: str) -> bool:
 
 
 def _has(target: str, wanted: tuple[str, ...]) -> bool:
-    return not target or provides_any(target, wanted)
+    """Whether a target, as far as it is written, is one of those wanted or provides one."""
+    return target not in FIRST_VERSION or provides_any(target, wanted)
 
 
 def _modifiers(document: Document, family: str, so_far: str) -> list[str]:
@@ -142,7 +143,7 @@ def _known(document: Document, family: str) -> bool:
 
 def _allowed(document: Document, clauses: list[Clause]) -> bool:
     version, target = document.module.version, document.module.target
-    return all(version >= clause.ptx and _has(target, clause.targets) for clause in clauses)
+    return all((version >= clause.ptx or version == (0, 0)) and _has(target, clause.targets) for clause in clauses)
 
 
 def _names(names: Names | None) -> Iterator[Item]:

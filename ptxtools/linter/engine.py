@@ -100,7 +100,7 @@ def _finished(
     declared: bool = True,
 ) -> list[Diagnostic]:
     """Findings as they are shown. declared: they are for the version and target that the module declares."""
-    found = without_repeats(without_echoes(found, syntax))
+    found = without_repeats(without_echoes(found, syntax, module))
     found = without_guesses(found, syntax, module)
     if declared and any(d.code.startswith("PTX30") for d in found):
         from .headers import offer_raised_headers

@@ -5,11 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 
-from ptxtools.diagnostics import Diagnostic, Severity, Source
+from ptxtools.diagnostics import Diagnostic, Severity, Source, Span
 from ptxtools.diagnostics.comments import matches, silenced
 from ptxtools.ir.nodes import Module
 
 _UNDECLARED, _NO_END, _FOREIGN = "PTX201", "PTX102", "PTX101"
+#: Errors behind which it is not clear in which function a statement is.
+_OF_BRACES = frozenset({"PTX116", "PTX117", "PTX118", "PTX121"})
 #: Errors of statements of which it is not clear what was meant.
 _NOT_UNDERSTOOD = ("PTX1", "PTX2")
 #: Rules that miss something: an end, a use, a write, a wait, a fence. Some of them look at the whole module.
@@ -72,21 +74,38 @@ def suppressed(diagnostics: list[Diagnostic], source: Source | None, mark: str =
     ]  # fmt: skip
 
 
-def without_echoes(findings: Iterable[Diagnostic], syntax: Sequence[Diagnostic]) -> list[Diagnostic]:
+def without_echoes(findings: Iterable[Diagnostic], syntax: Sequence[Diagnostic], module: Module) -> list[Diagnostic]:
     """The findings without consequences of syntax errors: a declaration that could not be parsed leaves its names
-    undeclared, and an unparsed label leaves its branches without a target. If a comment hides the rest of a text,
-    little is known about it. A foreign character in a comment or string damages nothing."""
+    undeclared, and an unparsed label leaves its branches without a target; in a function's body, those of the function.
+    If a comment hides the rest of a text, little is known about it. A foreign character in a comment or string damages
+    nothing."""
     syntax = [d for d in syntax if not (d.code == _FOREIGN and d.subject)]
     if not syntax or syntax[0].source is None:
         return list(findings)
     if any(d.code == _NO_END and d.source and d.source.excerpt(d.span) == "/*" for d in syntax):
         return []
-    source = syntax[0].source
-    damaged = " ".join(source.line(line) for d in syntax for line in range(d.line - 1, d.line + 2))
-    return [d for d in findings if d.code != _UNDECLARED or not _echo(d.subject, damaged)]
+    source, bodies = syntax[0].source, [f.body.span for f in module.functions if f.body is not None]
+    damaged: dict[Span | None, str] = {}
+    for d in syntax:
+        place = None if d.code in _OF_BRACES else _around(d, bodies)
+        damaged[place] = " ".join([damaged.get(place, ""), *map(source.line, range(d.line - 1, d.line + 2))])
+    everywhere = damaged.get(None, "")
+    return [
+        d
+        for d in findings
+        if d.code != _UNDECLARED or not _echo(d.subject, everywhere + damaged.get(_around(d, bodies), ""))
+    ]
+
+
+def _around(d: Diagnostic, bodies: Iterable[Span]) -> Span | None:
+    """The body that a finding is in."""
+    return next((span for span in bodies if span[0] < d.span[0] < span[1]), None)
 
 
 def _echo(name: str, damaged: str) -> bool:
+    """Whether the lines around syntax errors may have declared a name."""
+    if not damaged:
+        return False
     if not name.startswith("%"):
         return True
     return name in damaged or f"{name.rstrip('0123456789')}<" in damaged

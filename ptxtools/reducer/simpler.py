@@ -127,6 +127,15 @@ def _operand(operand: Operand) -> Iterator[Operand]:
                 yield Vector((*operand.items[:place], new, *operand.items[place + 1 :]))
 
 
+def _smaller(number: int) -> Iterator[int]:
+    """Smaller numbers above 0: the smallest, and those that are nearer and nearer, each half as far away as the one
+    before, so that the least one that will do is found in few steps."""
+    distance = number - 1
+    while distance > 0:
+        yield number - distance
+        distance //= 2
+
+
 def _variable(variable: Variable) -> Iterator[Variable]:
     if variable.init is not None:
         yield replace(variable, init=None)
@@ -137,13 +146,10 @@ def _variable(variable: Variable) -> Iterator[Variable]:
     if variable.dims:
         yield replace(variable, dims=variable.dims[1:])
         for place, length in enumerate(variable.dims):
-            for smaller in sorted({1, (length or 0) // 2, (length or 0) - 1}):
-                if length is not None and 0 < smaller < length:
-                    yield replace(variable, dims=(*variable.dims[:place], smaller, *variable.dims[place + 1 :]))
-    if variable.count is not None and variable.count > 1:
-        for smaller in sorted({1, 2, 4, 8, variable.count // 4, variable.count // 2, variable.count - 1}):
-            if 0 < smaller < variable.count:
-                yield replace(variable, count=smaller)
+            for smaller in _smaller(length or 0):
+                yield replace(variable, dims=(*variable.dims[:place], smaller, *variable.dims[place + 1 :]))
+    for smaller in _smaller(variable.count or 0):
+        yield replace(variable, count=smaller)
     if variable.align is not None:
         yield replace(variable, align=None)
     if variable.attributes:

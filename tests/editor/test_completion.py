@@ -35,6 +35,8 @@ L1:
     (HEAD + ".func f() .|\n{ ret; }", {"noreturn"}, {"reg"}),
     (HEAD + ".entry k(.param .|", {"u64", "ptr"}, {"pred"}),
     (HEAD + ".global .|", {"b32", "texref"}, {"pred"}),
+    (HEAD.replace("80", "") + ".entry k() .|\n{ ret; }", {"maxntid", "explicitcluster"}, {"reg"}),  # sm_ of no number
+    (BODY.replace("|", "tcgen05.|"), {"mma", "ld"}, {"reg"}),  # before the module says what it is for
     (".|", {"version", "target"}, {"loc"}),
     (".version |", {"8.0", "9.0", "1.0"}, {"%tid", "sm_80"}),
     (".version 8.|", {"8.0"}, {"%tid"}),

@@ -179,3 +179,16 @@ def test_a_line_that_is_being_typed_makes_nothing_else_lack(line, place):
         result = parse(f"{head}.entry k(.param .b64 x)\n{{\n{body}}}\n", "a.ptx")
         found = codes(findings_of(result.module, result.diagnostics))
         assert not {"PTX510", "PTX511", "PTX512", "PTX520"} & set(found), (line[:end], found)
+
+
+def test_a_syntax_error_hides_undeclared_names_of_its_function_alone():
+    """What could not be read may have declared a name for the function that it stands in, or for all."""
+    text = (
+        ".version 8.0\n.target sm_80\n.address_size 64\n{}\n"
+        ".entry a()\n{{\n    .reg .b32 %r<2>;\n    {}\n    mov.b32 %r1, 1;\n    bra L;\n}}\n"
+        ".entry b()\n{{\n    mov.b32 %r1, 1;\n    bra L;\n}}\n"
+    )
+    lines = [[d.line for d in findings_of(*parse(text.format(*added))) if d.code == "PTX201"] for added in (
+        ("", ""), ("", "add.s32 %r1, %r1, 1 1; L"), (".global .b32 L %r1;", ""),
+    )]  # fmt: skip
+    assert lines == [[10, 14, 15], [14, 15], []]

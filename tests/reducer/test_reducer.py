@@ -184,3 +184,17 @@ def test_the_tree_that_is_edited_stays_as_it_is():
     before = print_module(module)
     edited(module, {id(item): None for item in module.functions[-1].body.items[3:9]})
     assert print_module(module) == before
+
+
+def test_the_least_size_is_found_in_few_steps(reduce):
+    """Of a variable, and of a range of registers."""
+
+    def condition(text):
+        module = parse(text).module
+        sizes = [v.dims[0] for f in module.functions for v in f.body.items if v.space == "shared" and v.dims]
+        counts = [v.count for f in module.functions for v in f.body.items if v.space == "reg"]
+        return bool(sizes) and max(sizes) >= 49153 and bool(counts) and max(counts) >= 777
+
+    text, _ = reduce(condition, HEAD + ".entry k() { .shared .b8 v[60000]; .reg .b32 %r<90000>; }\n")
+    assert "[49153]" in text and "<777>" in text
+    assert len(Condition.seen) < 200
