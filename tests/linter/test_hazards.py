@@ -144,7 +144,9 @@ FREE = "{{ .param .b64 p; st.param.b64 [p], {0}; call free, (p); }}\n"
 
 
 @pytest.mark.parametrize(("body", "wrong"), [
-    (MALLOC + "st.b64 [%d2+56], 1; ld.b32 %r1, [%d2];" + FREE.format("%d2"), 0),
+    (MALLOC + "st.b64 [%d2+56], 1; ld.b32 %r1, [%d2+60];" + FREE.format("%d2"), 0),
+    (MALLOC + "st.b64 [%d2+56], 1; ld.b32 %r1, [%d2];" + FREE.format("%d2"), 1),  # nothing is there
+    (MALLOC + "st.b64 [%d1], 1; ld.b32 %r1, [%d2];" + FREE.format("%d2"), 0),  # it may be there
     (MALLOC + "st.b64 [%d2+64], 1; ld.b32 %r1, [%d2+-4];" + FREE.format("%d2"), 2),
     (MALLOC + "add.u64 %d3, %d2, 32; st.global.v4.b32 [%d3+32], {%r1, %r1, %r1, %r1};" + FREE.format("%d2"), 1),
     (MALLOC + "add.u64 %d3, %d2, %d1; st.b32 [%d3+99], 1;" + FREE.format("%d2"), 0),  # anywhere
