@@ -1,7 +1,7 @@
 """PTX597 | malloc without free | 10.1
 
-What: the module calls malloc, and neither calls free nor stores a pointer anywhere; or a jump leads past the call of
-free (possible).
+What: the module calls malloc, and neither calls free nor stores a pointer anywhere; or a way leads past the call
+of free (possible).
 Why: the memory is lost when the thread ends; the device's heap is small, and lives as long as the context.
 Example:
     .version 9.0
@@ -33,6 +33,7 @@ Better:
 
 from __future__ import annotations
 
+from ptxtools.ir.cfg import control_flow
 from ptxtools.ir.positions import parts_of
 from ptxtools.ir.symbols import RegisterKey
 
@@ -94,38 +95,50 @@ def _result(run: list[Line], call: Line) -> RegisterKey | None:
 
 
 def _way_without(facts: FunctionFacts, call: Line, pointer: RegisterKey) -> Line | None:
-    """A guarded jump that leads to the end past the only call of free that gets a pointer; None if the pointer goes
-    elsewhere, or decides a jump."""
-    aliases, parameter, freed = {pointer}, "", False
-    jumps: list[tuple[int, Line]] = []
-    if pointer in facts.rewritten:
-        return None
+    """A guarded jump from which a way leads to the end past all calls of free that get a pointer; None if there is
+    none, or the pointer goes elsewhere, or decides a jump."""
+    aliases, parameter = {pointer}, ""
+    frees: set[int] = set()
     first = next(place for place, line in enumerate(facts.lines, 1) if line is call)
-    for place, line in enumerate(facts.lines[first:], first):
+    for line in facts.lines[first:]:
         names = [(line.registers[name], write) for name, write in accessed(line)]
         follows = any(key in aliases for key, write in names if not write)
         if line.item.opcode.startswith("st.param") and follows:
             parameter = next((name for name, _ in operand_names(line.item.operands[0])), "")
         elif _callee(line) == "free" and parameter:
-            freed = freed or any(parameter == name for part in line.item.operands for name, _ in operand_names(part))
-            if freed:
-                return next((jump for at, jump in jumps if _ends(facts, jump, place)), None)
-        elif line.plan.family == "bra" and line.item.guard is not None:
-            if line.registers[line.item.guard.name] in aliases:
-                return None
-            jumps.append((place, line))
-        elif follows and line.plan.family == "st" and line.registers[_stored(line)] in aliases:
+            if any(parameter == name for part in line.item.operands for name, _ in operand_names(part)):
+                frees.add(id(line.item))
+        elif (
+            line.plan.family == "call"
+            or (follows and line.plan.family in ("bra", "exit", "ret"))
+            or (follows and line.plan.family == "st" and line.registers[_stored(line)] in aliases)
+        ):
             return None
         elif follows and line.plan.family not in ("ld", "st", "atom", "red"):
             aliases.update(key for key, write in names if write and key is not None)
+    return None if not frees or aliases & facts.rewritten else _past(facts, call, frees)
+
+
+def _past(facts: FunctionFacts, call: Line, frees: set[int]) -> Line | None:
+    """The first guarded jump on a way from a call to the end that meets none of some others."""
+    flow = control_flow(facts.function, facts.names)
+    lines = {id(line.item): line for line in facts.lines}
+    start = next((block.index for block in flow.blocks if any(item is call.item for item in block.instructions)), 0)
+    waiting: list[tuple[int, Line | None]] = [(start, None)]
+    seen: set[int] = set()
+    while waiting:
+        place, jump = waiting.pop()
+        block = flow.blocks[place]
+        if place in seen or any(id(item) in frees for item in block.instructions):
+            continue
+        seen.add(place)
+        if not block.successors:
+            return jump
+        last = lines[id(block.instructions[-1])] if block.instructions else None
+        parts = last is not None and last.plan.family == "bra" and last.item.guard is not None
+        waiting += [(to, jump or (last if parts else None)) for to in block.successors]
     return None
 
 
 def _stored(line: Line) -> str:
     return next((name for name, _ in operand_names(line.item.operands[-1])), "")
-
-
-def _ends(facts: FunctionFacts, jump: Line, call: int) -> bool:
-    """Whether a jump leads past a call, to instructions that call nothing."""
-    to = facts.jumps.get(id(jump.item), 0)
-    return to > call and all(line.plan.family not in ("call", "bra") for line in facts.lines[to:])
