@@ -26,13 +26,11 @@ _NC = "the rule about .nc follows the stores of its own thread"
 #: The bugs that no rule sees, and why.
 UNSEEN = {
     "one_behind_the_buffer": _SIZE, "one_before_the_second_buffer": _SIZE, "a_row_before_the_second_buffer": _SIZE,
-    "atomic_outside": _SIZE, "bulk_copy_beyond_the_buffer": _SIZE, "shared_of_a_third_cta": _CLUSTER,
+    "atomic_outside": _SIZE, "bulk_copy_beyond_the_buffer": _SIZE,
     "tensor_store_source_overwritten": "the map says how many bytes are copied", "tensor_store_read_back": _MAP,
     "box_beyond_the_target": _MAP, "map_that_is_none": _MAP, "plain_read_of_a_counter": _GRID,
-    "flag_of_another_size": _GRID, "half_of_a_ticket_is_read": _GRID,
     "buffer_not_written": _HOST, "buffer_half_written": _HOST,
-    "buffer_accumulated_without_zero": _HOST, "leak_of_one_thread": _PATHS, "heap_not_written": _PATHS,
-    "bulk_store_and_an_nc_load": _NC,
+    "buffer_accumulated_without_zero": _HOST,
     "slot_given_back_before_the_product_has_read_it": _ROLES, "accumulator_given_back_while_it_is_loaded": _ROLES,
     "statistics_told_of_before_they_are_stored": _ROLES, "one_store_of_two_is_waited_for": _ROLES,
     "freed_while_lanes_that_need_nothing_load": _ROLES, "one_lane_arrives_for_all": _ROLES,
@@ -50,8 +48,6 @@ UNSEEN = {
     "tail_of_a_record_never_set": _HOST, "barrier_of_fewer_threads_than_come": "two warps are walked, of four",
     "registers_wanted_that_nobody_gives": _ROLES,
     "map_published_while_a_load_uses_it": _MAP, "producer_warp_does_not_wait_for_the_grid_before": _MAP,
-    "node_pushed_without_a_fence": "the node's address comes from an atomic",
-    "local_memory_of_a_function_that_has_returned": "the function is warned of, in both",
 }  # fmt: skip
 
 

@@ -32,12 +32,17 @@ def found(body, *, head=S90, extra=""):
     return [code for code in codes if code not in ("PTX520", "PTX563", "PTX562", "PTX582")]
 
 
+SKIP = "setp.eq.u32 %p3, %r3, 0; @%p3 bra L;"
+
+
 @pytest.mark.parametrize(("body", "codes"), [
     (FENCE + WGMMA + COMMIT + "wgmma.wait_group.sync.aligned 0;\nadd.f32 %f5, %f1, %f2;", []),
     (FENCE + WGMMA + COMMIT + "add.f32 %f5, %f1, %f2;\nwgmma.wait_group.sync.aligned 0;", ["PTX588"]),
     (FENCE + WGMMA + COMMIT + WGMMA + COMMIT + "wgmma.wait_group.sync.aligned 1;\nmov.f32 %f5, %f4;", ["PTX588"]),
     (FENCE + WGMMA + COMMIT + "wgmma.wait_group.sync.aligned 1;\nmov.f32 %f5, %f4;", ["PTX588"]),
-    (FENCE + WGMMA + COMMIT + "bra L;\nL: mov.f32 %f5, %f4;", []),  # another path may come to L
+    (FENCE + WGMMA + COMMIT + "bra L;\nL: mov.f32 %f5, %f4;", ["PTX588"]),
+    (FENCE + WGMMA + COMMIT + SKIP + "wgmma.wait_group.sync.aligned 0; L: mov.f32 %f5, %f4;", ["PTX588"]),
+    (FENCE + WGMMA + COMMIT + SKIP + "L: wgmma.wait_group.sync.aligned 0; mov.f32 %f5, %f4;", []),
     (FENCE + FROM_REGISTERS + COMMIT + "mov.b32 %r5, 0;", ["PTX521", "PTX588"]),
     (FENCE + FROM_REGISTERS + COMMIT + "mov.b32 %r4, %r5;", []),  # reading A does no harm
     (WGMMA + COMMIT, ["PTX580"]),
@@ -139,7 +144,9 @@ FREE = "{{ .param .b64 p; st.param.b64 [p], {0}; call free, (p); }}\n"
 
 
 @pytest.mark.parametrize(("body", "wrong"), [
-    (MALLOC + "st.b64 [%d2+56], 1; ld.b32 %r1, [%d2];" + FREE.format("%d2"), 0),
+    (MALLOC + "st.b64 [%d2+56], 1; ld.b32 %r1, [%d2+60];" + FREE.format("%d2"), 0),
+    (MALLOC + "st.b64 [%d2+56], 1; ld.b32 %r1, [%d2];" + FREE.format("%d2"), 1),  # nothing is there
+    (MALLOC + "st.b64 [%d1], 1; ld.b32 %r1, [%d2];" + FREE.format("%d2"), 0),  # it may be there
     (MALLOC + "st.b64 [%d2+64], 1; ld.b32 %r1, [%d2+-4];" + FREE.format("%d2"), 2),
     (MALLOC + "add.u64 %d3, %d2, 32; st.global.v4.b32 [%d3+32], {%r1, %r1, %r1, %r1};" + FREE.format("%d2"), 1),
     (MALLOC + "add.u64 %d3, %d2, %d1; st.b32 [%d3+99], 1;" + FREE.format("%d2"), 0),  # anywhere

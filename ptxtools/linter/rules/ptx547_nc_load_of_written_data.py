@@ -1,6 +1,7 @@
 """PTX547 | non-coherent load of data that the kernel writes | 9.7.9.9
 
-What: ld.global.nc at an address that a thread of the same warps stores to, or changes by an atomic operation.
+What: ld.global.nc at an address that a thread of the same warps stores to, changes by an atomic operation, or has
+written by a bulk copy.
 Why: .nc promises that the data does not change while the kernel runs; the load may give old data.
 Example:
     st.global.b32 [%rd1+4], %r1;
@@ -12,10 +13,13 @@ Better:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ptxtools.ir.positions import parts_of
 
+from ..constants import constant
 from ..context import LintContext
-from ..facts import FunctionFacts
+from ..facts import FunctionFacts, Line
 from ..memory import Reach
 from ..registry import bodies_with
 from ..values import Terms
@@ -31,6 +35,17 @@ def _bytes(access: Reach) -> set[int]:
     return {start + byte for start in set(access.address.numbers) for byte in range(access.size)}
 
 
+def _copied(facts: FunctionFacts, line: Line) -> Iterator[Reach]:
+    """What a bulk copy writes of global memory, as far as it is known."""
+    if not line.item.opcode.startswith("cp.async.bulk.global.") or len(line.item.operands) < 3:
+        return
+    size = constant(facts, line, line.item.operands[2]) or 0
+    for step in (step for steps in facts.steps for step in steps if step.line is line):
+        address = step.addresses[0] if step.addresses else None
+        if address is not None and 0 < size <= _MOST:
+            yield Reach(0, "global", address, size)
+
+
 @bodies_with("ld")
 def check(context: LintContext, facts: FunctionFacts) -> None:
     told: set[int] = set()
@@ -41,6 +56,9 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
             known = written.setdefault(step.access.address.terms, set())
             if len(known) < _MOST:
                 known.update(_bytes(step.access))
+    for line in facts.of("cp") if loads else ():
+        for copied in _copied(facts, line):
+            written.setdefault(copied.address.terms, set()).update(_bytes(copied))
     for step in loads:
         access = step.access
         if access is None or any(name.startswith("#?") for name, _ in access.address.terms):

@@ -1,6 +1,7 @@
 """PTX597 | malloc without free | 10.1
 
-What: the module calls malloc, and neither calls free nor stores a pointer anywhere.
+What: the module calls malloc, and neither calls free nor stores a pointer anywhere; or a way leads past the call
+of free (possible).
 Why: the memory is lost when the thread ends; the device's heap is small, and lives as long as the context.
 Example:
     .version 9.0
@@ -32,14 +33,21 @@ Better:
 
 from __future__ import annotations
 
+from ptxtools.ir.cfg import control_flow
 from ptxtools.ir.positions import parts_of
+from ptxtools.ir.symbols import RegisterKey
 
 from ..context import LintContext
-from ..facts import operand_names
+from ..facts import FunctionFacts, Line, operand_names
+from ..inflight import accessed
 from ..presence import first
-from ..registry import modules_with
+from ..registry import bodies_with, modules_with
 
 CODE = "PTX597"
+
+_RUNTIME = {"malloc", "free"}
+#: How many instructions behind a call its result is loaded.
+_NEAR = 4
 
 
 @modules_with("call")
@@ -51,3 +59,86 @@ def check(context: LintContext) -> None:
     if "malloc" in calls and "free" not in calls:
         message = "nothing frees what malloc gives"
         context.warn(CODE, message, parts_of(calls["malloc"].item).opcode, section="10.1")
+
+
+@bodies_with("call")
+def check_ways(context: LintContext, facts: FunctionFacts) -> None:
+    """Follow what malloc gives: a block that the function alone knows has to be freed on each way to its end."""
+    functions = {f.name for f in context.module.functions if f.body is None and f.name in _RUNTIME}
+    if functions != _RUNTIME or facts.function.kind != "entry" or "brx" in facts.families:
+        return
+    for run in facts.runs:
+        for place, line in enumerate(run):
+            if _callee(line) == "malloc" and (pointer := _result(run[place + 1 :], line)) is not None:
+                jump = _way_without(facts, line, pointer)
+                if jump is not None:
+                    number = context.source.line_of(jump.item.span[0])
+                    message = f"behind line {number}, nothing frees what malloc gives here"
+                    help = ("possible: if threads go that way",)
+                    context.warn(CODE, message, parts_of(line.item).opcode, help=help, section="10.1")
+
+
+def _callee(line: Line) -> str:
+    if line.plan.family != "call":
+        return ""
+    names = [name for operand in line.item.operands for name, _ in operand_names(operand)]
+    return next((name for name in names if name in _RUNTIME), "?")
+
+
+def _result(run: list[Line], call: Line) -> RegisterKey | None:
+    """The register that the result of malloc is loaded into."""
+    into = {name for name, _ in operand_names(call.item.operands[0])}
+    for line in run[:_NEAR]:
+        if line.item.opcode.startswith("ld.param") and any(name in into for name, write in accessed(line) if not write):
+            return next((line.registers[name] for name, write in accessed(line) if write), None)
+    return None
+
+
+def _way_without(facts: FunctionFacts, call: Line, pointer: RegisterKey) -> Line | None:
+    """A guarded jump from which a way leads to the end past all calls of free that get a pointer; None if there is
+    none, or the pointer goes elsewhere, or decides a jump."""
+    aliases, parameter = {pointer}, ""
+    frees: set[int] = set()
+    first = next(place for place, line in enumerate(facts.lines, 1) if line is call)
+    for line in facts.lines[first:]:
+        names = [(line.registers[name], write) for name, write in accessed(line)]
+        follows = any(key in aliases for key, write in names if not write)
+        if line.item.opcode.startswith("st.param") and follows:
+            parameter = next((name for name, _ in operand_names(line.item.operands[0])), "")
+        elif _callee(line) == "free" and parameter:
+            if any(parameter == name for part in line.item.operands for name, _ in operand_names(part)):
+                frees.add(id(line.item))
+        elif (
+            line.plan.family == "call"
+            or (follows and line.plan.family in ("bra", "exit", "ret"))
+            or (follows and line.plan.family == "st" and line.registers[_stored(line)] in aliases)
+        ):
+            return None
+        elif follows and line.plan.family not in ("ld", "st", "atom", "red"):
+            aliases.update(key for key, write in names if write and key is not None)
+    return None if not frees or aliases & facts.rewritten else _past(facts, call, frees)
+
+
+def _past(facts: FunctionFacts, call: Line, frees: set[int]) -> Line | None:
+    """The first guarded jump on a way from a call to the end that meets none of some others."""
+    flow = control_flow(facts.function, facts.names)
+    lines = {id(line.item): line for line in facts.lines}
+    start = next((block.index for block in flow.blocks if any(item is call.item for item in block.instructions)), 0)
+    waiting: list[tuple[int, Line | None]] = [(start, None)]
+    seen: set[int] = set()
+    while waiting:
+        place, jump = waiting.pop()
+        block = flow.blocks[place]
+        if place in seen or any(id(item) in frees for item in block.instructions):
+            continue
+        seen.add(place)
+        if not block.successors:
+            return jump
+        last = lines[id(block.instructions[-1])] if block.instructions else None
+        parts = last is not None and last.plan.family == "bra" and last.item.guard is not None
+        waiting += [(to, jump or (last if parts else None)) for to in block.successors]
+    return None
+
+
+def _stored(line: Line) -> str:
+    return next((name for name, _ in operand_names(line.item.operands[-1])), "")

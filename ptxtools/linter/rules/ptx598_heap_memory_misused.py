@@ -1,8 +1,10 @@
 """PTX598 | heap memory is used wrongly | 10.1
 
 What: memory of malloc that is accessed or freed after free, freed by an address inside of it, or accessed outside of
-the bytes asked for. Certain: all of it happens in instructions that run one behind the other.
-Why: the heap's own data stand before and behind; what is freed may be another thread's by then.
+the bytes asked for, or read before anything is stored there. Certain: all of it happens in instructions that run one
+behind the other.
+Why: the heap's own data stand before and behind; what is freed may be another thread's by then; what is new is not
+defined.
 Example:
     .version 9.0
     .target sm_90
@@ -36,8 +38,8 @@ from __future__ import annotations
 from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
-from ..facts import FunctionFacts
-from ..heap import Use, uses_of
+from ..facts import FunctionFacts, Line, operand_names
+from ..heap import Block, Use, uses_of
 from ..registry import bodies_with
 
 CODE = "PTX598"
@@ -48,10 +50,40 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
     functions = {f.name for f in context.module.functions if f.body is None and f.name in ("malloc", "free")}
     if not functions:
         return
-    for use in (use for run in facts.runs for use in uses_of(run, functions)):
-        message = _wrong(use, context)
-        if message:
-            context.warn(CODE, message, part_span(use.line.item, use.operand), section="10.1")
+    for run in facts.runs:
+        written: dict[Block, set[int]] = {}
+        used: set[int] = set()
+        others = [line for line in run if _may_write(line, functions)]
+        for use in uses_of(run, functions):
+            used.add(id(use.line.item))
+            at = use.line.item.span[0]
+            unseen = any(line.item.span[0] < at and id(line.item) not in used for line in others)
+            message = _wrong(use, context) or ("" if unseen else _unwritten(use, written))
+            if message:
+                context.warn(CODE, message, part_span(use.line.item, use.operand), section="10.1")
+
+
+def _may_write(line: Line, functions: set[str]) -> bool:
+    """Whether an instruction may write to a block, though nothing tells that it gets a pointer into it."""
+    family, opcode = line.plan.family, line.item.opcode
+    if family == "call":
+        return not any(name in functions for operand in line.item.operands for name, _ in operand_names(operand))
+    aside = any(f".{space}" in opcode for space in ("shared", "local", "param"))
+    return family in ("st", "atom", "red", "cp", "multimem") and not aside
+
+
+def _unwritten(use: Use, written: dict[Block, set[int]]) -> str:
+    """Whether a load reads bytes of a new block that nothing has stored; notes what is stored."""
+    block, offset = use.pointer
+    if not block.whole or use.size is None:
+        return ""
+    known = written.setdefault(block, set())
+    reach = range(offset, offset + use.size)
+    if use.line.plan.family != "ld":
+        known.update(reach)
+        return ""
+    missing = next((byte for byte in reach if byte not in known), None)
+    return "" if missing is None else f"byte {missing} of the block is read, and nothing has stored it since malloc"
 
 
 def _wrong(use: Use, context: LintContext) -> str:

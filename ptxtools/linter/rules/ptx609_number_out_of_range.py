@@ -3,7 +3,7 @@
 What: a register that certainly holds a number outside of what its operand allows: the count of an mbarrier, the bytes
 of a bulk copy, the number of a barrier, the columns of an allocation and others of which a constant would be an error;
 more bytes that cp.async reads than it writes; or more bytes than an mbarrier can expect (2^20 - 1). A barrier that some
-warp names by a number above 15, too. Certain.
+warp names by a number above 15, and memory of a CTA that a cluster of the declared size does not have, too. Certain.
 Why: nothing says what happens. What one chip does, another need not do.
 Example:
     .shared .align 8 .b64 bar; .reg .b32 %count;
@@ -24,6 +24,7 @@ from ptxtools.isa.patterns import OperandSpec
 from ..constants import constant
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
+from ..limits import cluster_sizes
 from ..registry import bodies_with, instructions
 from ..walk import tell
 
@@ -54,6 +55,16 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
         if number is not None and isinstance(size, Immediate) and not 0 <= number <= size.value:
             message = f"{number} bytes are to be read, and {size.value} are written"
             context.warn(CODE, message, part_span(line.item, 3), section=op.section)
+
+
+@instructions("mapa")
+def check_ranks(context: LintContext, facts: FunctionFacts, line: Line) -> None:
+    operands = line.item.operands
+    rank = constant(facts, line, operands[2]) if len(operands) == 3 else None
+    for item, total in cluster_sizes(facts.function) if rank is not None else ():
+        if item.name == ".reqnctapercluster" and total and (rank or 0) >= total:
+            message = f"there is no CTA {rank} in a cluster of {total}"
+            context.warn(CODE, message, part_span(line.item, 2), section="9.7.9.23")
 
 
 @bodies_with("bar", "barrier")

@@ -103,7 +103,7 @@ def _accumulators(context: LintContext, facts: FunctionFacts) -> None:
             if key is None:
                 continue
             home = homes.setdefault(key, (place, keys))
-            if home[0] != place or (home[1] is not keys and home[1] != keys):
+            if home[1] is not keys and (home[0] != place or home[1] != keys):
                 message = (
                     f"ptxas runs each wgmma of the function alone, because '{key[1]}' is in another place of an "
                     "earlier accumulator"

@@ -1,7 +1,7 @@
 """PTX717 | result that nothing reads | 9.7.1
 
-What: an instruction that only computes writes a register that the function never reads. Reported only when the rule is
-selected by its full name (`--select all,PTX717`): compilers leave such instructions, and ptxas removes them.
+What: an instruction that only computes writes a register that nothing reads, or only what adds to it. Reported only if
+the rule is selected by its full name (`--select all,PTX717`): compilers leave such ones, and ptxas removes them.
 Why: the work is for nothing, or something else was meant to use it.
 Example:
     .version 8.0
@@ -30,9 +30,10 @@ Better:
 from __future__ import annotations
 
 from ptxtools.ir.positions import part_span
+from ptxtools.ir.symbols import RegisterKey
 
 from ..context import LintContext
-from ..facts import FunctionFacts, Line
+from ..facts import Line
 from ..inflight import accessed
 from ..registry import on_request
 
@@ -51,14 +52,25 @@ _PURE = frozenset({
 def check(context: LintContext) -> None:
     for facts in context.facts.functions:
         parameters = {id(v) for v in (*facts.function.params, *facts.function.returns)}
-        for key, line in facts.writes.items():
-            op = line.plan.op
-            alone = key not in facts.rewritten and key[0] not in parameters and not _read(facts, line)
-            if alone and op is not None and line.plan.family in _PURE and not op.has("cc"):
-                message = f"nothing reads the '{key[1]}' that '{line.item.opcode}' computes"
-                context.warn(CODE, message, part_span(line.item, 0), section=op.section)
+        readers: dict[RegisterKey, list[Line]] = {}
+        writers: dict[RegisterKey, list[Line]] = {}
+        for line in facts.lines:
+            for name, write in accessed(line):
+                key = line.registers[name]
+                if key is not None:
+                    (writers if write else readers).setdefault(key, []).append(line)
+        for key, lines in writers.items():
+            alone = key[0] not in parameters and all(map(_computes, lines))
+            if not alone or any(line not in lines or not _computes(line) for line in readers.get(key, ())):
+                continue
+            last = lines[-1]
+            if not any(line.registers[name] in readers for line in lines for name, write in accessed(line)
+                       if write and line.registers[name] != key):  # fmt: skip
+                message = f"nothing reads the '{key[1]}' that '{last.item.opcode}' computes"
+                context.warn(CODE, message, part_span(last.item, 0), section="9.7.1")
 
 
-def _read(facts: FunctionFacts, line: Line) -> bool:
-    """Whether something reads one of the results of an instruction."""
-    return any(write and line.registers[name] in facts.reads for name, write in accessed(line))
+def _computes(line: Line) -> bool:
+    """Whether an instruction has no effect but its result."""
+    op = line.plan.op
+    return op is not None and line.plan.family in _PURE and not op.has("cc")

@@ -136,7 +136,12 @@ def _float_sign(facts: FunctionFacts, line: Line, number: int | None) -> str | N
     """A sign cleared or changed, if the result is read as a floating-point number."""
     for table, name in ((_CLEARING, "abs"), (_CHANGING, "neg")):
         mask, type_ = table.get(line.item.opcode, (None, ""))
-        if mask is None or number != mask or not isinstance(line.item.operands[0], Name):
+        if (
+            mask is None
+            or number is None
+            or number % (1 << int(type_[1:])) != mask
+            or not isinstance(line.item.operands[0], Name)
+        ):
             continue
         into = line.item.operands[0]
         key = line.registers[into.name]

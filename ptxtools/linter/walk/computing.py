@@ -179,6 +179,32 @@ def of_data(value: Value, depth: int = 6) -> bool:
     return True
 
 
+def most_of(value: Value, depth: int = 6) -> int | None:
+    """How much what is unknown of a value adds to the rest of it at most, where it takes nothing away; else None."""
+    total = 0
+    for name, count in value.terms:
+        if name[0] == "&":
+            continue
+        why = _reasons.get(name[1:], ("",))
+        sources = [source for source in why[1:] if isinstance(source, Value)]
+        most = None
+        if why[0] == "ld":
+            most = next((limit for word, limit in _NARROW.items() if str(why[-1]).endswith(word)), None)
+        elif str(why[0]).startswith("and.") and depth:
+            masks = [source.constant for source in sources if source.constant is not None and source.constant >= 0]
+            most = masks[0] if masks else None
+        elif str(why[0]).startswith(("cvt.", "mov.")) and len(sources) == 1 and depth:
+            inner = most_of(sources[0], depth - 1)
+            most = inner + sources[0].each if inner is not None and isinstance(sources[0].each, int) else None
+        if most is None or count < 0:
+            return None
+        total += count * most
+    return total
+
+
+_NARROW = {".u8": 255, ".u16": 65535}
+
+
 def differs(value: Value) -> bool:
     """Whether a value may differ between threads in what is unknown of it, or from one time to another."""
     return any(name[0] == "#" for name, _ in value.terms)

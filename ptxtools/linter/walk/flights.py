@@ -219,7 +219,7 @@ class Flights:
             self._look_at_bytes(bar)
             bar.complete()
         if bar.done:
-            self.shadow.settle(bar.done, -1, 0 if bar.vague else max(bar.past) - 1)
+            self.shadow.settle(bar.done, -1, None if bar.vague or not max(bar.past) else max(bar.past) - 1)
             bar.done = set()
         if bar.product is not None and not bar.arrivals:
             self._crossed = bar.product, "after"

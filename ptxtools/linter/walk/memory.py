@@ -174,7 +174,7 @@ class Memory:
             if slot in self.slots:
                 return unknown(False, "slot", slot)
         alike = steady and not self.threads.apart
-        return unknown(not alike, "ld", id(op.line.item), walker.moment)
+        return unknown(not alike, "ld", id(op.line.item), walker.moment, op.opcode)
 
     # --- accesses -----------------------------------------------------------------------------------------------------
 

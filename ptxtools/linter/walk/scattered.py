@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..values import WARP, Value
-from .computing import Op, of_data
+from .computing import Op, most_of, of_data
 from .shadow import Touch
 
 if TYPE_CHECKING:
@@ -18,7 +18,8 @@ _HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
 
 class Scattered:
     """Accesses of shared variables at such indices. They may meet whatever the threads of other warps access at places
-    of their own: a table that all fill, or counters that all clear, must be complete before."""
+    of their own: a table that all fill, or counters that all clear, must be complete before. A touch is doubtful here
+    if nothing bounds its index; else its size is that of all that it may reach."""
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
@@ -28,32 +29,51 @@ class Scattered:
         """An access at an address that is not known."""
         shadow = self.memory.shadow
         base = tuple([term for term in address.terms if term[0][0] != "#"])
-        fixed = len(base) == 1 and base[0][0][0] == "&" and isinstance(address.each, int)
+        most = most_of(address)
+        fixed = len(base) == 1 and base[0][0][0] == "&" and (isinstance(address.each, int) or most is not None)
         if self.memory.blind or self.memory.threads.apart or not fixed or not of_data(address):
             return
-        now = shadow.now
-        touch = Touch(op.line, operand, "shared", Value(base, address.each), size, mask, now, kind, strong, None, False)
+        if most is not None:
+            size += most
+        touch = Touch(op.line, operand, "shared", Value(base, address.each), size, mask, shadow.now, kind, strong, None,
+                      most is None)  # fmt: skip
         for before in shadow.at("shared", base):
-            if not isinstance(before.address.each, int) and self._meet(before, touch):
+            if self._meet(before, touch, before, touch):
                 break
         self._known = [*self._known[-_MOST:], touch]
 
     def look(self, touch: Touch) -> None:
         """An access at a place that is known, behind others at places that are not."""
-        if isinstance(touch.address.each, int) or self.memory.blind:
+        if self.memory.blind:
             return
         for before in self._known:
-            if before.address.terms == touch.address.terms and self._meet(before, touch):
+            if before.address.terms == touch.address.terms and self._meet(before, touch, touch, before):
                 return
 
-    def _meet(self, before: Touch, after: Touch) -> bool:
-        """Whether two accesses of different warps race, as nothing has ordered them."""
+    def _meet(self, before: Touch, after: Touch, known: Touch, data: Touch) -> bool:
+        """Whether two accesses of different warps race, as nothing has ordered them; data: the one whose place is not
+        known. If nothing bounds it, the other has to begin where it does: shared memory may hold several arrays."""
         if before.kind == after.kind == "reads" or before.flight or after.flight or (before.strong and after.strong):
             return False
-        known = self.memory.shadow.known
+        if isinstance(known.address.each, int) or (data.doubtful and min(known.address.numbers) != data.address.each):
+            return False
+        order = self.memory.shadow.known
         for half in (0, 1):
             apart = after.mask & _HALVES[half] and before.mask & _HALVES[1 - half]
-            if apart and before.moment >= known[1 - half][half]:
-                self.memory.tell_scattered(before, after, half)
-                return True
+            if apart and before.moment >= order[1 - half][half]:
+                other = half if known is before else 1 - half
+                if data.doubtful or _overlap(known, 1 - other, data, other):
+                    self.memory.tell_scattered(before, after, half)
+                    return True
         return False
+
+
+def _overlap(a: Touch, first: int, b: Touch, second: int) -> bool:
+    """Whether what halves of the threads reach may overlap."""
+    mine, other = [_reach(touch, half) for touch, half in ((a, first), (b, second))]
+    return mine[0] < other[1] and other[0] < mine[1]
+
+
+def _reach(touch: Touch, half: int) -> tuple[int, int]:
+    numbers = [n for at, n in enumerate(touch.address.numbers) if touch.mask & _HALVES[half] & 1 << at]
+    return min(numbers), max(numbers) + touch.size

@@ -99,9 +99,9 @@ class Shadow:
         self.known[0][1], self.known[1][0] = first, second
         self.lanes = [first, second]
 
-    def settle(self, tokens: set[int], mask: int, moment: int = 0) -> None:
+    def settle(self, tokens: set[int], mask: int, moment: int | None = None) -> None:
         """Asynchronous work of some threads is done. moment: as what they did by then, if that is known."""
-        now = moment or self.tick()
+        now = self.tick() if moment is None else moment
         for touches in self._lists():
             for place, touch in enumerate(touches):
                 if touch.moment == FLIGHT and touch.mask & mask and touch.token in tokens:

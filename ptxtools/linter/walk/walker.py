@@ -35,6 +35,8 @@ _SHORT_ROUNDS, _SHORT = 8, 48
 #: Rounds of a loop with asynchronous copies: its buffers come round in them.
 _PIPELINE, _PIPELINE_STEPS = 8, 800
 
+_STORING = ("st", "atom", "red")
+
 _HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
 
 
@@ -227,6 +229,8 @@ class Walker:
         group.pc += 1
         if not mask:
             return False
+        if op.family in _STORING:
+            self._look_at_stored(group, op)
         waits = False
         handler: Callable[[Group, Op, int], bool | None] | None = self.memory.handlers.get(family)
         if handler is not None:
@@ -325,6 +329,14 @@ class Walker:
                 group.missing.pop(key, None)
                 group.registers.setdefault(key, _ANY)
                 return
+
+    def _look_at_stored(self, group: Group, op: Op) -> None:
+        """Registers that are stored, and that nothing has written on the way that is walked."""
+        for key in op.reads:
+            if key not in group.registers and key in self.program.writes and not group.stack and self.threads.there:
+                message = f"'{key[1]}' is stored, and nothing has written it on one of the ways to this"
+                self.report("unwritten register", op.line, None, message, name=key[1], sure=False)
+                group.registers[key] = _ANY
 
     # --- control flow -------------------------------------------------------------------------------------------------
 
