@@ -487,3 +487,14 @@ def test_comments_between_functions_are_passed_over_once():
     text = module(function.format("f") + "; a ; b ; c  \n" * 200 + "x\n" + function.format("g"))
     screened, read = both(text)
     assert screened == read and [one[:7] for one in read] == ["NVVM101"]
+
+
+def test_functions_of_one_type_that_differ_in_byval_are_told_apart():
+    line = "define void @{0}(i32* byval %p) {{\n  call void @{1}(i32* byval %p)\n  ret void\n}}\n"
+    head = "declare void @v(i32* byval)\ndeclare void @p(i32*)\n"
+    for first, second in (("v", "p"), ("p", "v"), ("v", "v")):
+        text = module(
+            head + line.format("f", first) + line.format("g", second).replace("ret", "br label %x\nx:\n  ret")
+        )
+        screened, read = both(text)
+        assert screened == read and [one[:7] for one in read] == ["NVVM116"] * ("p" in (first, second))
