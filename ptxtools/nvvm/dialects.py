@@ -12,6 +12,11 @@ MIXED = "NVVM103"
 _TO_A_NAME = re.compile(r'label %"\d+"')
 _TO_A_NUMBER = re.compile(r"label %\d")
 _NUMBER_AS_LABEL = re.compile(r"^(\s*)(\d+):", re.MULTILINE)
+_UNTYPED_WORD = re.compile(r"\b(?:byval|sret)\b(?!\()")
+#: A string, a comment, or an attribute that has a type in later LLVMs, without it.
+_UNTYPED = re.compile(r'"[^"]*"|;[^\n]*|(?<![\w.$%@-])(byval|sret)\b(?![\w.$(-])')
+#: What a parameter points to.
+_POINTEE = re.compile(r"\s*(.*?)\s*(?:addrspace\(\d+\)\s*)?\*[^*]*\Z", re.DOTALL)
 
 
 def check_dialect(dialect: str | None) -> None:
@@ -54,3 +59,20 @@ def with_quoted_labels(text: str) -> str:
     """A text of the dialect of LLVM 7, in which labels are names, as later LLVMs read them: quoted if they are
     numbers."""
     return _NUMBER_AS_LABEL.sub(r'\1"\2":', text) if branches_to_numbers(text)[0] else text
+
+
+def with_types_behind_byval(text: str) -> str:
+    """A text of the dialect of LLVM 7, in which `byval` and `sret` have no type, as later LLVMs read them:
+    `%S* byval(%S)`."""
+    return _UNTYPED.sub(_with_type, text) if _UNTYPED_WORD.search(text) else text
+
+
+def _with_type(found: re.Match[str]) -> str:
+    if found[1] is None:  # a string or a comment
+        return found[0]
+    text, at, depth = found.string, found.start(1) - 1, 0
+    while at >= 0 and (depth or text[at] not in "(,"):
+        depth += (text[at] in ")]}>") - (text[at] in "([{<")
+        at -= 1
+    pointee = _POINTEE.match(text, at + 1, found.start(1))
+    return f"{found[1]}({pointee[1]})" if pointee else found[0]

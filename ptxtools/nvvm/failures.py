@@ -76,7 +76,15 @@ def as_error(refusal: Refusal, sources: list[Source]) -> PtxError:
         return PtxError([
             Diagnostic(UNLOWERED, wording, wide.span() if wide else (0, 0), source, help=(weaker,))
         ])  # fmt: skip
-    return PtxError([Diagnostic(_CODES[refusal.kind], message, source=source, help=tuple(rest[:4]))])
+    return PtxError([Diagnostic(_CODES[refusal.kind], message, _defined(source.text, message), source,
+                                help=tuple(rest[:4]))])  # fmt: skip
+
+
+def _defined(text: str, message: str) -> tuple[int, int]:
+    """Where the variable that a message begins with is defined; the begin of the text if it names none."""
+    named = re.match(r"(@[-\w$.]+):", message)
+    found = re.search(rf"^{re.escape(named[1])}(?= *=)", text, re.MULTILINE) if named else None
+    return found.span() if found else (0, 0)
 
 
 def _offset(text: str, line: int, column: int) -> int:

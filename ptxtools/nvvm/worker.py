@@ -28,6 +28,7 @@ _HANDLE = re.compile(
     rf'\(metadata (?:[^",]|"[^"]*")*, (ptr( addrspace\(\d\))? (?:{_NAME}|%[-\w$.]+))\)(?: #\d+)?'
 )
 #: The declaration of a function that stands for an intrinsic which LLVM does not know.
+_INTEGER = re.compile(r"i(\d+)")
 _UNKNOWN = re.compile(r"^\.extern \.func\b[^(\n]*(?:\([^)]*\))?\s*(llvm\.[\w.$]+)", re.MULTILINE)
 _CPU = re.compile(r'"target-cpu"="(sm_(\d+)[af]?)"')
 
@@ -103,6 +104,7 @@ def _lower(order: dict[str, Any], inputs: list[bytes], shim: str) -> str:
     _add_libdevice(llvm, whole, order["libdevice"])
     _refuse_what_is_not_lowered(whole)
     _optimise(llvm, whole, machine, order["level"])
+    _refuse_odd_variables(whole)
     text: str = machine.emit_assembly(whole)
     unknown = _UNKNOWN.search(text)
     if unknown is not None:
@@ -217,6 +219,15 @@ def _refuse_what_is_not_lowered(module: Any) -> None:
     address = next((found for found in _BLOCK_ADDRESS.finditer(str(module)) if found[1] is not None), None)
     if address is not None:
         raise Refused("unsupported", f"blockaddress({address[1]}) cannot be lowered to PTX")
+
+
+def _refuse_odd_variables(module: Any) -> None:
+    """LLVM writes types that PTX does not have for them, such as `.u3`; what is in arrays and structs is bytes."""
+    for variable in module.global_variables:
+        found = _INTEGER.fullmatch(str(variable.global_value_type))
+        bits = int(found[1]) if found else 64
+        if bits < 64 and bits not in (8, 16, 32) and (bits != 1 or variable.is_declaration):
+            raise Refused("unsupported", f"@{variable.name}: a variable of type i{bits} has no PTX")
 
 
 def _optimise(llvm: Any, module: Any, machine: Any, level: int) -> None:

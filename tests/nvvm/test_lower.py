@@ -256,6 +256,9 @@ REFUSED = {
                      "  %l = landingpad { ptr, i32 } cleanup\n  ret void\n}\n", "NVVM902", "'invoke' in @k"),
     "a constructor": ("@llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 65535, "
                       "ptr @k, ptr null }]\n" + PLAIN, "NVVM902", "@llvm.global_ctors"),
+    "a variable of an odd width": ("@odd = addrspace(1) global i3 0\ndefine i3 @k() {\n  %v = load i3, ptr "
+                                   "addrspace(1) @odd\n  store i3 1, ptr addrspace(1) @odd\n  ret i3 %v\n}\n",
+                                   "NVVM902", "i3"),
     "a block address": ("define ptr @k() {\n  br label %b\nb:\n  ret ptr blockaddress(@k, %b)\n}\n", "NVVM902",
                         "blockaddress(@k, %b)"),
     "an exchange of 128 bits": ("define i128 @k(ptr %p, i128 %v) {\n  %a = atomicrmw xchg ptr %p, i128 %v seq_cst\n"
@@ -402,3 +405,26 @@ def test_content_tells_what_a_file_is(kind, text):
 
 def test_bitcode_is_told_by_its_first_bytes():
     assert detect(b"BC\xc0\xde") == detect(b"\xde\xc0\x17\x0b") == "bc"
+
+
+BY_VALUE = """target triple = "nvptx64-nvidia-cuda"
+%S = type { i32, [2 x i32] }
+declare void @f(%S* nocapture byval align 4, [4 x { i32, float }] addrspace(5)*) ; %S* byval
+declare void @g([2 x i32*]* sret, i32)
+define void @k(%S* byval align 8 %p, i32* %q) {
+  %byval = load i32, i32* %q
+  call void @f(%S* byval align 4 %p, [4 x { i32, float }] addrspace(5)* null)
+  %r = alloca [2 x i32*]
+  call void @g([2 x i32*]* sret %r, i32 %byval)
+  ret void
+}
+!nvvm.annotations = !{!0}
+!0 = !{void (%S*, i32*)* @k, !"kernel", i32 1}
+"""
+
+
+def test_parameters_by_value_have_their_types_from_their_pointers():
+    """As LLVM 7 writes them; later LLVMs demand `byval(%S)`."""
+    ptx = lower(BY_VALUE, how=Lowering("sm_90"))
+    assert ".param .align 8 .b8 k_param_0[12]" in ptx and ".param .align 4 .b8 \tparam0[12];" in ptx
+    assert not [one for one in ptxtools.lint(ptx) if one.code == "PTX262"]

@@ -487,3 +487,36 @@ def test_comments_between_functions_are_passed_over_once():
     text = module(function.format("f") + "; a ; b ; c  \n" * 200 + "x\n" + function.format("g"))
     screened, read = both(text)
     assert screened == read and [one[:7] for one in read] == ["NVVM101"]
+
+
+def test_functions_of_one_type_that_differ_in_byval_are_told_apart():
+    line = "define void @{0}(i32* byval %p) {{\n  call void @{1}(i32* byval %p)\n  ret void\n}}\n"
+    head = "declare void @v(i32* byval)\ndeclare void @p(i32*)\n"
+    for first, second in (("v", "p"), ("p", "v"), ("v", "v")):
+        text = module(
+            head + line.format("f", first) + line.format("g", second).replace("ret", "br label %x\nx:\n  ret")
+        )
+        screened, read = both(text)
+        assert screened == read and [one[:7] for one in read] == ["NVVM116"] * ("p" in (first, second))
+
+
+def test_functions_in_a_function_that_does_not_end_are_not_passed_over():
+    """Their heads are alike, and a later brace seems to end the first."""
+    function = "define void @{}(i32 %a) {{\n  ret void\n}}\n"
+    text = function.format("f") + function.format("g").replace("}\n", "") + function.format("h") + "}\n"
+    for last in ("", function.format("i")):
+        screened, read = both(module(text + last))
+        assert screened == read and [one[:7] for one in read] == ["NVVM101"] * 2
+
+
+def test_types_with_a_fault_inside_are_found_in_each_place():
+    text = module("".join(f"define void @{n}(<2 x bfloat> %a) {{\n  ret void\n}}\n" for n in "fgh"))
+    screened, read = both(text, dialect="7")
+    assert screened == read and [one[:7] for one in read] == ["NVVM103"] * 3
+
+
+def test_a_module_without_pointers_is_modern_if_something_in_it_is():
+    text = module("define i32 @f(i32 %a) {\n  %b = add i32 %a, WORD\n  ret i32 %b\n}\n")
+    for word, dialect, codes in (("undef", None, []), ("poison", None, []), ("poison", "7", ["NVVM103"])):
+        screened, read = both(text.replace("WORD", word), dialect=dialect)
+        assert screened == read and [one[:7] for one in read] == codes

@@ -36,7 +36,9 @@ class FunctionReader(BodyReader):
         self.nodes: NodeLines | None = None
         self.annotations: list[list[Line]] = []
         passed: list[Extent] = []
-        for outline in outlines(text):
+        found, regular = outlines(text)
+        alike = alike and regular
+        for outline in found:
             self.bodies[outline.brace] = extent = outline.body
             if alike:
                 head = Head.of(text, outline)

@@ -37,14 +37,16 @@ class Outline(NamedTuple):
         return self.brace + 1, self.end
 
 
-def outlines(text: str) -> list[Outline]:
+def outlines(text: str) -> tuple[list[Outline], bool]:
     """The definitions that have a line `define … {`, or two, and end with a line that begins with `}`, as LLVM's tools
-    and llvmlite write them. Others are not found; nor is any if a string goes over lines, which may look like these."""
+    and llvmlite write them. Others are not found; nor is any if a string goes over lines, which may look like these.
+    And whether all is regular: whether each such begin has its end, so that none of them is in what is not found."""
     found: list[Outline] = []
     if '"' in text and any("\n" in one for one in _STRING.findall(text)):
-        return found
-    at = 0 if text.startswith(_BEGIN[1:]) else -1
+        return found, True
+    at, regular = 0 if text.startswith(_BEGIN[1:]) else -1, True
     for edge in _EDGES.finditer(text):
+        regular = regular and (edge[0] == _END) == (at >= 0)
         if edge[0] == _END and at >= 0:
             line = text.index("\n", at)
             head = text[at:line].rstrip()
@@ -52,7 +54,7 @@ def outlines(text: str) -> list[Outline]:
             if brace and ";" not in head:
                 found.append(Outline(at, brace, edge.start() + 1))
         at = edge.start() + 1 if edge[0] == _BEGIN else -1
-    return found
+    return found, regular and at < 0
 
 
 def between(extents: Iterable[Extent], end: int) -> Iterator[Extent]:

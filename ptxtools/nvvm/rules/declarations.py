@@ -93,9 +93,11 @@ def check_type(context: Context, type: Type, at: int, depth: int = 0) -> None:
             "NVVM103", _place(context, type, at), type.text, "bfloat is not in LLVM 7: it came with LLVM 11"
         )
     else:
-        context.checked_types.add(type)
+        before = len(context.found)
         for one in type.elements if depth < 100 else ():
             check_type(context, one, at, depth + 1)
+        if len(context.found) == before:
+            context.checked_types.add(type)
 
 
 def _place(context: Context, type: Type, at: int) -> int:

@@ -45,7 +45,7 @@ from .shape import (
     Shape,
 )
 from .templates import Templates
-from .typing import TYPING
+from .typing import TYPING, by_value
 
 #: Prefixes of types, by which front ends tell them from values.
 _TYPES = ("struct.", "class.", "union.")
@@ -136,7 +136,9 @@ class Shapes:
         module = self.context.module
         function, variable = module.functions.get(name), module.variables.get(name)
         if function is not None:
-            return name if name.startswith("@llvm.") else f"{SYMBOL}function {function.type}:{function.space}"
+            values = "".join("v" if by_value(param.attributes) else "p" for param in function.params)
+            own = f"{SYMBOL}function {function.type}:{function.space}:{values}"
+            return name if name.startswith("@llvm.") else own
         if variable is None or variable.kind in ("alias", "ifunc") or name in self.context.opaque:
             return name
         return f"{SYMBOL}variable {variable.type}:{variable.space}"

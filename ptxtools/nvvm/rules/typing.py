@@ -3,10 +3,10 @@ cannot be known, and reports operands that do not fit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ..assembly import types
-from ..assembly.nodes import Callee, Instruction, Value
+from ..assembly.nodes import Callee, Instruction, Value, Word
 from ..assembly.tokens import words
 from ..assembly.types import I1, I32, VOID, Type
 from .casts import CASTS, cast_fault
@@ -258,7 +258,17 @@ def call(context: Context, one: Instruction) -> Type:
     for argument, param in zip(arguments, params, strict=False):
         if argument.type is not param:
             context.at_value(code, argument, f"an argument of type {argument.type} where {shown} takes {param}")
+    if known:
+        for argument, given, taken in zip(arguments, callee.arguments, known.params, strict=False):
+            if by_value(given) and not by_value(taken.attributes):
+                context.at_value("NVVM116", argument, f"an argument with 'byval' where {shown} takes a pointer",
+                                 "the function's parameter has 'byval', too, or the call has it not")  # fmt: skip
     return result
+
+
+def by_value(attributes: Sequence[Word]) -> bool:
+    """Whether a parameter or an argument with these attributes is what its pointer points to."""
+    return any(word[:5] == "byval" for word, _ in attributes)
 
 
 def written(context: Context, one: Instruction) -> Type:

@@ -10,7 +10,7 @@ from ptxtools.ir.collector import CollectorOff
 
 from ..assembly.nodes import Function, Module, Value
 from ..assembly.parser import Parser
-from ..dialects import LLVM7, MODERN, branches_to_numbers, check_dialect
+from ..dialects import LLVM7, MIXED, MODERN, branches_to_numbers, check_dialect
 from .alike import distinct, read_heads, read_nodes
 from .annotations import check_annotations, find_opaque
 from .assembler import check_module_assembler
@@ -43,7 +43,10 @@ def verify(text: str | Source, name: str = "<memory>", *, dialect: str | None = 
         raise ValueError(f"unknown target '{target}'; such as sm_90a")
     with CollectorOff():
         source = Source(text, name) if isinstance(text, str) else text
-        context = _verified(source, dialect, int(arch[1]) if arch else 0, screened, processes)
+        number = int(arch[1]) if arch else 0
+        context = _verified(source, dialect, number, screened, processes)
+        if dialect is None and _is_modern_without_pointers(context):
+            context = _verified(source, MODERN, number, screened, processes)
     return sorted(_once(context.found), key=lambda one: (one.span, one.code))
 
 
@@ -104,6 +107,12 @@ def dialect_of(module: Module) -> str:
     if module.opaque_at >= 0 and (module.typed_at < 0 or module.opaque_at < module.typed_at):
         return MODERN
     return LLVM7
+
+
+def _is_modern_without_pointers(context: Context) -> bool:
+    """Whether a module that is in both dialects by its pointers has what only the modern one has."""
+    module = context.module
+    return module.typed_at < 0 and module.opaque_at < 0 and any(one.code == MIXED for one in context.found)
 
 
 def _check_body(context: Context, function: Function) -> None:
