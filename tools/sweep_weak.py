@@ -5,7 +5,7 @@ tests/model/drawn.py that a kernel can have.
     python tools/sweep_weak.py [--seconds N] [--seed N] [--copies N] [--reach N] [--kinds KIND,KIND…]
 
 Takes processor time. Prints each test with an outcome that is not allowed, and exits 1 if there is one. With
-`--reach N` prints, too, what is allowed and not reached by weak memory within N copies.
+`--reach N` prints, too, what is allowed and not reached by weak memory within N copies for each outcome.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.model.simulated import Kernel, TranslationError  # noqa: E402
 from tests.model.suite import read  # noqa: E402
 
 #: Copies of a test in one launch.
-_COPIES = 20
+_COPIES = 50
 
 
 def _shown(allowed: Outcomes, state: tuple[int, ...]) -> str:
@@ -71,7 +71,7 @@ def main() -> int:
         mixed = bool(allowed.mixed_races)  # the axioms do not apply (8.7.2)
         totals["mixed"] += mixed
         seen: set[tuple[int, ...]] = set()
-        most = max(options.copies, 0 if mixed else options.reach)
+        most = max(options.copies, 0 if mixed else options.reach * len(allowed.states))
         for at in range(-(-most // _COPIES)):
             seen.update(kernel.outcomes(seed + at, allowed.names, _COPIES, memory_model="weak"))
             if at * _COPIES >= options.copies and seen >= set(allowed.states):

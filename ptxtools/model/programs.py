@@ -267,8 +267,9 @@ class Product(Instruction):
 class TensorCore(Instruction):
     """tcgen05 (9.7.16). kind: "ld", "st", "cp", "shift", "mma", "commit", "wait", "alloc", "free", or a fence, "before"
     or "after" thread sync; form: the other modifiers, of a wait what it waits for; group: `cta_group::1` or `::2`;
-    places: in the order of the operands; values: what is stored, of a product the instruction descriptor, whether D is
-    added to, a scale; ctas: a mask of CTAs whose mbarriers are told."""
+    of a load or store its shape, and "pack" if registers hold two halves; places: in the order of the operands; values:
+    what is stored, of a product the instruction descriptor, whether D is added to, a scale; ctas: a mask of CTAs whose
+    mbarriers are told; reduction: what `.red` computes of the other results for the last one."""
 
     kind: str
     form: str = ""
@@ -277,6 +278,7 @@ class TensorCore(Instruction):
     results: tuple[str, ...] = ()
     values: tuple[Operand, ...] = ()
     ctas: Operand | None = None
+    reduction: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

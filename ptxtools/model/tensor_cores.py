@@ -27,6 +27,7 @@ from .events import Event, Issued, Path, Stage, Value, constant
 from .functions import computed
 from .programs import TENSOR_MEMORY, Instruction, Operand, TensorCore, Type
 from .refusals import not_modelled
+from .tensor_loads import REGISTERS, reduced
 from .words import refuse
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
 _FENCES = {"before_thread_sync": "before", "after_thread_sync": "after"}
 _GROUPS = ("cta_group::1", "cta_group::2")
 _TRANSFER = re.compile(
-    r"sync\.aligned\.(16x64b|16x128b|16x256b|32x32b|16x32bx2)\.x(?P<count>\d+)(\.(un)?pack::16b)?\.b32"
+    r"(?P<red>red\.)?sync\.aligned\.(?P<shape>16x64b|16x128b|16x256b|32x32b|16x32bx2)\.x(?P<count>\d+)"
+    r"(?(red)\.(?P<rule>(min|max)(\.[us]32|(\.abs)?(\.NaN)?\.f32))|(?P<pack>\.(un)?pack::16b)?\.b32)"
 )
 #: Modifiers of what is issued, without those that name a group of CTAs.
 _FORMS = {
@@ -68,8 +70,8 @@ def read_tensor_core(cells: Cells, word: Word, modifiers: list[str]) -> Instruct
         return TensorCore(kind=_FENCES[what], **cells.done())
     if kind == "wait" and what in ("ld", "st") and rest == "sync.aligned":
         return TensorCore(kind="wait", form=what, **cells.done())
-    if kind in ("ld", "st") and (match := _TRANSFER.fullmatch(rest)):
-        return _transfer(cells, word, kind, int(match["count"]))
+    if kind in ("ld", "st") and (match := _TRANSFER.fullmatch(rest)) and (kind == "ld" or not match["red"]):
+        return _transfer(cells, word, kind, match)
     if kind in _ALLOCATIONS and cells.fixed:
         from .tensor_kernels import read_allocation
 
@@ -80,27 +82,33 @@ def read_tensor_core(cells: Cells, word: Word, modifiers: list[str]) -> Instruct
 
 
 def _in_kernel(kind: str, rest: str) -> bool:
-    """Whether kernels may have it: of loads and stores one shape, no copies, no shifts."""
+    """Whether kernels may have it: no copies, no shifts, no loads and stores at two addresses."""
     if kind in _ALLOCATIONS:
         return _ALLOCATIONS[kind].fullmatch(rest) is not None
-    return kind not in ("cp", "shift") and (kind not in ("ld", "st") or rest.startswith("sync.aligned.32x32b.x"))
+    return kind not in ("cp", "shift") and (kind not in ("ld", "st") or ".16x32bx2." not in rest)
 
 
-def _transfer(cells: Cells, word: Word, kind: str, most: int) -> Instruction:
-    """`r, [d]` or `[d], r`; several registers are consecutive words."""
+def _transfer(cells: Cells, word: Word, kind: str, match: re.Match[str]) -> Instruction:
+    """`r, [d]` or `[d], r`; several registers are consecutive words. With .red `r, s, [d]`."""
     reader = cells.reader
+    most, form = int(match["count"]) * REGISTERS[match["shape"]], match["shape"] + ".pack" * bool(match["pack"])
     results: tuple[str, ...] = ()
     if kind == "ld":
         results = tuple(cells.listed(cells.result))
+        cells.comma()
+    number = len(results)
+    if match["red"]:
+        results += tuple(cells.listed(cells.result))[:1]
         cells.comma()
     place = cells.place()
     values: tuple[Operand, ...] = ()
     if kind == "st":
         cells.comma()
         values = tuple(cells.listed(cells.value))
-    if len(results or values) > most:
+    if (number or len(values)) > most:
         reader.fail(f"'{word.text}' has at most {most} registers", word)
-    return TensorCore(kind=kind, places=(place,), results=results, values=values, **cells.done())
+    return TensorCore(kind=kind, form=form, places=(place,), results=results, values=values,
+                      reduction=match["rule"] or "", **cells.done())  # fmt: skip
 
 
 def _issued(cells: Cells, word: Word, kind: str, modifiers: list[str]) -> Instruction:
@@ -287,6 +295,14 @@ class Operation:
             return Value(1 << at, lambda reads: reads[at])
         return self.paths.loaded(len(self.path.events) - 1, self.paths.types[name])
 
+    def result(self, values: list[Value]) -> None:
+        """Set the registers of a load."""
+        rule, needs = self.instruction.reduction, 0
+        for value in values:
+            needs |= value.needs
+        chosen = [Value(needs, lambda reads: reduced(rule, [value.of(reads) for value in values]))] if rule else []
+        self.path.registers.update(zip(self.instruction.results, [*values, *chosen], strict=True))
+
     def event(self, kind: str, *, in_tensor: bool) -> Event:
         """An access without its place. A write is behind all reads of its operation."""
         path = self.path
@@ -307,8 +323,8 @@ class Operation:
 
 def _loaded(operation: Operation) -> None:
     name, offset = operation.place(0, tensor=True)
-    for at, register in enumerate(operation.instruction.results):
-        operation.path.registers[register] = operation.read(name, offset + at * operation.size(name))
+    count = len(operation.instruction.results) - bool(operation.instruction.reduction)
+    operation.result([operation.read(name, offset + at * operation.size(name)) for at in range(count)])
 
 
 def _stored(operation: Operation) -> None:

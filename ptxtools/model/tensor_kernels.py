@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .events import Event, Path, constant
+from .events import Event, Path, Value, constant
 from .matrices import CELL, LANES, NAME, Products, Tile, allocations, cell, columns, read_pieces, shape_of
 from .programs import Instruction, Operand, Place, TensorCore
 from .refusals import not_modelled
 from .tensor_cores import Operation, issue
+from .tensor_loads import LANES as LANES_OF
+from .tensor_loads import cells as cells_of
 from .words import refuse
 
 if TYPE_CHECKING:
@@ -96,21 +98,42 @@ def _allocated(paths: Paths, path: Path, instruction: TensorCore) -> None:
 
 
 def _transferred(paths: Paths, path: Path, instruction: TensorCore, address: int) -> None:
-    """The lane of a thread, a column for each register (9.7.16.2.3.1)."""
-    thread = path.thread
-    if address >> 16 != _WARP * (thread.warp % _WARPS):
+    """The cells of a thread's registers; of two cells in each, with .pack, the lower halves (9.7.16.8)."""
+    thread, (shape, _, packed) = path.thread, instruction.form.partition(".")
+    first = _WARP * (thread.warp % _WARPS)
+    if address >> 16 not in range(first, first + _WARP - LANES_OF[shape] + 1, 16):
         refuse(paths.test.source, f"lane {address >> 16} is not the first one of this warp (9.7.16.8.1)",
                instruction.span)  # fmt: skip
     name = NAME.format(thread.cta)
     operation = Operation(paths, path, instruction)
     values = [paths.operand(path, value) for value in instruction.values]
-    for at in range(len(instruction.results or values)):
-        offset = cell(paths, instruction, address + (thread.lane << 16) + at)
-        if values:
-            operation.access("W", name, offset, CELL, values[at])
+    count = len(values) or len(instruction.results) - bool(instruction.reduction)
+    found = []
+    for at, (lane, column) in enumerate(cells_of(shape, thread.lane, count)):
+        at_ = [cell(paths, instruction, address + (lane << 16) + (column << bool(packed)) + half)
+               for half in range(2 if packed else 1)]  # fmt: skip
+        if not values:
+            found.append(_joined([operation.access("R", name, offset, CELL) for offset in at_]))
+        elif packed:
+            for half, offset in enumerate(at_):
+                operation.access("W", name, offset, CELL // 2, _half(values[at], half))
         else:
-            path.registers[instruction.results[at]] = operation.access("R", name, offset, CELL)
+            operation.access("W", name, at_[0], CELL, values[at])
+    if not values:
+        operation.result(found)
     issue(path, operation)
+
+
+def _half(value: Value, half: int) -> Value:
+    return Value(value.needs, lambda reads: value.of(reads) >> 16 * half & 0xFFFF)
+
+
+def _joined(parts: list[Value]) -> Value:
+    """One value, or the lower halves of two in one register."""
+    if len(parts) == 1:
+        return parts[0]
+    low, high = parts
+    return Value(low.needs | high.needs, lambda reads: low.of(reads) & 0xFFFF | (high.of(reads) & 0xFFFF) << 16)
 
 
 def _multiplied(paths: Paths, path: Path, instruction: TensorCore, addresses: tuple[int, ...]) -> None:

@@ -1,4 +1,4 @@
-"""A program whose threads can be interrupted at each access, and whose loads may come late: for `--memory weak`."""
+"""A program whose threads can be interrupted at each access, and whose accesses may come late: for `--memory weak`."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def is_local(op: Op) -> bool:
 
 def reordered(program: Program, seed: int) -> Program:
     """The program with each operation that is not local at the beginning of a block of its own, and local ones where
-    their results are used, so that these do not decide a read before that. A load, or an atomic operation that acquires
-    nothing, may have moved behind what does not depend on it, as the seed has it. Views (`weak.py`) do the rest."""
+    their results are used, so that these do not decide a read before that. An access that acquires nothing may have
+    moved behind what does not depend on it, as the seed has it. Views (`weak.py`) do the rest."""
     generator = random.Random(seed)
     pieces = []
     for block in program.blocks:
@@ -65,17 +65,17 @@ def _cut(ops: list[Op]) -> list[list[Op]]:
 
 
 def _sink(ops: list[Op], at: int, generator: random.Random) -> None:
-    load, end = ops[at], min(len(ops), at + _FARTHEST) - 1
-    if is_local(load):
-        while at < end and _is_independent(load, ops[at + 1]):
-            ops[at], ops[at + 1] = ops[at + 1], load
+    op, end = ops[at], min(len(ops), at + _FARTHEST) - 1
+    if is_local(op):
+        while at < end and _is_independent(op, ops[at + 1]):
+            ops[at], ops[at + 1] = ops[at + 1], op
             at += 1
         return
-    late = load.kind in ("ld", "atom") and strength(load.opcode) not in ("acquire", "acq_rel")
+    late = op.kind in SINGLE_ACCESSES and strength(op.opcode) not in ("acquire", "acq_rel")
     if not late or generator.random() < 0.35:
         return
-    while at < end and _passes(load, ops[at + 1]) and generator.random() < 0.9:
-        ops[at], ops[at + 1] = ops[at + 1], load
+    while at < end and _passes(op, ops[at + 1]) and generator.random() < 0.9:
+        ops[at], ops[at + 1] = ops[at + 1], op
         at += 1
 
 
@@ -86,18 +86,18 @@ def _is_independent(op: Op, other: Op) -> bool:
     return not _slots(other.dst) & (_slots(op.src) | _slots((op.guard,)))
 
 
-def _passes(load: Op, other: Op) -> bool:
-    """Whether a load may take effect after the operation behind it."""
-    if not _is_independent(load, other):
+def _passes(op: Op, other: Op) -> bool:
+    """Whether an access may take effect after the operation behind it."""
+    if not _is_independent(op, other):
         return False
     if is_local(other):
         return True
     order = strength(other.opcode)
     if other.kind not in SINGLE_ACCESSES or order in ("release", "acq_rel"):
         return False
-    if order and order == strength(load.opcode) and order in ("volatile", "mmio"):
+    if order and order == strength(op.opcode) and order in ("volatile", "mmio"):
         return False
-    return _are_apart(load, other)
+    return _are_apart(op, other)
 
 
 def _slots(refs: tuple[Ref | None, ...]) -> set[tuple[int, str]]:
@@ -114,4 +114,4 @@ def _are_apart(a: Op, b: Op) -> bool:
 def _bytes(op: Op) -> int:
     if op.kind == "ld":
         return element_bytes(op.dst_types[0]) * len(op.dst)
-    return element_bytes(op.src_types[1]) * (len(op.src) - 1)  # of an atomic operation, at least its bytes
+    return element_bytes(op.src_types[1]) * (len(op.src) - 1)  # of a cas more than its bytes

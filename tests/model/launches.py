@@ -390,8 +390,42 @@ buffers.out.zeros = "u32[2]"
     names=("out[0]", "out[1]"), right=(3, 4), marks=("sync",), litmus="threads = [[0, 0], [0, 32], [0, 64]]\n",
 )  # fmt: skip
 
+SHAPES = Feature(
+    body="""    .shared .align 16 .u32 taddr;
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    setp.ne.u32 %p1, %r1, 0;
+    tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [taddr], 32;
+    ld.shared.u32 %r4, [taddr];
+    mov.b32 %f0, 5;
+    mov.b32 %f1, 0x80007;
+    mov.b32 %f2, 9;
+    tcgen05.st.sync.aligned.16x64b.x2.b32 [%r4], {%f0, %f2};
+    tcgen05.st.sync.aligned.16x128b.x1.unpack::16b.b32 [%r4+16], {%f1, %f1};
+    tcgen05.wait::st.sync.aligned; //stored
+    tcgen05.ld.sync.aligned.32x32b.x4.b32 {%f3, %f4, %f5, %f6}, [%r4];
+    tcgen05.ld.sync.aligned.16x256b.x1.b32 {%f7, %f8, %f9, %f10}, [%r4+16];
+    tcgen05.ld.sync.aligned.16x64b.x1.pack::16b.b32 {%f11}, [%r4+16];
+    tcgen05.wait::ld.sync.aligned;
+    tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r4, 32;
+    tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
+    @%p1 bra DONE;
+    st.global.b32 [%rd1], %f3;
+    st.global.b32 [%rd1+4], %f5;
+    st.global.b32 [%rd1+8], %f7;
+    st.global.b32 [%rd1+12], %f8;
+    st.global.b32 [%rd1+16], %f9;
+    st.global.b32 [%rd1+20], %f11;
+DONE:
+""",
+    launch='grid = [1, 1, 1]\nblock = [32, 1, 1]\nargs = [{buffer="out"}]\nbuffers.out.zeros = "u32[6]"\n',
+    names=tuple(f"out[{at}]" for at in range(6)), right=(5, 9, 7, 8, 7, 0x80007), marks=("stored",),
+    target="sm_100a", litmus="threads = [[0, 0]]\n",
+)  # fmt: skip
+
 FEATURES = {
     "named barrier": NAMED_BARRIER,
     "tensor copy": TENSOR_COPY, "wgmma": PRODUCT, "tcgen05": TENSOR_CORE, "wgmma of integers": INTEGERS,
-    "multimem": MULTICAST, "mapa": CLUSTER, "griddepcontrol": DEPENDENT, "changed map": CHANGED_MAP,
+    "tcgen05 shapes": SHAPES, "multimem": MULTICAST, "mapa": CLUSTER, "griddepcontrol": DEPENDENT,
+    "changed map": CHANGED_MAP,
 }  # fmt: skip

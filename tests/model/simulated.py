@@ -43,7 +43,7 @@ class Kernel:
     one."""
 
     def __init__(self, test, meet=False):
-        self.test, self.scopes, self.meet = test, {}, meet
+        self.test, self.scopes = test, {}
         if any(thread.grid for thread in test.threads):
             raise TranslationError("several grids")
         if len({thread.gpu for thread in test.threads}) > 1 and all(thread.cluster < 0 for thread in test.threads):
@@ -57,7 +57,8 @@ class Kernel:
         if len({len(cluster) for cluster in ctas}) > 1:
             raise TranslationError("clusters of different sizes")
         self.places, self.cluster = [cta for cluster in ctas for cta in cluster], len(ctas[0])
-        if meet and not self.scopes and self._is_without_clusters() and len(self.places) <= 8:
+        self.meet = meet and all(self._meets(place) for place in self.places)
+        if self.meet and not self.scopes and self._is_without_clusters() and len(self.places) <= 8:
             self.cluster = len(self.places)
         self.memory = [name for name, location in test.locations.items() if location.memory == name]
         if len(self.memory) != len(test.locations):
@@ -74,6 +75,16 @@ class Kernel:
         self.cells = max(len(self.memory), 1) * STRIDE // 8
         self.words, self.widened = 0, []
         self.module = ptxtools.loads(self._kernel())
+
+    def _meets(self, place):
+        """Whether the threads of a CTA use its barriers alike: one that does not lets the others go on by its end."""
+        used = []
+        for thread in self.test.threads:
+            if (thread.gpu, thread.cta) == place:
+                barriers = [i for i in thread.instructions if isinstance(i, Barrier) and i.place != "cluster"]
+                branches = barriers and any(isinstance(i, Branch) or i.guard for i in thread.instructions)
+                used.append([str(i.numbers) for i in barriers] + ["branch"] * bool(branches))
+        return all(numbers == used[0] and "branch" not in numbers for numbers in used)
 
     def _is_without_clusters(self):
         return all(thread.cluster < 0 for thread in self.test.threads) and not any(

@@ -11,6 +11,11 @@ SEEDS = range(2)
 HANGS = {"Bar+deadlock", "MP+bar-ids"}
 
 
+#: Why tests are no kernels here: what they have, or an instruction by the first part of its name.
+REASONS = {"aliases", "a long array", "several grids", "an address in a register", "tcgen05", "wgmma", "mbarrier", "cp",
+           "fence", "st.async", "red.async", "bar", "barrier", "inc", "selp"}  # fmt: skip
+
+
 def kernel_of(path):
     try:
         return Kernel(loaded(path))
@@ -18,12 +23,30 @@ def kernel_of(path):
         return None
 
 
-KERNELS = {path.stem: path for path in NO_CYCLES if path.stem not in HANGS and kernel_of(path) is not None}
+def _skipped():
+    """Why each test that is no kernel is none."""
+    found = {}
+    for path in NO_CYCLES:
+        try:
+            Kernel(loaded(path))
+        except TranslationError as error:
+            reason = str(error)
+            first = ".".join(reason.split()[0].split(".")[: 1 + (".async" in reason and reason[:3] in ("st.", "red"))])
+            found[path.stem] = reason if reason in REASONS else first
+    return found
 
 
-def test_most_tests_are_kernels():
-    """The others have aliases, types, counts or scopes of a cluster: tests/model/simulated.py names what it refuses."""
-    assert len(KERNELS) > 90
+SKIPPED = _skipped()
+KERNELS = {path.stem: path for path in NO_CYCLES if path.stem not in HANGS and path.stem not in SKIPPED}
+
+
+def test_most_tests_of_loads_stores_and_fences_are_kernels():
+    """The others are listed with the reason: `pytest -s` prints them."""
+    for reason in sorted(REASONS):
+        names = [name for name, why in SKIPPED.items() if why == reason]
+        print(f"{reason}: {len(names)} tests: {' '.join(names)}")
+    assert set(SKIPPED.values()) == REASONS
+    assert len(KERNELS) > 220
 
 
 @rows("name", sorted(KERNELS), share=4)
