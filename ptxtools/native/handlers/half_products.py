@@ -1,0 +1,174 @@
+"""Products of f16 with sums of f32, 16 rows of A by 8 columns of B (9.7.14.5.7, 9.7.14.5.8), by the chip's rule.
+
+All of a column of D is one vector, and so is a column of A: sixteen rows. Elements of B are scalars on the stack. The
+arithmetic is that of `tiles.sums`: terms in f32, cut off to whole numbers, whose sums are exact. That is for finite
+factors; for others `products` computes in f64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ptxtools.native.code.algebra import LLVMAlgebra
+from ptxtools.native.tiles.interface import rounding_of
+from ptxtools.native.tiles.sums import MOST_FRACTION, STEP, VectorSums
+from ptxtools.program.program import LANES
+from ptxtools.semantics import tensorcore
+from ptxtools.semantics.algebra import Value
+from ptxtools.semantics.fragments import Fragment
+
+from .operands import Tile
+
+_ROWS = 16
+_EXPONENT = 0x7F80_0000
+_WORDS, _SINGLES = f"<{_ROWS} x i32>", f"<{_ROWS} x float>"
+#: Columns of D that are computed together.
+_TOGETHER = 2
+
+
+def suits(t: Tile) -> bool:
+    """Whether a product is computed here."""
+    product, rule = t.product, t.rule
+    if rule is None or len(product.parts) != 1 or product.sparse or product.scale:
+        return False
+    types = (product.atype, product.btype, product.ctype, product.dtype)
+    plain = (product.m, product.n) == (_ROWS, 8) and types == ("f16", "f16", "f32", "f32")
+    return plain and 0 < rule.fraction <= MOST_FRACTION and rule.group == 1 and not (rule.late or rule.paired)
+
+
+class HalfProduct:
+    """The code of one product: `finite` comes first, `registers` after it."""
+
+    def __init__(self, t: Tile) -> None:
+        self.tile, self.code = t, t.code
+        self.part, self.product = t.product.parts[0], t.product
+        self.a: list[tuple[Value, Value]] = []  # values and powers of a column of A
+        self.b = self.b_powers = ""
+
+    def finite(self) -> str:
+        """Decode the factors; i1: all of them are finite."""
+        e, t = self.code, self.tile
+        A, wide = LLVMAlgebra(e, lanes=_ROWS), t.handler.algebra  # noqa: N806
+        highest = A.const("u32", 0)
+        for k in range(0, self.product.k, 2):
+            word = self._rows(self.part.a, 0, k)
+            for part in (0, 1):
+                value, own = _decoded(A, A.shr_by("u32", word, 16 * part))
+                highest = e.apply("umax", _WORDS, highest, A.and_with("u32", value, _EXPONENT))
+                self.a.append((self._single(value), self._single(own)))
+        count = 2 * self.part.b.registers * LANES
+        self.b, self.b_powers = t.room("i32", count), t.room("i32", count)
+        others = wide.const("u32", 0)
+        for register in range(self.part.b.registers):
+            word = t.source(t.first_b + register)
+            for part in (0, 1):
+                value, own = _decoded(wide, wide.shr_by("u32", word, 16 * part))
+                others = e.apply("umax", f"<{LANES} x i32>", others, wide.and_with("u32", value, _EXPONENT))
+                at = (2 * register + part) * LANES
+                for room, vector in ((self.b, value), (self.b_powers, own)):
+                    e.line(f"store <{LANES} x i32> {vector}, ptr {t.at(room, 'i32', at)}, align 64")
+        none = []
+        for lanes, most in ((_ROWS, highest), (LANES, others)):
+            special = e.value(f"icmp uge <{lanes} x i32> {most}, splat (i32 {_EXPONENT})")
+            flags = e.value(f"bitcast <{lanes} x i1> {special} to i{lanes}")
+            none.append(e.value(f"icmp eq i{lanes} {flags}, 0"))
+        return e.value(f"and i1 {none[0]}, {none[1]}")
+
+    def registers(self) -> list[Value]:
+        """The registers of D."""
+        e, t, n = self.code, self.tile, self.product.n
+        rule = t.rule
+        assert rule is not None
+        rounding = rounding_of(rule)
+        e.line(f"%rule.fraction = freeze i32 {rounding.fraction}")
+        e.line(f"%rule.mask = freeze i64 {rounding.mask - (1 << 64)}")
+        e.line(f"%rule.odd = freeze i64 {rounding.odd}")
+        e.line(f"%rule.least = freeze i32 {rounding.least}")
+        e.line("%rule.keep = freeze i32 -1")
+        k = VectorSums(e, _ROWS, wide=False, rule="%rule.")
+        k.constants()
+        addends, sums = t.room("i32", n * _ROWS), t.room("i32", n * _ROWS)
+        for column in range(n):
+            c = self._rows(self.part.c, t.first_c, 0, column)
+            e.line(f"store {_WORDS} {c}, ptr {t.at(addends, 'i32', column * _ROWS)}, align 64")
+        index, close = t.loop(n // _TOGETHER)
+        for number in range(_TOGETHER):
+            chosen = e.value(f"add i32 {e.value(f'mul i32 {index}, {_TOGETHER}')}, {number}")
+            at = e.value(f"mul i32 {chosen}, {_ROWS}")
+            total = e.value(f"load {_SINGLES}, ptr {t.at(addends, 'i32', at)}, align 64")
+            for columns in rule.chunks(self.product.k):
+                total = self._added(k, columns, chosen, total)
+            e.line(f"store {_SINGLES} {total}, ptr {t.at(sums, 'i32', at)}, align 64")
+        close()
+        return self._results(sums)
+
+    def _added(self, k: VectorSums, columns: Sequence[int], column: str, addend: Value) -> Value:
+        """A column of D with some columns of A multiplied and added."""
+        e = self.code
+        largest: Value = "zeroinitializer"
+        for number in columns:
+            product = k.multiply(self.a[number][1], self._factor(self.b_powers, number, column))
+            largest = k.greater(product, largest)
+        most = k.greater(largest, k.power_of(addend))
+        unit = k.unit_of(most)
+        whole = e.value(f"fptosi {_SINGLES} {k.multiply(addend, unit)} to {_WORDS}")
+        total = ""
+        for first in range(0, len(columns), STEP):
+            for number in columns[first : first + STEP]:
+                scaled = k.multiply(unit, self._factor(self.b, number, column))
+                term = e.value(f"fptosi {_SINGLES} {k.multiply(self.a[number][0], scaled)} to {_WORDS}")
+                whole = term if not whole else e.value(f"add {_WORDS} {whole}, {term}")
+            wide = e.value(f"sitofp {_WORDS} {whole} to {k.doubles}")
+            total = wide if not total else e.value(f"fadd {k.doubles} {total}, {wide}")
+            whole = ""
+        return k.finish(total, most, largest, addend)
+
+    def _factor(self, room: str, number: int, column: str) -> Value:
+        """An element of B in all rows: row `number`; the lanes of its columns are alike."""
+        lane, register, bit = self.part.b.place(number, 0)
+        after = self.part.b.place(number, 1)
+        assert after[1:] == (register, bit)
+        e, t = self.code, self.tile
+        at = (2 * register + bit // 16) * LANES + lane
+        index = e.value(f"add i32 {e.value(f'mul i32 {column}, {after[0] - lane}')}, {at}")
+        return e.spread("float", e.value(f"load float, ptr {t.at(room, 'i32', index)}"), _ROWS)
+
+    def _rows(self, fragment: Fragment, first: int, *place: int) -> Value:
+        """The registers' words of sixteen rows: of the elements of A in a column, or of C in a column (0, column)."""
+        column = place[-1]
+        spots = [fragment.place(row, column) for row in range(_ROWS)]
+        registers = sorted({register for _, register, _ in spots})
+        words = [self.tile.source(first + register) for register in registers]
+        order = [LANES * registers.index(register) + lane for lane, register, _ in spots]
+        return self.code.shuffle(f"<{LANES} x i32>", order, *words)
+
+    def _results(self, sums: str) -> list[Value]:
+        e, t, d = self.code, self.tile, self.part.d
+        columns = [
+            e.value(f"load {_WORDS}, ptr {t.at(sums, 'i32', column * _ROWS)}, align 64") for column in range(d.columns)
+        ]
+        spots: dict[tuple[int, int], tuple[int, int]] = {}
+        for row in range(_ROWS):
+            for column in range(d.columns):
+                lane, register, _ = d.place(row, column)
+                spots[register, lane] = (row, column)
+        found = []
+        for register in range(d.registers):
+            places = [spots[register, lane] for lane in range(LANES)]
+            used = sorted({column for _, column in places})
+            joined = e.concatenate("i32", [columns[column] for column in used], _ROWS)
+            kind = f"<{_ROWS * len(used)} x i32>"
+            found.append(e.shuffle(kind, [_ROWS * used.index(column) + row for row, column in places], joined))
+        return found
+
+    def _single(self, bits: Value) -> Value:
+        return self.code.value(f"bitcast {_WORDS} {bits} to {_SINGLES}")
+
+
+def _decoded(A: LLVMAlgebra, word: Value) -> tuple[Value, Value]:  # noqa: N803
+    """The f16 in the low half of words as f32, and 2 to its exponent, 0 for zero; both as bits."""
+    value = tensorcore.decode_single(A, "f16", word)
+    least = A.real("f32", 2.0 ** tensorcore.LEAST["f16"])
+    size = A.and_with("u32", value, 0x7FFF_FFFF)
+    own = A.maximum("u32", A.and_with("u32", value, _EXPONENT), least)
+    return value, A.select("u32", A.compare("eq", "u32", size, A.const("u32", 0)), A.const("u32", 0), own)
