@@ -87,28 +87,27 @@ class HalfProduct:
         e.line("%rule.keep = freeze i32 -1")
         k = VectorSums(e, _ROWS, wide=False, rule="%rule.")
         k.constants()
-        addends, sums = t.room("i32", n * _ROWS), t.room("i32", n * _ROWS)
+        sums = t.room("i32", n * _ROWS)
         for column in range(n):
             c = self._rows(self.part.c, t.first_c, 0, column)
-            e.line(f"store {_WORDS} {c}, ptr {t.at(addends, 'i32', column * _ROWS)}, align 64")
-        index, close = t.loop(n // _TOGETHER)
-        for number in range(_TOGETHER):
-            chosen = e.value(f"add i32 {e.value(f'mul i32 {index}, {_TOGETHER}')}, {number}")
-            at = e.value(f"mul i32 {chosen}, {_ROWS}")
-            total = e.value(f"load {_SINGLES}, ptr {t.at(addends, 'i32', at)}, align 64")
-            for columns in rule.chunks(self.product.k):
-                total = self._added(k, columns, chosen, total)
-            e.line(f"store {_SINGLES} {total}, ptr {t.at(sums, 'i32', at)}, align 64")
-        close()
+            e.line(f"store {_WORDS} {c}, ptr {t.at(sums, 'i32', column * _ROWS)}, align 64")
+        for columns in rule.chunks(self.product.k):  # columns of D do not wait for each other
+            index, close = t.loop(n // _TOGETHER)
+            for number in range(_TOGETHER):
+                chosen = e.value(f"add i32 {e.value(f'mul i32 {index}, {_TOGETHER}')}, {number}")
+                place = t.at(sums, "i32", e.value(f"mul i32 {chosen}, {_ROWS}"))
+                total = self._added(k, columns, chosen, e.value(f"load {_SINGLES}, ptr {place}, align 64"))
+                e.line(f"store {_SINGLES} {total}, ptr {place}, align 64")
+            close()
         return self._results(sums)
 
     def _added(self, k: VectorSums, columns: Sequence[int], column: str, addend: Value) -> Value:
         """A column of D with some columns of A multiplied and added."""
         e = self.code
-        largest: Value = "zeroinitializer"
-        for number in columns:
-            product = k.multiply(self.a[number][1], self._factor(self.b_powers, number, column))
-            largest = k.greater(product, largest)
+        powers = [k.multiply(self.a[at][1], self._factor(self.b_powers, at, column)) for at in columns]
+        while len(powers) > 1:
+            powers = [k.greater(*powers[at : at + 2]) for at in range(0, len(powers), 2)]
+        (largest,) = powers
         most = k.greater(largest, k.power_of(addend))
         unit = k.unit_of(most)
         whole = e.value(f"fptosi {_SINGLES} {k.multiply(addend, unit)} to {_WORDS}")
