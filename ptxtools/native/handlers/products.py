@@ -17,7 +17,7 @@ from ptxtools.semantics.fragments import Fragment, sparse_elements
 from ptxtools.semantics.products import Part
 from ptxtools.semantics.tensorcore import Factors
 
-from . import half_products
+from . import single_products
 from .operands import Table, Tile, copied, decode, expanded, plain_b
 from .scales import ScaleOf, Scales
 
@@ -29,13 +29,13 @@ def product(h: Handler) -> None:
             h.pointer(ref)
     h.attributes = "#2"  # eight f64 are one vector of the widest kind
     t = Tile(h)
-    if not half_products.suits(t):
+    if not single_products.suits(t):
         h.results(_computed(t))
         return
-    e, fast = h.code, half_products.HalfProduct(t)
+    e, fast = h.code, single_products.SingleProduct(t)
     single, wide, after = e.label("single"), e.label("wide"), e.label("after")
     start = len(e.lines)
-    e.branch(fast.finite(), single, wide, likely=True)
+    e.branch(fast.usable(), single, wide, likely=True)
     ends: list[str] = []
     found: list[list[Value]] = []
     for label, compute in ((single, fast.registers), (wide, partial(_computed, t))):

@@ -1,8 +1,9 @@
-"""Products of f16 with sums of f32, 16 rows of A by 8 columns of B (9.7.14.5.7, 9.7.14.5.8), by the chip's rule.
+"""Products of f16, bf16 and tf32 with sums of f32, 16 rows of A by 8 columns of B (9.7.14.5), by the chip's rule.
 
 All of a column of D is one vector, and so is a column of A: sixteen rows. Elements of B are scalars on the stack. The
 arithmetic is that of `tiles.sums`: terms in f32, cut off to whole numbers, whose sums are exact. That is for finite
-factors; for others `products` computes in f64.
+factors, and where they have the exponents of f32, for those whose products stay clear of f32's limits; for others
+`products` computes in f64.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ _EXPONENT = 0x7F80_0000
 _WORDS, _SINGLES = f"<{_ROWS} x i32>", f"<{_ROWS} x float>"
 #: Columns of D that are computed together.
 _TOGETHER = 2
+_TYPES = ("f16", "bf16", "tf32")
+#: For types with f32's exponents: the largest power of two of A, of a product, and of an element of B in units of the
+#: last bit that is kept, which are 2**25 to the smallest product; and the least one of a product.
+_MOST_A, _MOST_PRODUCT, _MOST_SPAN, _LEAST_PRODUCT = 100, 120, 100, -95
 
 
 def suits(t: Tile) -> bool:
@@ -31,48 +36,79 @@ def suits(t: Tile) -> bool:
     product, rule = t.product, t.rule
     if rule is None or len(product.parts) != 1 or product.sparse or product.scale:
         return False
-    types = (product.atype, product.btype, product.ctype, product.dtype)
-    plain = (product.m, product.n) == (_ROWS, 8) and types == ("f16", "f16", "f32", "f32")
+    types = product.atype in _TYPES and product.atype == product.btype and product.ctype == product.dtype == "f32"
+    plain = (product.m, product.n) == (_ROWS, 8) and types
     return plain and 0 < rule.fraction <= MOST_FRACTION and rule.group == 1 and not (rule.late or rule.paired)
 
 
-class HalfProduct:
-    """The code of one product: `finite` comes first, `registers` after it."""
+class SingleProduct:
+    """The code of one product: `usable` comes first, `registers` after it."""
 
     def __init__(self, t: Tile) -> None:
         self.tile, self.code = t, t.code
         self.part, self.product = t.product.parts[0], t.product
+        self.packed = self.part.a.packed
         self.a: list[tuple[Value, Value]] = []  # values and powers of a column of A
         self.b = self.b_powers = ""
 
-    def finite(self) -> str:
-        """Decode the factors; i1: all of them are finite."""
+    def usable(self) -> str:
+        """Decode the factors; i1: this code may compute with them."""
         e, t = self.code, self.tile
         A, wide = LLVMAlgebra(e, lanes=_ROWS), t.handler.algebra  # noqa: N806
-        highest = A.const("u32", 0)
-        for k in range(0, self.product.k, 2):
+        own: list[Value] = []
+        for k in range(0, self.product.k, self.packed):
             word = self._rows(self.part.a, 0, k)
-            for part in (0, 1):
-                value, own = _decoded(A, A.shr_by("u32", word, 16 * part))
-                highest = e.apply("umax", _WORDS, highest, A.and_with("u32", value, _EXPONENT))
-                self.a.append((self._single(value), self._single(own)))
-        count = 2 * self.part.b.registers * LANES
+            for part in range(self.packed):
+                value, power = self._decoded(A, A.shr_by("u32", word, 16 * part))
+                self.a.append((self._single(value), self._single(power)))
+                own.append(power)
+        count = self.packed * self.part.b.registers * LANES
         self.b, self.b_powers = t.room("i32", count), t.room("i32", count)
-        others = wide.const("u32", 0)
+        theirs: list[Value] = []
         for register in range(self.part.b.registers):
             word = t.source(t.first_b + register)
-            for part in (0, 1):
-                value, own = _decoded(wide, wide.shr_by("u32", word, 16 * part))
-                others = e.apply("umax", f"<{LANES} x i32>", others, wide.and_with("u32", value, _EXPONENT))
-                at = (2 * register + part) * LANES
-                for room, vector in ((self.b, value), (self.b_powers, own)):
+            for part in range(self.packed):
+                value, power = self._decoded(wide, wide.shr_by("u32", word, 16 * part))
+                theirs.append(power)
+                at = (self.packed * register + part) * LANES
+                for room, vector in ((self.b, value), (self.b_powers, power)):
                     e.line(f"store <{LANES} x i32> {vector}, ptr {t.at(room, 'i32', at)}, align 64")
-        none = []
-        for lanes, most in ((_ROWS, highest), (LANES, others)):
-            special = e.value(f"icmp uge <{lanes} x i32> {most}, splat (i32 {_EXPONENT})")
-            flags = e.value(f"bitcast <{lanes} x i1> {special} to i{lanes}")
-            none.append(e.value(f"icmp eq i{lanes} {flags}, 0"))
-        return e.value(f"and i1 {none[0]}, {none[1]}")
+        return self._all_of(*self._limits(own, _ROWS), *self._limits(theirs, LANES))
+
+    def _limits(self, powers: Sequence[Value], lanes: int) -> tuple[str, str]:
+        """The largest and the smallest exponent field of some elements, those of zeros left out (255 if there is no
+        other)."""
+        e, kind, found = self.code, f"<{lanes} x i32>", []
+        for name, less in (("umax", "0"), ("umin", "1")):  # minus 1, zero is the largest number
+            several = [e.value(f"sub {kind} {one}, splat (i32 {less})") if less != "0" else one for one in powers]
+            while len(several) > 1:
+                several = [e.apply(name, kind, *several[at : at + 2]) for at in range(0, len(several), 2)]
+            one = e.call(f"llvm.vector.reduce.{name}.v{lanes}i32", "i32", [(kind, several[0])])
+            field = e.value(f"lshr i32 {e.value(f'add i32 {one}, 1') if less != '0' else one}, 23")
+            found.append(field)
+        return found[0], found[1]
+
+    def _all_of(self, most_a: str, least_a: str, most_b: str, least_b: str) -> str:
+        """Whether factors with these exponents are finite, and their products and units are f32."""
+        e, bias = self.code, 127
+        conditions = [e.value(f"icmp ult i32 {most}, 255") for most in (most_a, most_b)]
+        if self.product.atype != "f16":
+            none = [e.value(f"icmp eq i32 {least}, 0") for least in (least_a, least_b)]  # only zeros
+            nothing = e.value(f"or i1 {none[0]}, {none[1]}")
+            smallest = e.value(f"add i32 {least_a}, {least_b}")
+            largest = e.value(f"add i32 {most_a}, {most_b}")
+            span = e.value(f"sub i32 {most_b}, {smallest}")
+            limits = [
+                e.value(f"icmp ule i32 {most_a}, {_MOST_A + bias}"),
+                e.value(f"icmp ule i32 {largest}, {_MOST_PRODUCT + 2 * bias}"),
+                e.value(f"icmp sle i32 {span}, {_MOST_SPAN - bias}"),
+                e.value(f"icmp uge i32 {smallest}, {_LEAST_PRODUCT + 2 * bias}"),
+            ]
+            conditions += [e.value(f"or i1 {nothing}, {limit}") for limit in limits]
+        fine = "true"
+        for condition in conditions:
+            fine = e.value(f"and i1 {fine}, {condition}")
+        return fine
 
     def registers(self) -> list[Value]:
         """The registers of D."""
@@ -128,7 +164,7 @@ class HalfProduct:
         after = self.part.b.place(number, 1)
         assert after[1:] == (register, bit)
         e, t = self.code, self.tile
-        at = (2 * register + bit // 16) * LANES + lane
+        at = (self.packed * register + bit // 16) * LANES + lane
         index = e.value(f"add i32 {e.value(f'mul i32 {column}, {after[0] - lane}')}, {at}")
         return e.spread("float", e.value(f"load float, ptr {t.at(room, 'i32', index)}"), _ROWS)
 
@@ -163,11 +199,11 @@ class HalfProduct:
     def _single(self, bits: Value) -> Value:
         return self.code.value(f"bitcast {_WORDS} {bits} to {_SINGLES}")
 
-
-def _decoded(A: LLVMAlgebra, word: Value) -> tuple[Value, Value]:  # noqa: N803
-    """The f16 in the low half of words as f32, and 2 to its exponent, 0 for zero; both as bits."""
-    value = tensorcore.decode_single(A, "f16", word)
-    least = A.real("f32", 2.0 ** tensorcore.LEAST["f16"])
-    size = A.and_with("u32", value, 0x7FFF_FFFF)
-    own = A.maximum("u32", A.and_with("u32", value, _EXPONENT), least)
-    return value, A.select("u32", A.compare("eq", "u32", size, A.const("u32", 0)), A.const("u32", 0), own)
+    def _decoded(self, A: LLVMAlgebra, word: Value) -> tuple[Value, Value]:  # noqa: N803
+        """The element in the low bits of words as f32, and 2 to its exponent, 0 for zero; both as bits."""
+        t = self.product.atype
+        value = tensorcore.decode_single(A, t, word)
+        least = A.real("f32", 2.0 ** tensorcore.LEAST[t])
+        size = A.and_with("u32", value, 0x7FFF_FFFF)
+        power = A.maximum("u32", A.and_with("u32", value, _EXPONENT), least)
+        return value, A.select("u32", A.compare("eq", "u32", size, A.const("u32", 0)), A.const("u32", 0), power)
