@@ -48,8 +48,8 @@ class SingleProduct:
         self.tile, self.code = t, t.code
         self.part, self.product = t.product.parts[0], t.product
         self.packed = self.part.a.packed
-        self.a: list[tuple[Value, Value]] = []  # values and powers of a column of A
-        self.b = self.b_powers = ""
+        self.columns: list[tuple[Value, Value]] = []  # values and powers of a column of A
+        self.elements = self.element_powers = ""
 
     def usable(self) -> str:
         """Decode the factors; i1: this code may compute with them."""
@@ -60,10 +60,10 @@ class SingleProduct:
             word = self._rows(self.part.a, 0, k)
             for part in range(self.packed):
                 value, power = self._decoded(A, A.shr_by("u32", word, 16 * part))
-                self.a.append((self._single(value), self._single(power)))
+                self.columns.append((self._single(value), self._single(power)))
                 own.append(power)
         count = self.packed * self.part.b.registers * LANES
-        self.b, self.b_powers = t.room("i32", count), t.room("i32", count)
+        self.elements, self.element_powers = t.room("i32", count), t.room("i32", count)
         theirs: list[Value] = []
         for register in range(self.part.b.registers):
             word = t.source(t.first_b + register)
@@ -71,7 +71,7 @@ class SingleProduct:
                 value, power = self._decoded(wide, wide.shr_by("u32", word, 16 * part))
                 theirs.append(power)
                 at = (self.packed * register + part) * LANES
-                for room, vector in ((self.b, value), (self.b_powers, power)):
+                for room, vector in ((self.elements, value), (self.element_powers, power)):
                     e.line(f"store <{LANES} x i32> {vector}, ptr {t.at(room, 'i32', at)}, align 64")
         return self._all_of(*self._limits(own, _ROWS), *self._limits(theirs, LANES))
 
@@ -140,7 +140,7 @@ class SingleProduct:
     def _added(self, k: VectorSums, columns: Sequence[int], column: str, addend: Value) -> Value:
         """A column of D with some columns of A multiplied and added."""
         e = self.code
-        powers = [k.multiply(self.a[at][1], self._factor(self.b_powers, at, column)) for at in columns]
+        powers = [k.multiply(self.columns[at][1], self._factor(self.element_powers, at, column)) for at in columns]
         while len(powers) > 1:
             powers = [k.greater(*powers[at : at + 2]) for at in range(0, len(powers), 2)]
         (largest,) = powers
@@ -150,8 +150,8 @@ class SingleProduct:
         total = ""
         for first in range(0, len(columns), STEP):
             for number in columns[first : first + STEP]:
-                scaled = k.multiply(unit, self._factor(self.b, number, column))
-                term = e.value(f"fptosi {_SINGLES} {k.multiply(self.a[number][0], scaled)} to {_WORDS}")
+                scaled = k.multiply(unit, self._factor(self.elements, number, column))
+                term = e.value(f"fptosi {_SINGLES} {k.multiply(self.columns[number][0], scaled)} to {_WORDS}")
                 whole = term if not whole else e.value(f"add {_WORDS} {whole}, {term}")
             wide = e.value(f"sitofp {_WORDS} {whole} to {k.doubles}")
             total = wide if not total else e.value(f"fadd {k.doubles} {total}, {wide}")
