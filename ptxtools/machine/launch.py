@@ -174,19 +174,20 @@ def constants(launch: Launch, function: FunctionCode) -> list[tuple[Slot, str, i
 
 def launch_constants(launch: Launch, function: FunctionCode) -> list[tuple[Slot, str, int]]:
     """The same of those that each launch decides."""
-    return [(c.slot, c.storage, _launch_value(launch, c)) for c in function.launch_constants]
+    return [(c.slot, c.storage, launch_value(launch, c)) for c in function.launch_constants]
 
 
-def _launch_value(launch: Launch, constant: LaunchConstant) -> int:
+def launch_value(launch: Launch, constant: LaunchConstant) -> int:
+    """What a launch gives for a constant."""
     if constant.source == "param":
-        size, signed, most = _widening(constant.name, constant.storage)
+        size, signed, most = widening(constant.name, constant.storage)
         data = launch.params[constant.offset : constant.offset + size]
         return int.from_bytes(data, "little", signed=signed) & most
     return launch_special(launch, constant.name)
 
 
 @cache
-def _widening(name: str, storage: str) -> tuple[int, bool, int]:
+def widening(name: str, storage: str) -> tuple[int, bool, int]:
     """Of a parameter's type: bytes, whether it is signed; and all bits of what it is widened to."""
     return int(name.lstrip("bsuf")) // 8, name[0] == "s", (1 << 8 * SLOT_BYTES[storage] // LANES) - 1
 

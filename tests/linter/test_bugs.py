@@ -17,12 +17,10 @@ _GRID = "the launch says how many CTAs there are"
 _MAP = "a tensor map is an argument of the launch"
 _HOST = "the host may have written the buffer"
 _CLUSTER = "the launch says how large a cluster is"
-_PATHS = "it takes heap memory followed through branches, or byte by byte"
 _ROLES = "it takes several warps, and what mbarriers tell them of work under way"
 _LOOP = "a loop is walked as far as its first rounds"
 _FENCES = "proxy fences are not told apart by threads"
 _DATA = "data decide it"
-_NC = "the rule about .nc follows the stores of its own thread"
 #: The bugs that no rule sees, and why.
 UNSEEN = {
     "one_behind_the_buffer": _SIZE, "one_before_the_second_buffer": _SIZE, "a_row_before_the_second_buffer": _SIZE,
@@ -53,9 +51,11 @@ UNSEEN = {
 
 def hazards(pair: bugs.Pair, sign: str) -> list[str]:
     size = f".param .u64 b) .reqntid {pair.number('block', 64)} {{"  # what the launch says
+    if pair.number("cluster", 1) > 1:
+        size = size.replace("{", f".reqnctapercluster {pair.number('cluster', 1)} {{")
     found = parse(pair.text(sign).replace(".param .u64 b) {", size), "k.ptx")
     assert not found.diagnostics
-    return [d.code for d in lint(found.module) if d.code.startswith("PTX5")]
+    return [d.code for d in lint(found.module) if d.code.startswith(("PTX5", "PTX609"))]
 
 
 @pytest.mark.share(3)

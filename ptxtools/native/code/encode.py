@@ -10,13 +10,26 @@ import ctypes
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NewType, TypeAlias
 
+from ptxtools.machine.launch import Launch, launch_value, widening
 from ptxtools.native.loop.cells import Cell
 from ptxtools.program.details import Action, Counted, HostMemory, MatrixProduct, Measured, SpecialRegister, ThreadCopy
 from ptxtools.program.operations import LANE_ACCESS, weight
-from ptxtools.program.program import CALL_BYTES, Block, ByteOffset, FunctionCode, Op, Program, Ref, Slot, Terminator
+from ptxtools.program.program import (
+    CALL_BYTES,
+    Block,
+    ByteOffset,
+    FunctionCode,
+    LaunchConstant,
+    Op,
+    Program,
+    Ref,
+    Slot,
+    Terminator,
+)  # fmt: skip
 from ptxtools.records import dataclass, field, replace
 
 from . import chains, library, runs, structures, tiers, unison
+from .filling import array_of
 from .keys import OPERANDS_PER_RECORD, RECORD_BYTES, key_of, name_of, operands_of, record_count
 
 #: State spaces whose accesses have variants for kernels that may use host addresses.
@@ -49,7 +62,7 @@ class Encoded:
     """The tables of one program; they keep the memory that their addresses point to alive. where: index into
     `Program.lines` for each record; operations: the operation of each record; specials: names of special registers, in
     the order of the launch's table; cells: of events, by the identity of the operation; shapes: what launches of the
-    same shape have in common; known: rows of the constants of functions, by their numbers."""
+    same shape have in common; known: the constants of functions of which launches decide some, by their numbers."""
 
     program: Program
     code: ctypes.Array[ctypes.c_char]
@@ -71,7 +84,7 @@ class Encoded:
     refuses: bool = False  # reads among them are not all of one sort
     filtered: bool = False  # the cells of observers' events have been filled
     shapes: dict[Hashable, Any] = field(default_factory=dict)
-    known: dict[int, bytes] = field(default_factory=dict)
+    known: dict[int, ConstantRows] | None = None
 
 
 def encode(
@@ -373,9 +386,39 @@ def constant_rows(constants: Iterable[tuple[Slot, str, int]]) -> bytes:
     )
 
 
-def constant_table(rows: bytes) -> ctypes.Array[ctypes.c_char]:
+def constant_table(rows: bytes | bytearray) -> ctypes.Array[ctypes.c_char]:
     """The rows in memory of their own."""
-    return ctypes.create_string_buffer(rows, max(len(rows), _CONSTANT.size))
+    rows = rows or bytes(_CONSTANT.size)
+    return array_of(ctypes.c_char, len(rows)).from_buffer_copy(rows)
+
+
+class ConstantRows:
+    """All constants of a function's frames: of those that each launch decides, most are bytes of its parameters."""
+
+    def __init__(self, function: FunctionCode) -> None:
+        rows = bytearray(constant_rows(function.constants))
+        self.moves: list[tuple[slice, slice]] = []  # places in rows, and in the parameters
+        self.others: list[tuple[int, LaunchConstant]] = []
+        self.needed = 0  # bytes of parameters
+        for one in function.launch_constants:
+            size, signed, most = widening(one.name, one.storage) if one.source == "param" else (0, False, 0)
+            bits, at = most.bit_length(), len(rows) + structures.CONSTANT.offset("low")
+            if size and (8 * size == bits or (8 * size < bits and not signed)):
+                self.moves.append((slice(at, at + size), slice(one.offset, one.offset + size)))
+                self.needed = max(self.needed, one.offset + size)
+            else:
+                self.others.append((len(rows), one))
+            rows += constant_rows([(one.slot, one.storage, 0)])
+        self.rows, self.count = bytes(rows), len(function.constants) + len(function.launch_constants)
+
+    def table(self, launch: Launch) -> ctypes.Array[ctypes.c_char]:
+        """Those of a launch."""
+        rows, params = bytearray(self.rows), launch.params.ljust(self.needed, b"\0")
+        for place, source in self.moves:
+            rows[place] = params[source]
+        for at, one in self.others:
+            rows[at : at + _CONSTANT.size] = constant_rows([(one.slot, one.storage, launch_value(launch, one))])
+        return constant_table(rows)
 
 
 def set_constants(rows: ctypes.Array[ctypes.c_char], number: int, table: object, count: int) -> None:
@@ -402,4 +445,4 @@ def frame_area(program: Program, local: int) -> int:
     return min(first + frames * max(f.frame_bytes for f in others), _MOST_FRAMES)
 
 
-__all__ = ["Encoded", "Ref", "constant_table", "encode", "frame_area", "set_constants"]
+__all__ = ["ConstantRows", "Encoded", "Ref", "constant_table", "encode", "frame_area", "set_constants"]

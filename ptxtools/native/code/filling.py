@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 from .layouts import PACKED, Structure, size_of
+
+
+@lru_cache(256)
+def array_of(element: type[ctypes.c_char] | type[ctypes.c_uint64], count: int) -> type[ctypes.Array[Any]]:
+    """An array type. ctypes forgets those that nobody keeps, and takes longer to make one than most uses of it."""
+    return element * count
 
 
 class Filling:
@@ -21,12 +30,10 @@ class Filling:
             text += f"{offset - at}x{PACKED[type_]}"
             at = offset + size_of(type_)
         self._form = struct.Struct(f"{text}{structure.size - at}x")
-        self._row = [fixed.get(name, 0) for name in order]
-        self._places = [order.index(name) for name in others]
+        self._fixed = tuple(fixed.values())
+        given = [*fixed, *others]
+        self._in_order = itemgetter(*(given.index(name) for name in order))
 
     def fill(self, memory: Any, at: int, values: Sequence[int]) -> None:
         """Fill it at an offset of some memory (a buffer). values: of the others, in their order."""
-        row = self._row.copy()
-        for place, value in zip(self._places, values, strict=True):
-            row[place] = value
-        self._form.pack_into(memory, at, *row)
+        self._form.pack_into(memory, at, *self._in_order((*self._fixed, *values)))

@@ -7,6 +7,7 @@ floating-point arithmetic is that of `semantics.tensorcore`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from ptxtools.native.code.handler import Handler
 from ptxtools.program.program import LANES
@@ -16,6 +17,7 @@ from ptxtools.semantics.fragments import Fragment, sparse_elements
 from ptxtools.semantics.products import Part
 from ptxtools.semantics.tensorcore import Factors
 
+from . import single_products
 from .operands import Table, Tile, copied, decode, expanded, plain_b
 from .scales import ScaleOf, Scales
 
@@ -27,6 +29,32 @@ def product(h: Handler) -> None:
             h.pointer(ref)
     h.attributes = "#2"  # eight f64 are one vector of the widest kind
     t = Tile(h)
+    if not single_products.suits(t):
+        h.results(_computed(t))
+        return
+    e, fast = h.code, single_products.SingleProduct(t)
+    single, wide, after = e.label("single"), e.label("wide"), e.label("after")
+    start = len(e.lines)
+    e.branch(fast.usable(), single, wide, likely=True)
+    ends: list[str] = []
+    found: list[list[Value]] = []
+    for label, compute in ((single, fast.registers), (wide, partial(_computed, t))):
+        e.begin(label)
+        found.append(compute())
+        ends.append(e.label("end"))
+        e.jump(ends[-1])
+        e.begin(ends[-1])
+        e.jump(after)
+    e.begin(after)
+    rooms = [line for line in e.lines[start:] if " = alloca " in line]  # to where the stack is laid out once
+    e.lines[start:] = rooms + [line for line in e.lines[start:] if " = alloca " not in line]
+    kind = f"<{LANES} x i32>"
+    pairs = zip(*found, strict=True)
+    h.results([e.value(f"phi {kind} [{one}, %{ends[0]}], [{other}, %{ends[1]}]") for one, other in pairs])
+
+
+def _computed(t: Tile) -> list[Value]:
+    """The registers of d."""
     tables = [_operands(t, part, number) for number, part in enumerate(t.product.parts)]
     addends = [_addend_tiles(t, part, number) for number, part in enumerate(t.product.parts)]
     scales = Scales(t) if t.product.scale else None
@@ -37,9 +65,8 @@ def product(h: Handler) -> None:
         _rows(t, part, tables[number], addends[number], outputs[number], index, special, scales)
     close()
     if len(t.product.parts) > 1:
-        h.results(_quad_registers(t, outputs))
-    else:
-        h.results(_registers(t, t.product.parts[0], outputs[0]))
+        return _quad_registers(t, outputs)
+    return _registers(t, t.product.parts[0], outputs[0])
 
 
 def _operands(t: Tile, part: Part, number: int) -> tuple[Table, Table]:

@@ -12,11 +12,11 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.machine.issued import WARPS
-from ptxtools.machine.launch import launch_constants, launch_special, local_bytes, no_counts
+from ptxtools.machine.launch import launch_special, local_bytes, no_counts
 from ptxtools.machine.residents import MARKS_HEAD, PLANES, Schedule, take_back
 from ptxtools.native.code import library, structures
-from ptxtools.native.code.encode import Encoded, constant_rows, constant_table, frame_area, set_constants
-from ptxtools.native.code.filling import Filling
+from ptxtools.native.code.encode import ConstantRows, Encoded, frame_area, set_constants
+from ptxtools.native.code.filling import Filling, array_of
 from ptxtools.native.code.layouts import Structure
 from ptxtools.native.code.structures import CTA, CTX, FILTER, OWNERS, RECORD, WARP
 from ptxtools.program.program import COUNTER_BYTES, RANK_SHIFT, is_launch_special
@@ -135,24 +135,23 @@ class Tables:
     """The values that a launch adds to a program: parameters, constants and special registers of the grid."""
 
     def __init__(self, launch: Launch, encoded: Encoded) -> None:
-        self.params = ctypes.create_string_buffer(launch.params, len(launch.params) + 64)
+        params = launch.params + bytes(64)
+        self.params = array_of(ctypes.c_char, len(params)).from_buffer_copy(params)
         values = [_special(launch, name) & (1 << 64) - 1 for name in encoded.specials]
-        self.specials = (ctypes.c_uint64 * max(1, len(values)))(*values)
+        self.specials = array_of(ctypes.c_uint64, max(1, len(values)))(*values)
         self.next = ctypes.c_uint64(0)
         self.polls = Polls()
         self.functions = encoded.functions
         self.keep: list[object] = []
-        if any(f.launch_constants for f in launch.program.functions):
+        if encoded.known is None:
+            functions = enumerate(launch.program.functions)
+            encoded.known = {number: ConstantRows(one) for number, one in functions if one.launch_constants}
+        if encoded.known:
             self.functions = type(encoded.functions).from_buffer_copy(encoded.functions)
-            for number, function in enumerate(launch.program.functions):
-                if function.launch_constants:
-                    before = encoded.known.get(number)
-                    if before is None:
-                        before = encoded.known[number] = constant_rows(function.constants)
-                    table = constant_table(before + constant_rows(launch_constants(launch, function)))
-                    self.keep.append(table)
-                    count = len(function.constants) + len(function.launch_constants)
-                    set_constants(self.functions, number, table, count)
+            for number, rows in encoded.known.items():
+                table = rows.table(launch)
+                self.keep.append(table)
+                set_constants(self.functions, number, table, rows.count)
 
 
 def _special(launch: Launch, name: str) -> int:
@@ -171,7 +170,7 @@ class Worker:
         self.launch, self.encoded, self.shape, self.number = launch, encoded, shape, number
         self.memory, self.used, slots = _resident_memory(shape.slot, slots, shape.cluster)
         self.ctx = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
-        self.ranges = (ctypes.c_uint64 * (2 * _RANGES))()
+        self.ranges = array_of(ctypes.c_uint64, 2 * _RANGES)()
         self.first_slot = _PAGE
         ctypes.memset(self.ctx, 0, _PAGE)
         for slot in range(shape.cluster):

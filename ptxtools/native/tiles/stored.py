@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ptxtools.native.code.emitter import ZERO, Emitter
 from ptxtools.semantics.tensorcore import LEAST
 
@@ -62,13 +60,15 @@ class Stored:
         b.line(f"switch i32 %form, label %{cases[2]} [ i32 {SINGLES}, label %{cases[0]} i32 {HALVES}, "
                f"label %{cases[1]} ]")  # fmt: skip
         results: list[list[tuple[str, str]]] = []
-        converts: list[Callable[[str], tuple[str, str]]] = [self._single, self._half, lambda _: (ZERO, ZERO)]
-        for label, convert in zip(cases, converts, strict=True):
+        for label, convert in zip(cases, (self._single, self._half, self._whole), strict=True):
             b.begin(label)
             results.append([convert(word) for word in words])
             b.jump(known)
         b.begin(known)
         return self._joined(SINGLE, results, cases, 0), self._joined(WORD, results, cases, 1)
+
+    def _whole(self, _: str) -> tuple[str, str]:
+        return ZERO, ZERO
 
     def _joined(self, kind: str, results: list[list[tuple[str, str]]], cases: list[str], which: int) -> list[str]:
         """The vectors that one of these cases has computed."""

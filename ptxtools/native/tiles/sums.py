@@ -32,9 +32,11 @@ _f64 = {2.0**-126: "0x3810000000000000", 2.0**149: "0x4940000000000000", 2.0**-1
 
 
 class VectorSums:
-    """One element type (f32 or f64), one vector width; emits what all layouts share. exact: products are exact."""
+    """One element type (f32 or f64), one vector width; emits what all layouts share. exact: products are exact; rule:
+    what the names of a rule's numbers (`interface.Rounding`) begin with."""
 
-    def __init__(self, code: Emitter, width: int, wide: bool, exact: bool = False) -> None:
+    def __init__(self, code: Emitter, width: int, wide: bool, exact: bool = False, rule: str = "%") -> None:
+        self.rule = rule
         self.code, self.width, self.wide, self.exact = code, width, wide, exact or wide
         self.kind = "double" if wide else "float"
         self.vector = f"<{width} x {self.kind}>"
@@ -155,21 +157,21 @@ class VectorSums:
         """Vectors of the parameters, before all loops."""
         b = self.code
         if self.wide:  # 2**fraction / most: the sum of the biased exponents is that of 2**fraction and twice the bias
-            up = b.value("zext i32 %fraction to i64")
+            up = b.value(f"zext i32 {self.rule}fraction to i64")
             field = b.value(f"add i64 {up}, 2046")
             self._alias("units.i64", self.spread("i64", b.value(f"shl i64 {field}, 52")), self.longs)
         else:
-            field = b.value("add i32 %fraction, 254")
+            field = b.value(f"add i32 {self.rule}fraction, 254")
             self._alias("units.i32", self.spread("i32", b.value(f"shl i32 {field}, 23")), self.words)
-            cut = b.value(f"trunc i64 {b.value('lshr i64 %mask, 29')} to i32")
+            cut = b.value(f"trunc i64 {b.value(f'lshr i64 {self.rule}mask, 29')} to i32")
             self._alias("cut.v", self.spread("i32", cut), self.words)
-        wide = b.value("zext i32 %fraction to i64")
+        wide = b.value(f"zext i32 {self.rule}fraction to i64")
         down = b.value(f"shl i64 {b.value(f'sub i64 1023, {wide}')}, 52")
         self._alias("down.v", self.spread("double", b.value(f"bitcast i64 {down} to double")), self.doubles)
-        self._alias("mask.v", self.spread("i64", "%mask"), self.longs)
-        self._alias("odd.v", self.spread("i64", "%odd"), self.longs)
-        self._alias("least.v", self.spread("i32", "%least"), self.words)
-        self._alias("keep.v", self.spread("i32", "%keep"), self.words)
+        self._alias("mask.v", self.spread("i64", f"{self.rule}mask"), self.longs)
+        self._alias("odd.v", self.spread("i64", f"{self.rule}odd"), self.longs)
+        self._alias("least.v", self.spread("i32", f"{self.rule}least"), self.words)
+        self._alias("keep.v", self.spread("i32", f"{self.rule}keep"), self.words)
 
     def _alias(self, name: str, value: str, kind: str) -> None:
         self.code.line(f"%{name} = freeze {kind} {value}")
