@@ -15,8 +15,7 @@ import numpy as np
 from ptxtools.machine.observers import Doubt
 from ptxtools.program.program import LANES
 
-from .clocks import CLUSTER, CTA, merged
-from .race_phases import covers
+from .clocks import CLUSTER, CTA, covers, merged
 
 if TYPE_CHECKING:
     from ptxtools.machine.clocks import Clocks as Tables
