@@ -1,6 +1,7 @@
 """racecheck's second look at a grid: clocks in Python, accesses in native code.
 
-What orders threads, and strong accesses, `RaceCheck` judges as always. Of plain accesses the native engine keeps when
+What orders threads, and strong accesses, `RaceCheck` judges as always, but for barriers of the CTA and the cluster at
+which all threads of warps come (`race_joins`). Of plain accesses the native engine keeps when
 each piece of memory was last written and read (`machine.filters.Bounds.clocks`), and passes those whose warp knows of
 what they may not come beside; copies and products are looked at in the same words here. What strong accesses, mbarriers
 and atomics touch is guarded from then on: Python is told of every access to it, and what plain accesses were there
@@ -146,7 +147,8 @@ class RaceClocked(RaceCheck):
         if natives:
             first = (at.cta.number if what == "bar" else at.cluster.ctas[0].number) * self._clocks.per_cta
             for number, _ in natives:
-                self._words.learn(number)
+                if self._words.learn(number):
+                    self._polls.moved(number)
             self._clocks.carry(self._barriers.came(at, what, int(lanes[0]), first, natives), told)
 
     def leave(self, at: View, what: str, lanes: Array) -> None:
