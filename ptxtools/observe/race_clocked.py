@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ptxtools.machine.clocks import Clocks as Tables
-from ptxtools.machine.filters import COMES, EVERYWHERE, JOINS, NOBODY, Bounds, stretches
+from ptxtools.machine.filters import ALWAYS, COMES, EVERYWHERE, JOINS, NOBODY, Bounds, stretches
 from ptxtools.machine.observers import Doubt
 from ptxtools.machine.residents import OWNERS_HEAD
 from ptxtools.program.details import Look, Meeting
@@ -35,7 +35,7 @@ from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 from .members import only_plain, threads_of
 from .race_accesses import Strength, piece_of
 from .race_grids import action_of, lets_begin
-from .race_repeats import polls
+from .race_repeats import polls, waits
 from .race_shadow import WORD, Shadow
 from .race_words import Words
 from .racecheck import RaceCheck
@@ -110,7 +110,10 @@ class RaceClocked(RaceCheck):
         )  # fmt: skip
 
     def passing(self, op: Op) -> int | None:
-        """Whole warps meet natively at barriers that are for all. Epochs are counted, for others who look."""
+        """Whole warps meet natively at barriers that are for all. Epochs are counted, for others who look. Waits for
+        mbarriers are looked at when they are over."""
+        if op.kind == "observe.arrive" and waits(op):
+            return ALWAYS
         what = op.detail.what if isinstance(op.detail, Meeting) else ""
         if op.kind == "observe.arrive" and what == "bar" and op.src[1] is None:
             return COMES | (JOINS if self._whole else NOBODY)
@@ -153,6 +156,8 @@ class RaceClocked(RaceCheck):
 
     def leave(self, at: View, what: str, lanes: Array) -> None:
         barrier = _MEETS.get(what)
+        if waits(at.op):
+            super().arrive(at, what, lanes)  # which its lanes did with nothing but the wait between
         if barrier is None or not self._words.joins.left(at, barrier, whole=len(lanes) == threads_of(at)):
             super().leave(at, what, lanes)
             if barrier is not None and self._barriers.turned:
