@@ -1,6 +1,7 @@
 """racecheck's second look at a grid: clocks in Python, accesses in native code.
 
-What orders threads, and strong accesses, `RaceCheck` judges as always. Of plain accesses the native engine keeps when
+What orders threads, and strong accesses, `RaceCheck` judges as always, but for barriers of the CTA and the cluster at
+which all threads of warps come (`race_joins`). Of plain accesses the native engine keeps when
 each piece of memory was last written and read (`machine.filters.Bounds.clocks`), and passes those whose warp knows of
 what they may not come beside; copies and products are looked at in the same words here. What strong accesses, mbarriers
 and atomics touch is guarded from then on: Python is told of every access to it, and what plain accesses were there
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ptxtools.machine.clocks import Clocks as Tables
-from ptxtools.machine.filters import COMES, EVERYWHERE, JOINS, NOBODY, SEVERAL, Bounds, stretches
+from ptxtools.machine.filters import ALWAYS, COMES, EVERYWHERE, JOINS, NOBODY, SEVERAL, Bounds, stretches
 from ptxtools.machine.observers import Doubt
 from ptxtools.machine.residents import OWNERS_HEAD
 from ptxtools.program.details import Look, Meeting
@@ -36,7 +37,7 @@ from .race_accesses import Strength, piece_of
 from .race_grids import action_of, lets_begin
 from .race_guess import ReadOnly
 from .race_proxies import GENERIC, proxy_of
-from .race_repeats import polls
+from .race_repeats import polls, waits
 from .race_shadow import WORD, Shadow
 from .race_words import Words
 from .racecheck import RaceCheck
@@ -116,7 +117,10 @@ class RaceClocked(RaceCheck):
         return first + 2 * WORD * ((address - self._memory[0]) // self._pieces[0])
 
     def passing(self, op: Op) -> int | None:
-        """Whole warps meet natively at barriers that are for all. Epochs are counted, for others who look."""
+        """Whole warps meet natively at barriers that are for all. Epochs are counted, for others who look. Waits for
+        mbarriers are looked at when they are over."""
+        if op.kind == "observe.arrive" and waits(op):
+            return ALWAYS
         what = op.detail.what if isinstance(op.detail, Meeting) else ""
         if op.kind == "observe.arrive" and what == "bar" and op.src[1] is None:
             return COMES | (JOINS if self._whole else NOBODY)
@@ -153,11 +157,14 @@ class RaceClocked(RaceCheck):
         if natives:
             first = (at.cta.number if what == "bar" else at.cluster.ctas[0].number) * self._clocks.per_cta
             for number, _ in natives:
-                self._words.learn(number)
+                if self._words.learn(number):
+                    self._polls.moved(number)
             self._clocks.carry(self._barriers.came(at, what, int(lanes[0]), first, natives), told)
 
     def leave(self, at: View, what: str, lanes: Array) -> None:
         barrier = _MEETS.get(what)
+        if waits(at.op):
+            super().arrive(at, what, lanes)  # which its lanes did with nothing but the wait between
         if barrier is None or not self._words.joins.left(at, barrier, whole=len(lanes) == threads_of(at)):
             super().leave(at, what, lanes)
             if barrier is not None and self._barriers.turned:

@@ -49,7 +49,7 @@ class Joins:
     # --- warps --------------------------------------------------------------------------------------------------------
 
     def learn(self, number: int, warp: Warp) -> bool:
-        """Take over what a warp has done and learnt natively; whether it has learnt anything."""
+        """Take over what a warp has done and learnt natively; whether it has met others."""
         moment = self._tables.times[number]
         if int(moment[OWN]) > warp.time:
             warp.reach(int(moment[OWN]))
@@ -62,7 +62,7 @@ class Joins:
             moment[TOLD] = 0
             if not moment[NOW]:  # what it does next comes behind what it has told
                 warp.tick()
-        return told
+        return told or joined > 0
 
     def _join(self, number: int, warp: Warp, scope: int) -> None:
         """It has been at a barrier, which is a fence."""

@@ -187,6 +187,6 @@ def test_waiting_for_the_grid_before_orders_nothing_in_this_one(monkeypatch: pyt
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pages are protected by Linux's mprotect")
 def test_nothing_is_written_behind_what_is_kept() -> None:
     """Random kernels in a process of their own, whose tables end at protected pages."""
-    command = [sys.executable, "-m", "tests.observe.guards", "--count", "40"]
+    command = [sys.executable, "-m", "tests.observe.guards", "--count", "24"]
     done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout.split()[-1] + done.stderr

@@ -456,14 +456,13 @@ CLOCKS = structure(
     "clocks", 88, "ptr: warps known times\ni64: count per_cta latest most\nptr: bars clusters gathered clustered"
 )
 #: now: the time of a warp's accesses, 0 until it makes one; cta, grid: up to which it knows all of its CTA, and all of
-#: the grid; own: its time; plain: it may join others natively; told:
-#: it has told what it knows, since anybody was told of it; bar: 1: it has come to the CTA's barrier, 2: all have;
-#: cluster: likewise to the cluster's, 3: of which Python was told; joined: 1: others of the CTA, 2: of the cluster,
-#: since anybody was told of it; met, arrived: its time when it came to either barrier; fenced: and to that where it
-#: joined others last; came: the latest time when it arrived at the cluster's; stirs: it has accessed anything since
-#: then; bars: how often it has joined others of the CTA; arrivals, left: how often it has come to the cluster's, and
-#: joined others there; part: lanes that have come to the CTA's, while others have not;
-#: around: up to which time it knows all of its cluster.
+#: the grid; own: its time; plain: it may join others natively; told: it has told what it knows, or learnt anything,
+#: since Python was told of it; bar: 1: it has come to the CTA's barrier, 2: all have; cluster: likewise to the
+#: cluster's, 3: of which Python was told; joined: 1: others of the CTA, 2: of the cluster, since Python was told of it;
+#: met, arrived: its time when it came to either barrier; fenced: and to that where it joined others last; came: the
+#: latest time when it arrived at the cluster's; stirs: it has accessed anything since then; bars: how often it has
+#: joined others of the CTA; arrivals, left: how often it has come to the cluster's, and joined others there; part:
+#: lanes that have come to the CTA's, while others have not; around: up to which time it knows all of its cluster.
 MOMENT = structure(
     "moment",
     4 * residents.MOMENT_WORDS,

@@ -319,6 +319,7 @@ define internal void @join_go(ptr %ctx, ptr %warp) #1 {{
   set moment.fenced, %arrived of %moment
   set moment.cluster, 0 of %moment
   set moment.joined, 2 of %moment
+  set moment.told, 1 of %moment
   %left.before = get moment.left of %moment
   %left = add i32 %left.before, 1
   set moment.left, %left of %moment
