@@ -18,6 +18,7 @@ from .bitcode import BitcodeError, facts_of
 from .child import Refusal, Request, lowered
 from .content import is_bitcode
 from .dialects import MODERN, demand_dialect, with_quoted_labels, with_types_behind_byval
+from .expressions import with_instructions
 from .failures import INVALID, as_error
 from .lines import with_lines
 from .literals import with_old_numbers
@@ -130,7 +131,7 @@ def _placed(text: str, name: str) -> bytes:
 
 def _readable(text: str) -> str:
     """The text as the LLVM of llvmlite reads it, line by line."""
-    text = with_old_numbers(text)
+    text = with_instructions(with_old_numbers(text))
     return text if _POINTER.search(text) else with_types_behind_byval(with_quoted_labels(text))
 
 

@@ -428,3 +428,35 @@ def test_parameters_by_value_have_their_types_from_their_pointers():
     ptx = lower(BY_VALUE, how=Lowering("sm_90"))
     assert ".param .align 8 .b8 k_param_0[12]" in ptx and ".param .align 4 .b8 \tparam0[12];" in ptx
     assert not [one for one in ptxtools.lint(ptx) if one.code == "PTX262"]
+
+
+#: Constant expressions that later LLVMs lack, and what they are.
+CONSTANTS = [
+    ("mul nsw (i32 6, i32 7)", 42),
+    ("select (i1 fcmp olt (float 1.0, float 2.0), i32 3, i32 4)", 3),
+    ("sub (i32 6, i32 shl (i32 1, i32 2))", 2),
+    ("zext (i8 trunc (i32 and (i32 263, i32 or (i32 2, i32 1)) to i8) to i32)", 3),
+    ("extractelement (<2 x i32> mul (<2 x i32> <i32 1, i32 2>, <2 x i32> <i32 5, i32 6>), i32 1)", 12),
+    ("zext (i1 icmp eq (i64 and (i64 ptrtoint ([4 x i32] addrspace(1)* @g to i64), i64 3), i64 0) to i32)", 1),
+    ("load i32, i32 addrspace(1)* getelementptr ([4 x i32], [4 x i32] addrspace(1)* @g, i64 0, i64 shl (i64 1, i64 1))",
+     9),
+]  # fmt: skip
+
+
+def test_constant_expressions_of_llvm_7_are_lowered(tmp_path):
+    """With the lines of the text, which has one statement for each."""
+    body = ""
+    for at, (expression, _) in enumerate(CONSTANTS):
+        value = expression if expression.startswith("load") else f"add i32 0, {expression} ; mul (i32"
+        body += f"  %v{at} = {value}\n  %p{at} = getelementptr i32, i32 addrspace(1)* %out, i64 {at}\n"
+        body += f"  store i32 %v{at}, i32 addrspace(1)* %p{at}\n"
+    text = ("@g = addrspace(1) global [4 x i32] [i32 7, i32 8, i32 9, i32 10]\n"
+            f"define ptx_kernel void @k(i32 addrspace(1)* %out) {{\n{body}  ret void\n}}\n")  # fmt: skip
+    (tmp_path / "k.ll").write_text(text)
+    ptx, out = lower(text, how=Lowering("sm_90")), np.zeros(len(CONSTANTS), np.int32)
+    ptxtools.Device("sm_90").launch(ptxtools.load(tmp_path / "k.ll")["k"], grid=1, block=1, args=[out])
+    assert list(out) == [value for _, value in CONSTANTS]
+    assert f".loc\t1 {3 * len(CONSTANTS) + 2} " in ptx  # the last store
+    for where in ("%v = phi i32 [ mul (i32 1, i32 2), %a ]", "%v = add <1 x i32> <i32 mul (i32 1, i32 2)>, undef"):
+        with pytest.raises(ptxtools.PtxError, match="mul constexprs are no longer supported"):
+            lower(f"define void @f() {{\na:\n  br label %b\nb:\n  {where}\n  ret void\n}}\n")
