@@ -66,8 +66,7 @@ class SyncCheck:
         self._thread_sync = thread_sync.ThreadSync(session, grid)
         if not self._thread_sync.wanted:
             vars(self)["tensor"] = None  # which then is no event to listen to
-        self._arrives = any(op.kind == "bar" and op.of(Action).name == "arrive" for op in grid.program.operations())
-        self._plain = _only_plain(grid.program)  # barriers are judged by who leaves
+        self._arrives, self._plain = _barriers(grid.program)  # plain ones are judged by who leaves
 
     @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
@@ -76,7 +75,7 @@ class SyncCheck:
         kinds = {op.kind for op in program.operations()}
         touched = program.clustered or any("mbarrier" in OPERATIONS[kind].seen for kind in kinds)
         changes = "setmaxnreg" in kinds or program.clustered  # ends of CTAs matter
-        plain = _only_plain(program)
+        _, plain = _barriers(program)
 
         def matters(op: Op) -> bool:
             if op.kind == "observe.access":
@@ -266,10 +265,15 @@ class SyncCheck:
                 session.report(view, int(lanes[0]), _NAME, message, (view.op.where, count))
 
 
-def _only_plain(program: Program) -> bool:
-    """Whether all barriers of a program wait for all living threads of the CTA."""
-    ops = [op for op in program.operations() if op.kind == "bar"]
-    return all(op.of(Action).name != "arrive" and op.src[1] is None for op in ops)
+def _barriers(program: Program) -> tuple[bool, bool]:
+    """Whether threads of a program arrive at barriers without waiting; whether all barriers are for all living threads
+    of the CTA."""
+    found: tuple[bool, bool] | None = program.cache.get("barriers")
+    if found is None:
+        ops = [op for op in program.operations() if op.kind == "bar"]
+        arrives = any(op.of(Action).name == "arrive" for op in ops)
+        found = program.cache["barriers"] = arrives, not arrives and all(op.src[1] is None for op in ops)
+    return found
 
 
 def _phases(at: View, what: str, lanes: Array) -> Iterator[tuple[_Warp, int, Array]]:
