@@ -67,7 +67,9 @@ class _Bytes:
 
 def wanted(program: Program) -> bool:
     """Whether a kernel reads through .nc at all."""
-    return any(".nc" in text for *_, text in program.lines)
+    if ".nc" not in program.cache:
+        program.cache[".nc"] = any(".nc" in text for *_, text in program.lines)
+    return bool(program.cache[".nc"])
 
 
 class ReadOnly:

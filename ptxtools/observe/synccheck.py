@@ -66,8 +66,7 @@ class SyncCheck:
         self._thread_sync = thread_sync.ThreadSync(session, grid)
         if not self._thread_sync.wanted:
             vars(self)["tensor"] = None  # which then is no event to listen to
-        self._arrives = any(op.kind == "bar" and op.of(Action).name == "arrive" for op in grid.program.operations())
-        self._plain = members.only_plain(grid.program)  # barriers are judged by who leaves
+        self._arrives, self._plain = _barriers(grid.program)  # plain ones are judged by who leaves
 
     @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
@@ -76,7 +75,7 @@ class SyncCheck:
         kinds = {op.kind for op in program.operations()}
         touched = program.clustered or any("mbarrier" in OPERATIONS[kind].seen for kind in kinds)
         changes = "setmaxnreg" in kinds or program.clustered  # ends of CTAs matter
-        plain = members.only_plain(program)
+        _, plain = _barriers(program)
 
         def matters(op: Op) -> bool:
             if op.kind == "observe.access":
@@ -267,6 +266,16 @@ class SyncCheck:
             elif count > -(-x * y * z // LANES) * LANES:
                 message = f"{count} threads are to meet, but the CTA has {x * y * z}"
                 session.report(view, int(lanes[0]), _NAME, message, (view.op.where, count))
+
+
+def _barriers(program: Program) -> tuple[bool, bool]:
+    """Whether threads of a program arrive at barriers without waiting; whether all barriers are for all living threads
+    of the CTA."""
+    found: tuple[bool, bool] | None = program.cache.get("barriers")
+    if found is None:
+        arrives = any(op.kind == "bar" and op.of(Action).name == "arrive" for op in program.operations())
+        found = program.cache["barriers"] = arrives, members.only_plain(program)
+    return found
 
 
 def _phases(at: View, what: str, lanes: Array) -> Iterator[tuple[_Warp, int, Array]]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ptxtools.machine.events import View
     from ptxtools.machine.observers import Array
     from ptxtools.machine.residents import Cta
+    from ptxtools.program.program import Program
     from ptxtools.sim.device import Grid
 
     from .session import Session
@@ -52,12 +53,18 @@ class _Use:
     by_threads: bool
 
 
+def _has_fences(program: Program) -> bool:
+    if "fences of tcgen05" not in program.cache:
+        program.cache["fences of tcgen05"] = any("tcgen05.fence" in text for *_, text in program.lines)
+    return bool(program.cache["fences of tcgen05"])
+
+
 class ThreadSync:
     """Of one grid. wanted: whether it is judged. before, after: when warps last executed the two fences."""
 
     def __init__(self, session: Session, grid: Grid) -> None:
         self._session: Session = weakref.proxy(session)
-        self.wanted = any("tcgen05.fence" in text for *_, text in grid.program.lines)
+        self.wanted = _has_fences(grid.program)
         self._uses: list[_Use | None] = [None]
         self._before: dict[tuple[Cta, int], int] = {}
         self._after: dict[tuple[Cta, int], int] = {}
