@@ -188,8 +188,8 @@ class RaceCheck:
         warp.tick()
 
     def _learn_of_products(self, at: View, warp: Warp) -> None:
-        """A group of wgmma is complete for the warpgroup as a whole: a warp that has waited for products knows that those
-        of the other three have read what they needed."""
+        """A group of wgmma is complete for the warpgroup as a whole: a warp that has waited for products knows that
+        those of the other three have read what they needed."""
         issued = at.cta.state.get(_PRODUCTS, {})
         first = at.warp // WARPS * WARPS
         done = at.issued_by(at.warp).done if issued else 0
