@@ -13,7 +13,7 @@ from ptxtools.program.program import LANES
 from ptxtools.semantics import fragments
 from ptxtools.semantics.types import bits_of
 
-from .clocks import GPU, SCOPES, SYS, WEAK, Message, Warp
+from .clocks import GPU, SCOPES, SYS, WEAK, Message, Warp, covers
 from .race_shadow import WORD
 
 if TYPE_CHECKING:
@@ -206,9 +206,9 @@ def overlap(extent: tuple[int, int], other: tuple[int, int]) -> bool:
 
 
 def covered(known: Message, message: Message) -> bool:
-    """Whether a message tells less than another one of the same warp."""
+    """Whether a message tells no more than another one of the same warp."""
     same = (known.agent, known.extent) == (message.agent, message.extent) and known.scope <= message.scope
-    return bool(same and (message.told is not None or known.told is None))
+    return same and (known.told is None or (message.told is not None and covers(message.told, known.told)))
 
 
 def lanes_late(warp: Warp, masks: Array, since: Array, lanes: Array) -> Array:

@@ -83,9 +83,10 @@ class Page:
             narrower = before["scope"][places] < self.writes["scope"][places]
             self._keep(before, places[narrower], NARROWEST)
         if why == UNORDERED and before is not None:
-            others = before["writer"][places] != self.writes["writer"][places]
-            others &= self.writes["sort"][places] == 0  # an atomic has seen it, and tells of it
-            self._keep(before, places[others], OTHER)
+            writer, since, written = (self.writes[name][places] for name in ("writer", "since", "written"))
+            when = before["by_at"][places]
+            told = (before["by"][places] == writer) & (since <= when) & (when <= written)  # who sees this one, sees it
+            self._keep(before, places[(before["writer"][places] != writer) & ~told], OTHER)
         self._keep(self.writes, places, why)
         kept = self.hidden[why]
         if kept is not None:

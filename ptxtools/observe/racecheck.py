@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from ptxtools.diagnostics import TrapKind
 from ptxtools.machine.filters import ALWAYS
+from ptxtools.machine.issued import WARPS
 from ptxtools.machine.observers import Access
 from ptxtools.program.details import Meeting
 from ptxtools.program.mbarrier import describe
@@ -28,7 +29,7 @@ from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT
 from ptxtools.sim.asynchronous.signals import signalled
 
 from . import race_copies, race_exits, race_proxies
-from .clocks import CLUSTER, CTA, SYS, WEAK, Clocks, Known, Warp
+from .clocks import CLUSTER, CTA, SYS, WEAK, Clocks, Known, Warp, merged
 from .mbarriers import distinct
 from .race_accesses import (
     Strength,
@@ -71,6 +72,8 @@ if TYPE_CHECKING:
 Array: TypeAlias = npt.NDArray[Any]
 
 _NAME = "racecheck"
+#: Under this name a CTA's state has the times at which warps have issued wgmma.
+_PRODUCTS = f"{_NAME} products"
 _ALL = np.arange(LANES)
 #: How mbarriers are used.
 _MBARRIER = Strength(SYS, 8)
@@ -189,11 +192,25 @@ class RaceCheck:
         if "_wait" in what:
             self._polls.waited(at, what, warp, lanes, before)
             return
+        self._learn_of_products(at, warp)
         told: Known = (warp.fenced.get(CLUSTER) or {}) if relaxed else warp.known
         self._mbarriers.arrive(at, what, lanes, warp, told)
         for cta, offset in distinct(at, lanes):
             self._polls.told(cta, offset)
         warp.tick()
+
+    def _learn_of_products(self, at: View, warp: Warp) -> None:
+        """A group of wgmma is complete for the warpgroup as a whole: a warp that has waited for products knows that
+        those of the other three have read what they needed."""
+        issued = at.cta.state.get(_PRODUCTS, {})
+        first = at.warp // WARPS * WARPS
+        done = at.issued_by(at.warp).done if issued else 0
+        for other in range(first, first + WARPS) if done else ():
+            times = issued.get(other, [])[:done]
+            if times and other != at.warp:
+                row = np.zeros(self._clocks.per_cluster, np.int64)
+                row[at.cta.rank * self._clocks.per_cta + other] = times[-1]
+                warp.known = merged(warp.known, {warp.cluster: row})
 
     def _waits_twice(self, at: View, lane: int, cta: Cta, offset: int, before: int) -> None:
         """A lane waits for a phase again: a matter of synccheck."""
@@ -413,6 +430,8 @@ class RaceCheck:
         warp = self._warp(view)
         self._polls.moved(warp.agent)
         lane = -1 if OPERATIONS[view.op.kind].warp else claim.lane
+        if view.op.kind == "wgmma.mma_async":
+            view.cta.state.setdefault(_PRODUCTS, {}).setdefault(view.warp, []).append(warp.time)
         for span in claim.spans:
             self._span(view, warp, span, lane)
         self._signals(view, warp, claim.lane, [(one.cta, one.offset) for one in signalled(view, claim.lane)])

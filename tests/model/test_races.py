@@ -251,3 +251,44 @@ def test_one_sided_fences(first, second, racing):
     _, result = Kernel(read(text)).run(1, outcomes.names, 1, engine="reference", checks="racecheck")
     assert bool(result.reports) == racing, result.reports
     assert bool(outcomes.races) == racing
+
+
+#: Three threads, in the order of the seed: a write that another one, of another thread, stands before; and writes that
+#: are ordered through what an atomic has seen, or through a release that a fence of another scope stands before.
+CHAINS = {
+    "a store of another CTA, behind an atomic": (101841, True, """P0@cta 0,gpu 0 | P1@cta 1,gpu 0 | P2@cta 1,gpu 0 ;
+st.relaxed.gpu x, 1 | ld.relaxed.cta r3, y | ld.acquire.gpu r5, y ;
+st.relaxed.sys y, 2 | ld.relaxed.gpu r4, x | atom.acquire.cta.exch r6, y, 6 ;"""),
+    "an atomic behind two others": (104973, True, """P0@cta 0,gpu 0 | P1@cta 0,gpu 0 | P2@cta 0,gpu 0 ;
+atom.release.cta.add r1, x, 1 | atom.relaxed.sys.add r3, x, 3 | st.release.gpu x, 5 ;
+atom.relaxed.cta.add r2, y, 2 | ld.weak r4, x | ld.acquire.gpu r6, y ;"""),
+    "a release before a store behind a fence": (707803, False, """P0@cta 0,gpu 0 | P1@cta 0,gpu 0 | P2@cta 0,gpu 0 ;
+ld.weak r1, x | ld.relaxed.cta r2, x | atom.acquire.sys.or r4, y, 4 ;
+st.release.cta x, 257 | fence.acq_rel.gpu | st.weak y, 1542 ;
+| atom.release.sys.max r3, y, 2 | red.relaxed.gpu.max x, 1285 ;
+| st.relaxed.cta y, 771 | ;"""),
+}  # fmt: skip
+
+
+@rows("name", list(CHAINS))
+def test_what_stands_before_other_writes(name):
+    seed, racing, table = CHAINS[name]
+    text = f"PTX chain\n{{ x=0; y=0; }}\n{table}\n"
+    allowed = run(read(text))
+    (state,), result = Kernel(read(text)).run(seed, allowed.names, 1, engine="reference", checks="racecheck")
+    assert bool(allowed.racing.get(state, 0)) == bool(result.reports) == racing, result.reports
+
+
+def test_who_sees_an_atomic_has_seen_what_that_has_seen():
+    text = """PTX chain
+{ x=0; y=0; }
+P0@cta 0,gpu 0 | P1@cta 1,gpu 0 | P2@cta 2,gpu 0 ;
+st.relaxed.gpu x, 1 | atom.relaxed.gpu.add r1, x, 4 | ld.relaxed.gpu r2, x ;
+| | st.weak x, 3 ;
+"""
+    allowed, seen = run(read(text)), set()
+    for seed in range(12):
+        (state,), result = Kernel(read(text)).run(seed, allowed.names, 1, engine="reference", checks="racecheck")
+        assert bool(allowed.racing.get(state, 0)) == bool(result.reports), (seed, state)
+        seen.add(bool(result.reports))
+    assert seen == {True, False}

@@ -22,14 +22,13 @@ _KEY = "wgmma"
 
 @dataclass(slots=True, eq=False)
 class Warpgroup:
-    """The state of a warpgroup: B of some instructions, by number; in late runs the work still to do, by warp, the
-    number of products issued at each commit, and the number that a warp waits for while others go first."""
+    """The state of a warpgroup: B of some instructions, by number; in late runs the work still to do, by warp, and the
+    number of products issued at each commit."""
 
     matrices: dict[int, Any] = field(default_factory=dict)
     late: list[deque[Callable[[], None]]] = field(default_factory=lambda: [deque() for _ in range(WARPS)])
     executed: list[int] = field(default_factory=lambda: [0] * WARPS)
     groups: list[list[int]] = field(default_factory=lambda: [[] for _ in range(WARPS)])
-    awaited: list[int] = field(default_factory=lambda: [0] * WARPS)
 
     def catch_up(self, warp: int, wanted: int) -> None:
         """Do late work, until a given number of products of a warp is executed."""
@@ -97,11 +96,9 @@ def wait(view: View) -> None:
         view.wait(_key(view), f"wgmma group: warp {', '.join(missing)} has not issued its part")
         return
     if group.late[warp] and group.executed[warp] < wanted and not let_others_first(view, view.mask):
-        group.awaited[warp] = wanted
         return
     everybody[warp].done = wanted
-    group.catch_up(warp, wanted)
-    for other, until in enumerate(group.awaited):  # it is complete for those who wait for it as well
-        group.catch_up(other, min(until, wanted))
+    for one in range(WARPS):
+        group.catch_up(one, wanted)
     del done[: max(0, len(done) - allowed)]
     view.launch.products.take_over_wait(view, place(view, "n"))

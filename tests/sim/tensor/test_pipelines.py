@@ -22,6 +22,8 @@ WAYS = {
     "ieee": ("--numerics", "ieee"),
     "reference": ("--engine", "reference"),
     "late": ("--check", "asynccheck"),
+    "all checkers": ("--check", "all"),
+    "all checkers, shuffled": ("--check", "all", "--seed", "5"),
 }
 
 
