@@ -14,8 +14,8 @@ from ptxtools.ir.nodes import Function, Module
 from ptxtools.isa.targets import check_target, check_version
 
 from .context import LintContext
-from .registry import BodyCheck, LineCheck, checks
-from .suppress import chosen, suppressed, without_echoes, without_guesses, without_repeats
+from .registry import BodyCheck, LineCheck, checks, names
+from .suppress import chosen, is_chosen, suppressed, without_echoes, without_guesses, without_repeats
 
 #: Statements from which several processes pay off.
 LARGE = 6000
@@ -53,11 +53,16 @@ def findings_of(
     targets, version: as if the module declared these, each target in turn. select, ignore: as for `lint`. processes:
     how many work at it; more than one only where a process may be forked.
     """
-    found = lint_targets(module, targets, version, processes)
+    found = lint_targets(module, targets, version, processes, warn=_warns(select, ignore))
     declared = not targets and version is None
     if select and declared:
         found += _requested(module, select)
     return _finished(module, syntax, found, select, ignore, declared=declared)
+
+
+def _warns(select: Sequence[str], ignore: Sequence[str]) -> bool:
+    """Whether `select` and `ignore` leave a warning rule."""
+    return not (select or ignore) or any(is_chosen(name[: len("PTX500")].upper(), select, ignore) for name in names())
 
 
 def findings_in_turn(
@@ -115,9 +120,15 @@ def _finished(
 
 
 def lint_targets(
-    module: Module, targets: Sequence[str], version: tuple[int, int] | None = None, processes: int = 1
+    module: Module,
+    targets: Sequence[str],
+    version: tuple[int, int] | None = None,
+    processes: int = 1,
+    *,
+    warn: bool = True,
 ) -> list[Diagnostic]:
-    """Errors and warnings as if the module declared each of `targets` in turn; if empty, as it is declared.
+    """Errors and warnings as if the module declared each of `targets` in turn; if empty, as it is declared. warn: run
+    the warning rules, too.
 
     A finding that does not apply to all targets names its target.
     """
@@ -130,7 +141,9 @@ def lint_targets(
     for target in targets or (None,):
         with CollectorOff():
             context = LintContext(module, Context(module, target, version).declared)
-            if processes > 1 and context.facts.size >= LARGE:
+            if not warn:
+                each = check(module, target=target, version=version, kinds=context.facts.kinds)
+            elif processes > 1 and context.facts.size >= LARGE:
                 each = _in_processes(context, target, version, processes)
             else:
                 each = check(module, target=target, version=version, kinds=context.facts.kinds) + _warnings(context)

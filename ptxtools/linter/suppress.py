@@ -48,10 +48,11 @@ def _place(one: Diagnostic) -> object:
 
 def chosen(diagnostics: Iterable[Diagnostic], select: Sequence[str], ignore: Sequence[str]) -> list[Diagnostic]:
     """The findings left by `--select` and `--ignore`; if both match a code, the longer prefix wins."""
-    return [d for d in diagnostics if _chosen(d.code, select, ignore)]
+    return [d for d in diagnostics if is_chosen(d.code, select, ignore)]
 
 
-def _chosen(code: str, select: Sequence[str], ignore: Sequence[str]) -> bool:
+def is_chosen(code: str, select: Sequence[str], ignore: Sequence[str]) -> bool:
+    """Whether `--select` and `--ignore` leave findings of a code."""
     wanted = max((_length(p) for p in select if matches(code, (p,))), default=0 if not select else -1)
     refused = max((_length(p) for p in ignore if matches(code, (p,))), default=-1)
     return wanted > refused

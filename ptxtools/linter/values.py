@@ -22,6 +22,8 @@ THREADS, WARP = 64, 32
 #: "name" the value of a kernel's parameter, "#…" the result of an instruction.
 Terms: TypeAlias = tuple[tuple[str, int], ...]
 
+#: Unknowns in a sum.
+_MOST_TERMS = 16
 _SIGN = 1 << 31
 _SIGN64 = 1 << 63
 COMPARE: dict[str, Callable[[int, int], bool]] = {
@@ -272,7 +274,12 @@ def _add(line: Line, sources: list[Value]) -> Value | None:
     a, b = sources[0], sources[1]
     if b.constant is not None:
         b = Value((), _signed(b.constant, line))
-    return plus(a, b, -1 if line.plan.family == "sub" else 1)
+    return _short(plus(a, b, -1 if line.plan.family == "sub" else 1))
+
+
+def _short(value: Value) -> Value | None:
+    """A sum; None if it is so long that it is no address. Else each sum of a chain would have all those before it."""
+    return value if len(value.terms) <= _MOST_TERMS else None
 
 
 def _product(line: Line, sources: list[Value]) -> Value | None:
@@ -286,7 +293,7 @@ def _product(line: Line, sources: list[Value]) -> Value | None:
     if factor is None:
         return None
     product = _scaled(a, _signed(factor, line))
-    return plus(product, sources[2]) if line.plan.family == "mad" else product
+    return _short(plus(product, sources[2])) if line.plan.family == "mad" else product
 
 
 def _of_uniform(line: Line, sources: list[Value]) -> Value | None:

@@ -20,6 +20,17 @@ def straight(n: int) -> str:
     return "".join(f"add.s32 %r{i % 1900 + 2}, %r{i * 7 % 1900 + 1}, %r1;\n" for i in range(n))
 
 
+def sums(n: int) -> str:
+    """Each is that of the one before and a further unknown, and decides an address in the end."""
+    return (
+        "".join(
+            f"ld.global.u32 %r{2 * i + 2}, [%rd1+{4 * i}];\nadd.s32 %r{2 * i + 3}, %r{2 * i + 1}, %r{2 * i + 2};\n"
+            for i in range(n // 2)
+        )
+        + f"cvt.u64.u32 %rd2, %r{n + 1};\nst.shared.u32 [%rd2], %r1;\nbar.sync 0;\nld.shared.u32 %r1, [sh];\n"
+    )
+
+
 def accesses(n: int) -> str:
     return "".join(
         f"ld.global.u32 %r{i % 1900 + 2}, [%rd1+{i % 100 * 4}];\nst.shared.u32 [sh+{i % 1000 * 4}], %r{i % 1900 + 2};\n"
@@ -49,9 +60,17 @@ def loops(n: int) -> str:
     )
 
 
-@rows("body", [straight, accesses, branches, loops], ids=lambda body: body.__name__)
+@rows("body", [straight, sums, accesses, branches, loops], ids=lambda body: body.__name__)
 def test_four_times_the_function_is_four_times_the_work(body):
     small, large = (parse(f"{HEAD}{body(n)}ret;\n}}\n", "k.ptx").module for n in (480, 1920))
     assert len(large.entries[0].body.items) > 1900
     lint(small)  # what rules load
     assert calls(lambda: lint(large)) < 4.5 * calls(lambda: lint(small))
+
+
+def test_rules_that_are_not_asked_for_do_not_run():
+    module = parse(f"{HEAD}{accesses(480)}ret;\n}}\n", "k.ptx").module
+    lint(module)
+    alone = calls(lambda: lint(module, select=("PTX1", "PTX2", "PTX3", "PTX4")))
+    assert alone < calls(lambda: lint(module, ignore=("PTX1",))) / 5
+    assert calls(lambda: lint(module, ignore=("PTX5", "PTX6", "PTX7"))) < 1.1 * alone
