@@ -1,7 +1,7 @@
 """PTX533 | shuffle from a lane outside of the mask | 9.7.9.6
 
 What: shfl.sync reads a lane that the mask does not name, where both are constants, or registers that hold one.
-With .up and .down: none reads one that it names, as some lanes of a sum get what they do not use.
+With .down: none reads one that it names, as some lanes of a sum get what they do not use.
 Why: the value of a lane that does not take part is not defined.
 Example:
     shfl.sync.idx.b32 %r4, %r1, 9, 31, 0xff;
@@ -36,7 +36,7 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
     if lane is None or bound is None:
         return
     clamp, segments, step = bound & _LAST, bound >> 8 & _LAST, lane & _LAST
-    sums = op.has("up") or op.has("down")  # at the end of a sum lanes get what they do not use
+    sums = op.has("down")  # at the end of a sum lanes get what they do not use
     for own in range(_LAST + 1):
         if not members >> own & 1:
             continue
