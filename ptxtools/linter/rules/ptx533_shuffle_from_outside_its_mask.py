@@ -1,6 +1,7 @@
 """PTX533 | shuffle from a lane outside of the mask | 9.7.9.6
 
 What: shfl.sync reads a lane that the mask does not name, where both are constants, or registers that hold one.
+With .down: none reads one that it names, as some lanes of a sum get what they do not use.
 Why: the value of a lane that does not take part is not defined.
 Example:
     shfl.sync.idx.b32 %r4, %r1, 9, 31, 0xff;
@@ -35,6 +36,7 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
     if lane is None or bound is None:
         return
     clamp, segments, step = bound & _LAST, bound >> 8 & _LAST, lane & _LAST
+    sums = op.has("down")  # at the end of a sum lanes get what they do not use
     for own in range(_LAST + 1):
         if not members >> own & 1:
             continue
@@ -48,7 +50,11 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
         else:
             source = lowest | (step & ~segments)
             inside = source <= highest
+        if sums and inside and members >> source & 1:
+            return
         if inside and not members >> source & 1:
+            if sums and members >> own + 1:
+                continue
             message = f"lane {own} reads lane {source}, which is not in the mask {members:#x}"
             context.warn(CODE, message, part_span(line.item, 4), section="9.7.9.6")
             return

@@ -15,11 +15,14 @@ from __future__ import annotations
 
 from ptxtools.ir.positions import parts_of
 
+from ..coming import alike_in_warps, coming_to, holding
 from ..context import LintContext
-from ..facts import FunctionFacts
-from ..lanes import places
+from ..facts import FunctionFacts, Line
+from ..lanes import ALL, places
+from ..memory import WARP
 from ..registry import bodies_with
 from ..walk import tell
+from ..walk.shapes import most_threads
 
 _FAMILIES = frozenset({"ldmatrix", "stmatrix", "movmatrix", "mma", "wmma", "wgmma", "tcgen05", "setmaxnreg"})
 
@@ -34,6 +37,28 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
             where = parts_of(line.item)
             message = f"only some threads of a warp reach this '{op.text}'"
             context.warn(CODE, message, where.guard or where.opcode, section=op.section)
+            return
+    if "bra" in facts.families and any(_parts_by_number(facts, line) for line in facts.of("bra")):
+        _check_ways(context, facts)
+
+
+def _check_ways(context: LintContext, facts: FunctionFacts) -> None:
+    """Instructions that only some lanes of a warp come to, as comparisons of %tid.x decide, on whatever way."""
+    count = most_threads(facts.function)
+    if count is None or facts.function.kind != "entry" or {"%tid.y", "%tid.z"} & facts.targets.keys():
+        return
+    for line, coming in coming_to(facts, tuple(_FAMILIES), count):
+        op, everybody = line.plan.op, (1 << count) - 1
+        parts = any(0 < coming.threads >> at & ALL < everybody >> at & ALL for at in range(0, count, WARP))
+        if coming.exact and parts and op is not None and op.has("aligned"):
+            message = f"only some threads of a warp reach this '{op.text}'"
+            context.warn(CODE, message, parts_of(line.item).opcode, section=op.section)
+            return
+
+
+def _parts_by_number(facts: FunctionFacts, line: Line) -> bool:
+    holds = holding(facts, line, line.item.guard) if line.item.guard is not None else None
+    return holds is not None and not alike_in_warps(holds)
 
 
 @bodies_with("setmaxnreg", "wgmma")

@@ -164,11 +164,15 @@ def _own(a: Value, b: Value) -> bool:
 def _of_cta(facts: FunctionFacts, shape: Shape | None, other: int = 1) -> Threads:
     """The first warp of a CTA and another one."""
     count = shape.size if shape is not None else None
+    fills = False  # whether that there are two warps follows from the places that they have in shared memory
     if count is None:
         several = any(
             not line.item.opcode.startswith(("bar.warp", "barrier.warp")) for line in facts.of("bar", "barrier")
         )
-        most = most_threads(facts.function) or THREADS
+        allowed = most_threads(facts.function) or 0
+        most = allowed or THREADS
+        if not several and other == 1 and allowed >= THREADS and (threads_expected(facts) or 0) >= THREADS:
+            several = fills = True
         count = (other + 1) * WARP if other > 1 else min(most, THREADS if several else WARP)
     here = min(count, THREADS) if other == 1 else WARP + min(WARP, count - other * WARP)
     special = _special(shape, [t if t < WARP else t + (other - 1) * WARP for t in range(THREADS)])
@@ -177,7 +181,7 @@ def _of_cta(facts: FunctionFacts, shape: Shape | None, other: int = 1) -> Thread
     known, declared = shape is not None, shape is not None and shape.declared
     return Threads(
         "cta", (1 << here) - 1, count, known and count <= THREADS, known, special,
-        group=known and count >= THREADS and other < 4, guessed=not declared and (known or other > 1),
+        group=known and count >= THREADS and other < 4, guessed=not declared and (known or other > 1 or fills),
         there=known or other == 1,
     )  # fmt: skip
 
