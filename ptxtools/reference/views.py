@@ -64,8 +64,8 @@ def known(write: Write) -> Write:
 
 
 def settle(write: Write, *, observed: bool) -> None:
-    """A thread has read this write: its value stays (8.10.4). If it observes it, what it does now is behind the reads of
-    that atomic operation and of those that it observes, too (8.9.5)."""
+    """A thread has read this write: its value stays (8.10.4). If it observes it, what it does now is behind the reads
+    of that atomic operation and of those that it observes, too (8.9.5)."""
     chain: Write | None = write
     while chain is not None:
         if chain.pending is not None and (observed or chain.pending.renewed is not None):
