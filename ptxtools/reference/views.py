@@ -64,10 +64,14 @@ def known(write: Write) -> Write:
 
 
 def settle(write: Write, *, observed: bool) -> None:
-    """A thread has read this write: its value stays (8.10.4). If it observes it, what it does now is behind the read of
-    that atomic operation, too (8.9.5)."""
-    if write.pending is not None and (observed or write.pending.renewed is not None):
-        write.pending.done = True
+    """A thread has read this write: its value stays (8.10.4). If it observes it, what it does now is behind the reads
+    of that atomic operation and of those that it observes, too (8.9.5)."""
+    chain: Write | None = write
+    while chain is not None:
+        if chain.pending is not None and (observed or chain.pending.renewed is not None):
+            chain.pending.done = True
+        behind = chain.behind
+        chain = behind if observed and behind is not None and strong(chain, behind) else None
 
 
 @dataclass(slots=True, eq=False)

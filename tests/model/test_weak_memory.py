@@ -82,6 +82,16 @@ def test_a_stale_read_is_not_what_a_thread_knows_to_be_old():
     assert set(outcomes(kernel, allowed.names, COPIES)) <= set(allowed.states)
 
 
+def test_what_observes_a_reduction_is_behind_what_that_has_read():
+    """The exchange precedes, by way of the red in between, what the other thread does behind its own (8.9.2, 8.9.5)."""
+    test = read("PTX t\n{ x=0; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n"
+                "atom.release.gpu.exch r1, x, 1 | atom.acq_rel.gpu.exch r3, x, 3 ;\n"
+                "red.relaxed.gpu.max x, 2 | atom.acquire.cta.or r4, x, 4 ;\n")  # fmt: skip
+    kernel, allowed = Kernel(test, meet=True), run(test)
+    seen = set(outcomes(kernel, allowed.names, COPIES))
+    assert len(seen) > 2 and seen <= set(allowed.states)
+
+
 @rows("text", texts(21, 5, 2, 4) + texts(22, 3, 3, 3), ids=[f"random-{at}" for at in range(8)])
 def test_random_tests(text):
     """tools/sweep_litmus.py has more seeds and all tests of the test data."""
