@@ -125,6 +125,8 @@ class Whole:
         self.ways_in: list[list[tuple[str, list[str]]]] = [[] for _ in self.stages]
         #: Parts that note in the record where they miss.
         self.tried = 0
+        #: Whether the block is one that lanes are often missing in.
+        self.parting = True
 
     def first(self) -> _First:
         """Emit into the start of the function."""
@@ -220,6 +222,7 @@ class Whole:
             for place, (key, first) in enumerate(zip(self.carried[number], loaded, strict=True)):
                 way = f"[{first}, %body{number}]@{number}.{place}@"
                 self.values[key] = e.value(f"phi {_kind(key[1])} {way}")
+        self.parting = number not in _next_blocks(stage)
         mask = self.get("mask")
         self.handler.lanes_are(mask)
         self.flags = ""
@@ -293,17 +296,21 @@ class Whole:
         e, h, done = self.code, self.handler, self.code.label("done")
         ways = ["patterns", "gathered"]
         if self.tried + 2 <= MOST_TRIED and not finds_addresses(detail.steps):
-            ways[:0] = ["rows", "part"]
+            ways[:0] = ["rows", "part"] if self.parting else ["rows"]  # in a loop, lanes are missing in its last rounds
         labels = {way: e.label(way) for way in ways}
-        fails = {"rows": "", "part": "", "patterns": labels["gathered"], "gathered": self._leave(part.record)}
+        fails = {"patterns": labels["gathered"], "gathered": self._leave(part.record)}
         if ways[0] == "rows":
-            e.branch(h.full, labels["rows"], labels["part"], likely=True)
+            other = e.label("other")
+            fails["rows"] = self._try_rows(other if self.parting else labels["patterns"], h.full)
         flags, contents = [], []
         for way in ways:
-            if way != "patterns" or ways[0] == "rows":
+            if way == "part":
+                e.begin(other)
+                e.branch(h.full, labels["patterns"], labels["part"])
+                e.begin(labels["part"])
+                fails["part"] = self._try_rows(labels["patterns"], "true")
+            elif way != ways[0]:
                 e.begin(labels[way])
-            if not fails[way]:
-                fails[way] = self._try_rows(labels["patterns"], "true")
             with h.all_lanes() if way == "rows" else nullcontext():
                 found, made = self._version(detail, number, way, fails[way])
             end = e.label("end")
