@@ -131,6 +131,8 @@ class Whole:
         self.ways_in: list[list[tuple[str, list[str]]]] = [[] for _ in self.stages]
         #: Parts that note in the record where they miss.
         self.tried = 0
+        #: Whether the block is one that lanes are often missing in.
+        self.parting = True
 
     def first(self) -> _First:
         """Emit into the start of the function."""
@@ -227,6 +229,7 @@ class Whole:
             for place, (key, first) in enumerate(zip(self.carried[number], loaded, strict=True)):
                 way = f"[{first}, %body{number}]@{number}.{place}@"
                 self.values[key] = e.value(f"phi {_kind(key[1])} {way}")
+        self.parting = number not in _next_blocks(stage)
         mask = self.get("mask")
         self.handler.lanes_are(mask)
         self.flags = ""
@@ -302,19 +305,25 @@ class Whole:
     def _ways(self, detail: Run, number: int, ways: list[str], fail: str) -> tuple[str, dict[Key, str]]:
         """A run with accesses, done in one of several ways, each where the one before it has missed; fail: where the
         last one's misses go."""
-        e, h, done, other = self.code, self.handler, self.code.label("done"), ways[0]
+        e, h, done, general = self.code, self.handler, self.code.label("done"), ways[0]
         if self.tried + 2 <= MOST_TRIED and not finds_addresses(detail.steps):
-            ways = ["rows", "part", *ways]
+            ways = (
+                ["rows", "part", *ways] if self.parting else ["rows", *ways]
+            )  # in loops few are missing
         labels = {way: e.label(way) for way in ways}
         fails = {way: labels[after] for way, after in pairwise(ways)} | {ways[-1]: fail}
         if ways[0] == "rows":
-            e.branch(h.full, labels["rows"], labels["part"], likely=True)
+            other = e.label("other")
+            fails["rows"] = self._try_rows(other if self.parting else labels[general], h.full)
         flags, contents = [], []
         for way in ways:
-            if way != other or ways[0] == "rows":
+            if way == "part":
+                e.begin(other)
+                e.branch(h.full, labels[general], labels["part"])
+                e.begin(labels["part"])
+                fails["part"] = self._try_rows(labels[general], "true")
+            elif way != ways[0]:
                 e.begin(labels[way])
-            if way in ("rows", "part"):
-                fails[way] = self._try_rows(labels[other], "true")
             with h.all_lanes() if way == "rows" else nullcontext():
                 found, made = self._version(detail, number, way, fails[way])
             end = e.label("end")
