@@ -215,9 +215,19 @@ some:
   %comes.none = icmp eq i32 %comes.rule, 0
   %counted.before = get ctx.counted
   %counted.already = icmp eq ptr %counted.before, %warp
-  set ctx.counted, null
-  %unnoted = or i1 %comes.none, %counted.already
-  br i1 %unnoted, label %noted, label %note
+  %counted.rest = select i1 %counted.already, ptr null, ptr %counted.before
+  set ctx.counted, %counted.rest
+  br i1 %comes.none, label %noted, label %comes
+comes:
+  br i1 %counted.already, label %again, label %note
+again:
+  %again.cta = get warp.cta
+  %again.shared = get cta.shared of %again.cta
+  %again.at = get ctx.owners
+  %again.header = getelementptr i8, ptr %again.shared, i64 %again.at
+  %again.epoch = get owners.epoch of %again.header
+  %again.over = icmp uge i32 %again.epoch, MOST_EPOCHS
+  br i1 %again.over, label %ask, label %noted
 note:                                             ; as long as no thread has exited all must come
   %cta = get warp.cta
   %shared = get cta.shared
