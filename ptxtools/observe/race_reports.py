@@ -74,7 +74,7 @@ def report(
         f"race on {memory}: {access.action} here, {_DONE[other.action]} by {whose}{at}, with {why.between} between"
     )
     who_here = view.thread(view.leader if lane < 0 else lane)
-    key = tuple(sorted((view.op.where, other.where)))  # one report, whoever comes first
+    key = (view.op.where, other.where, access.action, other.action)
     return partial(
         session.report_at, view.launch.program, view.op.where, view.cta.place, who_here, _NAME, message, key,
         kind=why.kind, others=(site,), address=place, space=access.space, allocation=allocation, help=why.help,
