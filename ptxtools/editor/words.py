@@ -21,7 +21,7 @@ from .positions import Positions, lines_of
 
 #: Comments and strings, dotted words, numbers, names with their component, and single signs.
 _TOKEN = re.compile(
-    r"(?P<comment>//[^\n]*|/\*(?s:.*?)(?:\*/|\Z))|(?P<string>\"[^\"\n]*\"?)|(?P<dotted>\.[A-Za-z_]\w*(?:::\w+)*)"
+    r"(?P<comment>//[^\n]*|/\*(?s:.*?)(?:\*/|\Z))|(?P<string>\"[^\"\n]*\"?)|(?P<dotted>\.\w+(?:::\w+)*)"
     r"|(?P<number>\d[\w.]*)|(?P<name>[A-Za-z_$%][\w$]*)|(?P<sign>[^\s\w])",
     re.ASCII,
 )
@@ -72,6 +72,8 @@ class Words:
                 ):
                     kind = "directive"
             elif kind == "name":
+                if before[-1:].isdigit() and not text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip():
+                    before = ";"  # behind a directive that ends with its line
                 if before in (";", "{", "}", ":", ")") and _is_label(text, match.end()):
                     kind = "label"
                 elif word in CHAPTERS and _heads(text, match.end(), before):

@@ -18,6 +18,7 @@ from ptxtools.editor.words import Coloured, Words, encoded
 from ptxtools.ir import Function
 from ptxtools.syntax import plainrows
 from ptxtools.syntax.reformat import reformat
+from tests.rows import rows
 from tests.work import calls
 
 DATA = Path(__file__).parents[2] / "testdata"
@@ -82,6 +83,17 @@ def test_words_are_those_of_the_whole_text(seed, kept):
         before[start : start + count] = data
         assert before == now.numbers()
         older = now
+
+
+@rows(("text", "kinds"), [
+    ("tex.2d.v4.f32.f32 {%f1, %f2}, [t];", ["opcode", *["modifier"] * 4, "name", "name", "name"]),
+    ("cp.tensor.2d.shared::cluster;", ["opcode", *["modifier"] * 3]),
+    (".loc 1 2 3\nL: ret;", ["directive", *["number"] * 3, "label", "opcode"]),
+    (".loc 1 2 3 // x\n\tret;", ["directive", *["number"] * 3, "comment", "opcode"]),
+    (".version 8.0\n.global .b32 a = 1.5;", ["directive", "number", "directive", "directive", "name", "number"]),
+])  # fmt: skip
+def test_kinds_of_words(text, kinds):
+    assert [word.kind for word in Words().of(text)] == kinds
 
 
 @pytest.mark.parametrize("seed", range(3))
