@@ -307,9 +307,7 @@ class Whole:
         last one's misses go."""
         e, h, done, general = self.code, self.handler, self.code.label("done"), ways[0]
         if self.tried + 2 <= MOST_TRIED and not finds_addresses(detail.steps):
-            ways = (
-                ["rows", "part", *ways] if self.parting else ["rows", *ways]
-            )  # in loops few are missing
+            ways = ["rows", "part", *ways] if self.parting else ["rows", *ways]  # in loops few are missing
         labels = {way: e.label(way) for way in ways}
         fails = {way: labels[after] for way, after in pairwise(ways)} | {ways[-1]: fail}
         if ways[0] == "rows":
