@@ -190,10 +190,10 @@ def look(accesses: Accesses, place: Place, pattern: Pattern, starts: list[str], 
     if fits:
         accesses.maker.demand(fits)
     describe(h, rooms, pattern, starts, accesses.maker.demand)
-    for kind in ("ld", "st"):
-        imms = {one.imm - least for one in accesses.steps_at(place) if one.kind == kind}
+    for writes in (False, True):
+        imms = {one.imm - least for one in accesses.steps_at(place) if (one.kind == "st") == writes}
         if imms:
-            accesses.maker.demand(ask(h, rooms, "region_kept", place[3], imms, writes=kind == "st"))
+            accesses.maker.demand(ask(h, rooms, "region_kept", place[3], imms, writes=writes))
     e.jump(on)
     e.begin(on)
 
