@@ -43,7 +43,7 @@ UNSEEN = {
     "one_warp_completes_the_phase_of_two": _ROLES, "slot_refilled_while_the_product_before_reads_it": _ROLES,
     "product_added_to_what_nobody_set": "registers of products are not looked at", "stack_array_indexed_by_data": _DATA,
     "leader_multiplies_before_the_peer_has_stored": _CLUSTER, "epilogue_warp_in_lanes_of_another": _ROLES,
-    "tail_of_a_record_never_set": _HOST, "barrier_of_fewer_threads_than_come": "two warps are walked, of four",
+    "tail_of_a_record_never_set": _HOST,
     "registers_wanted_that_nobody_gives": _ROLES,
     "map_published_while_a_load_uses_it": _MAP, "producer_warp_does_not_wait_for_the_grid_before": _MAP,
 }  # fmt: skip
