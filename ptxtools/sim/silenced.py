@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics.comments import heard as not_silenced
-from ptxtools.diagnostics.findings import without_echoes
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics.findings import Finding
@@ -20,6 +19,10 @@ if TYPE_CHECKING:
 def heard(device: Device, findings: Iterable[Finding], source: Source | None) -> tuple[list[Finding], list[Finding]]:
     """The reports that are heard, and the others. source: the text of the module that ran."""
     found = list(findings)
+    if not found:
+        return [], []
+    from ptxtools.diagnostics.findings import without_echoes
+
     left = not_silenced(found, source)
     known = device.suppressions
     if known is not None:
