@@ -74,10 +74,11 @@ def report(
         f"race on {memory}: {access.action} here, {_DONE[other.action]} by {whose}{at}, with {why.between} between"
     )
     who_here = view.thread(view.leader if lane < 0 else lane)
-    key = (view.op.where, other.where, access.action, other.action)
+    key = frozenset({(view.op.where, access.action), (other.where, other.action)})
     return partial(
         session.report_at, view.launch.program, view.op.where, view.cta.place, who_here, _NAME, message, key,
-        kind=why.kind, others=(site,), address=place, space=access.space, allocation=allocation, help=why.help,
+        _needed(clocks, warp, other), kind=why.kind, others=(site,), address=place, space=access.space,
+        allocation=allocation, help=why.help,
     )  # fmt: skip
 
 
@@ -127,12 +128,18 @@ def _help(clocks: Clocks, warp: Warp, other: Other, kind: str) -> str:
         return "strong accesses fit together only if they are of the same bytes; or order them"
     if kind == "lanes":
         return "bar.warp.sync between them; shuffles and votes do not order memory"
-    if other.agent // clocks.per_cta == warp.agent // clocks.per_cta:
-        needed = CTA
-    else:
-        needed = CLUSTER if other.agent // clocks.per_cluster == warp.cluster else CLUSTER + 1
+    needed = _needed(clocks, warp, other)
     barrier = {CTA: "bar.sync, or ", CLUSTER: "barrier.cluster.arrive and wait, or "}.get(needed, "")
     return f"{barrier}a release and an acquire with scope .{NAMES[needed]} or wider"
+
+
+def _needed(clocks: Clocks, warp: Warp, other: Other) -> int:
+    """The narrowest scope that has both accesses; -1 for lanes of one warp."""
+    if other.agent == warp.agent:
+        return -1
+    if other.agent // clocks.per_cta == warp.agent // clocks.per_cta:
+        return CTA
+    return CLUSTER if other.agent // clocks.per_cluster == warp.cluster else CLUSTER + 1
 
 
 def _place(view: View, clocks: Clocks, agent: int) -> tuple[int, int, int] | None:

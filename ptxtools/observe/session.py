@@ -42,7 +42,7 @@ class Session:
         self.left_out = 0
         self.told = 0  # how often checkers have reported anything
         self._room = _MOST
-        self._known: dict[Any, Finding] = {}  # what was found before in the same launch, by key
+        self._known: dict[Any, tuple[Finding, int]] = {}  # what was found before in the same launch, and its weight
         self._deciders: dict[tuple[str, int | None], str] = {}
         self._left_open = 0
         self.lock = threading.Lock()
@@ -119,22 +119,28 @@ class Session:
         checker: str,
         message: str,
         key: Any,
+        weight: int = 0,
         **more: Any,
     ) -> None:
-        """The same for a place in a program where no warp is stopped any more."""
+        """The same for a place in a program where no warp is stopped any more. weight: a finding of one key with more
+        of it takes the place of the one before."""
         with self.lock:
             self.told += 1
             key = (checker, program.kernel, key)
-            known = self._known.get(key)
-            if known is not None:
+            known, least = self._known.get(key, (None, 0))
+            if known is not None and weight <= least:
                 known.count += 1
                 return
-            if not self._room:
+            if known is None and not self._room:
                 self.left_out += 1
                 return
-            self._room -= 1
             found = self._finding(program, where, cta, thread, checker, message, **more)
-            self._known[key] = found
+            self._known[key] = found, weight
+            if known is not None:
+                found.count += known.count
+                self.findings[next(n for n, one in enumerate(self.findings) if one is known)] = found
+                return
+            self._room -= 1
             self.findings.append(found)
 
     def _finding(
