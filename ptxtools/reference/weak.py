@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 _MOST_WRITES = 16
 #: Messages that a fence might still acquire; if there are more, the thread sees everything.
 _MOST_MESSAGES = 200
-#: What a barrier of a CTA hands on, in locations times threads; beyond that all see everything.
-_MOST_HANDED_ON = 50_000
+#: What threads bring to a barrier of a CTA, or it hands on, in locations times threads; beyond that all see everything.
+_MOST_HANDED_ON = 10_000
 #: How likely a warp changes its speed when it takes a turn, and its speeds.
 _CHANGE, _SPEEDS = 1 / 4, (1.0, 1.0, 4.0, 16.0, 64.0)
 _SCOPES = ("cta", "cluster", "gpu", "sys")
@@ -138,8 +138,8 @@ class WeakMemory:
 
     def released(self, threads: Threads, views: list[View]) -> None:
         """A barrier lets these threads go on, which know now what was published (8.9.4)."""
-        view = merged(views)
-        if len(view.writes) * len(threads) > _MOST_HANDED_ON:
+        view = merged(views) if sum(len(view.writes) for view in views) <= _MOST_HANDED_ON else None
+        if view is None or len(view.writes) * len(threads) > _MOST_HANDED_ON:
             self.synchronise(threads)
             return
         for thread in threads:
