@@ -78,7 +78,8 @@ def test_reports_of_checkers(engine):
     assert found == {(checker, f"src/lines.cu:{line}") for checker, line in expected}
     race = next(report for report in reports if report.checker == "racecheck")
     assert "    source: src/lines.cu:43" in str(race).splitlines()
-    assert f"    with: {LINES}:160, CTA (0,0,0), thread (0,0,0) (src/lines.cu:43): " in str(race)  # the other access
+    other = f"    with: {LINES}:160, CTA (0,0,0), thread ({race.others[0].thread[0]},0,0) (src/lines.cu:43): "
+    assert other in str(race) and race.others[0].thread[0] // 32 != race.thread[0] // 32
 
 
 def test_memcheck():
