@@ -236,23 +236,7 @@ try:
   br i1 %try.inside, label %test, label %search
 search:                                           ; the last row that does not begin behind it
   br label %halve
-halve:
-  %lo = phi i64 [ 0, %search ], [ %lo.next, %step ]
-  %hi = phi i64 [ %count, %search ], [ %hi.next, %step ]
-  %room = sub i64 %hi, %lo
-  %narrowed = icmp ule i64 %room, 1
-  br i1 %narrowed, label %test, label %step
-step:
-  %half = lshr i64 %room, 1
-  %middle = add i64 %lo, %half
-  %middle.at = mul i64 %middle, ROW_BYTES
-  %middle.p = getelementptr i8, ptr %list, i64 %middle.at
-  %middle.first = get row.first of %middle.p
-  %upper = icmp ule i64 %middle.first, %mine
-  %lo.next = select i1 %upper, i64 %middle, i64 %lo
-  %hi.next = select i1 %upper, i64 %hi, i64 %middle
-  br label %halve
-test:
+{filter_regions.last_row("search", "%mine", "test")}test:
   %row = phi i64 [ %hint, %try ], [ %lo, %halve ]
   %row.at = mul i64 %row, ROW_BYTES
   %row.p = getelementptr i8, ptr %list, i64 %row.at

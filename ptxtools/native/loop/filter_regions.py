@@ -21,35 +21,50 @@ _ALL_SET = 0x01010101
 _SET_ALL = f"splat (i32 {_ALL_SET})"
 _LOAD, _STORE = "llvm.masked.load.v16i32.p0", "llvm.masked.store.v16i32.p0"
 
-#: The last row that does not begin behind an address; null where there is none.
-_ROW = """
-define internal ptr @region_row(ptr %bound, i64 %address) #0 {
-  %list = get bound.rows of %bound
-  %count = get bound.count of %bound
-  br label %halve
-halve:
-  %lo = phi i64 [ 0, %0 ], [ %lo.next, %step ]
-  %hi = phi i64 [ %count, %0 ], [ %hi.next, %step ]
+
+def last_row(before: str, address: str, found: str) -> str:
+    """The loop that finds the last row of %list, of %count, that does not begin behind an address: %lo at the label
+    `found`; before: the label that it is entered from."""
+    return f"""halve:
+  %lo = phi i64 [ 0, %{before} ], [ %lo.next, %step ]
+  %hi = phi i64 [ %count, %{before} ], [ %hi.next, %step ]
   %room = sub i64 %hi, %lo
   %narrowed = icmp ule i64 %room, 1
-  br i1 %narrowed, label %found, label %step
+  br i1 %narrowed, label %{found}, label %step
 step:
   %half = lshr i64 %room, 1
   %middle = add i64 %lo, %half
   %middle.at = mul i64 %middle, ROW_BYTES
   %middle.p = getelementptr i8, ptr %list, i64 %middle.at
   %middle.first = get row.first of %middle.p
-  %upper = icmp ule i64 %middle.first, %address
+  %upper = icmp ule i64 %middle.first, {address}
   %lo.next = select i1 %upper, i64 %middle, i64 %lo
   %hi.next = select i1 %upper, i64 %hi, i64 %middle
   br label %halve
-found:
+"""
+
+
+#: The last row that does not begin behind an address; null where there is none.
+_ROW = f"""
+define internal ptr @region_row(ptr %bound, i64 %address) #0 {{
+  %list = get bound.rows of %bound
+  %count = get bound.count of %bound
+  br label %halve
+{last_row("0", "%address", "found")}found:
   %at = mul i64 %lo, ROW_BYTES
   %row = getelementptr i8, ptr %list, i64 %at
   %none = icmp eq i64 %count, 0
   %answer = select i1 %none, ptr null, ptr %row
   ret ptr %answer
-}
+}}
+"""
+
+#: The stretches of the table %k, for accesses of a sort.
+_BOUND = """  %k64 = zext i32 %k to i64
+  %filter.at = mul i64 %k64, FILTER_BYTES
+  %filter = getelementptr i8, ptr %filters, i64 %filter.at
+  %bounds = addr filter.bounds of %filter
+  %bound = getelementptr i8, ptr %bounds, i64 %bound.at
 """
 
 #: Where all tables have a stretch with an address in it for accesses of one sort (%number), from %out to behind it.
@@ -68,12 +83,7 @@ each:
   %more = icmp ult i32 %k, %count
   br i1 %more, label %look, label %done
 look:
-  %k64 = zext i32 %k to i64
-  %filter.at = mul i64 %k64, FILTER_BYTES
-  %filter = getelementptr i8, ptr %filters, i64 %filter.at
-  %bounds = addr filter.bounds of %filter
-  %bound = getelementptr i8, ptr %bounds, i64 %bound.at
-  %found = call ptr @region_row(ptr %bound, i64 %address)
+{_BOUND}  %found = call ptr @region_row(ptr %bound, i64 %address)
   %nowhere = icmp eq ptr %found, null
   br i1 %nowhere, label %none, label %row
 none:
@@ -175,12 +185,7 @@ each:
   %more = icmp ult i32 %k, %tables
   br i1 %more, label %look, label %done
 look:
-  %k64 = zext i32 %k to i64
-  %filter.at = mul i64 %k64, FILTER_BYTES
-  %filter = getelementptr i8, ptr %filters, i64 %filter.at
-  %bounds = addr filter.bounds of %filter
-  %bound = getelementptr i8, ptr %bounds, i64 %bound.at
-  %address.p = addr group.first0 of %group
+{_BOUND}  %address.p = addr group.first0 of %group
   %address = load i64, ptr %address.p
   %row = call ptr @region_row(ptr %bound, i64 %address)
   %row.flags = get row.flags of %row
