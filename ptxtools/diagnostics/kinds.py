@@ -24,6 +24,11 @@ class TrapKind(StrEnum):
         """Whether this is a run-time checker."""
         return self in CHECKERS
 
+    @property
+    def is_limit(self) -> bool:
+        """Whether the run might have gone on."""
+        return self in (TrapKind.TIMEOUT, TrapKind.INTERRUPTED)
+
     def meets(self, expected: str) -> bool:
         """Whether a failure of this kind satisfies `expect_failure`: a deadlock also counts as a time-out, and a bad
         address reported by memcheck as a trap."""

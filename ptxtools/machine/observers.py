@@ -5,13 +5,15 @@ inserted into the program (`program.passes.instrument`) and which are passed on.
 nothing; without observers the program is exactly as it was lowered. An event stops the warp until all observers have
 returned. A run with observers has one worker, so events come one at a time, and in the same order in every run.
 
-The observers of the package, such as the run-time checkers, are provided by name, as engines are.
+The observers of the package, such as the run-time checkers, are provided by name, as engines are. They may share a grid
+among all workers as long as they have nothing to say (`Alone`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -292,14 +294,16 @@ def in_program(events: Iterable[str]) -> frozenset[str]:
 
 
 class Listeners:
-    """The observers of one grid, by event."""
+    """The observers of one grid, by event. shared: several workers tell them; one method is called at a time."""
 
-    def __init__(self, observers: Iterable[object]) -> None:
+    def __init__(self, observers: Iterable[object], *, shared: bool = False) -> None:
         self.observers = tuple(observers)
         methods: dict[str, list[Callable[..., Any]]] = {}
+        lock = RLock() if shared else None
         for observer in self.observers:
             for name in wants(observer):
-                methods.setdefault(name, []).append(getattr(observer, name))
+                method = getattr(observer, name)
+                methods.setdefault(name, []).append(method if lock is None else _in_turn(method, lock))
         self._methods = {name: tuple(some) for name, some in methods.items()}
         self.hear_work = not WORK.isdisjoint(methods)
         #: Whether any wants to be told of the work of warpgroups, beside `together`.
@@ -351,11 +355,24 @@ class Listeners:
             method(*what)
 
 
+def _in_turn(method: Callable[..., Any], lock: RLock) -> Callable[..., Any]:
+    """A method that one thread at a time executes."""
+
+    def called(*what: Any) -> Any:
+        with lock:
+            return method(*what)
+
+    return called
+
+
 # --- observers by name ------------------------------------------------------------------------------------------------
 
 
 class Watch(Protocol):
-    """The observers of a launch and of the grids that it starts, and their findings."""
+    """The observers of a launch and of the grids that it starts, and their findings. shared: several workers run the
+    present grid, so that whatever is found raises `Alone`."""
+
+    shared: bool
 
     @property
     def findings(self) -> list[Finding]:
@@ -448,6 +465,12 @@ class Guessed(Doubt):
     """The same, where a first look has taken for granted what does not hold: it looks again, without that."""
 
 
+class Alone(Doubt):
+    """What all workers have shared has to be looked at again by one, in the same way: there is something to report, or
+    the run ends early. A class of observers says with a static method `shares(program)` whether its first look at a
+    grid, or its only one, can be shared."""
+
+
 class Anew(Exception):  # noqa: N818 - no error: nobody but `sim.trial` sees it
     """What an observer has seen asks for another run from the beginning, in which it looks closer. A class of observers
     that may ask so says with a static method `restarts(program, device)` whether it might; it does so only where
@@ -457,6 +480,11 @@ class Anew(Exception):  # noqa: N818 - no error: nobody but `sim.trial` sees it
 def may_restart(classes: Iterable[type], program: Program, device: Any) -> bool:
     """Whether any class of observers may ask for another run."""
     return any(one.restarts(program, device) for one in classes if hasattr(one, "restarts"))
+
+
+def may_share(classes: Iterable[type], program: Program) -> bool:
+    """Whether all classes of observers let workers share a grid."""
+    return all(hasattr(one, "shares") and one.shares(program) for one in classes)
 
 
 def suspects_of(classes: Iterable[type], device: Any, kernel: str) -> frozenset[int]:

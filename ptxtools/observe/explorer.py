@@ -25,7 +25,7 @@ from .race_accesses import sort_of, warps_of, words_of
 from .race_barriers import Barriers
 from .race_phases import Mbarriers
 from .race_shadow import WORD
-from .race_verdict import useful_atomics
+from .sharing import useful_atomics
 
 if TYPE_CHECKING:
     from ptxtools.machine.events import View

@@ -21,6 +21,7 @@ from ptxtools.program.layout import RESERVED, RESERVED_OFFSETS
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 
 from .registers import RegisterCheck
+from .sharing import independent
 from .tensor import TensorCells
 from .unwritten import unwritten_of
 
@@ -73,6 +74,11 @@ class InitCheck:
         """Which events of a program matter: accesses to global memory only where some may not have been written."""
         unknown = _unknown(device) or bool(device.runtime.calls(program))
         return lambda op: unknown or op.kind != "observe.access" or op.space not in ("global", "const")
+
+    @staticmethod
+    def shares(program: Program) -> bool:
+        """Whether workers may share a grid (`machine.observers.Alone`)."""
+        return independent(program)
 
     @staticmethod
     def restarts(program: Program, device: Device) -> bool:

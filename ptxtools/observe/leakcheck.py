@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import TrapKind
 from ptxtools.diagnostics.findings import Finding
+from ptxtools.machine.observers import Alone
+
+from .sharing import independent
 
 if TYPE_CHECKING:
     from ptxtools.machine.events import View
     from ptxtools.machine.residents import Cta
+    from ptxtools.program.program import Program
     from ptxtools.sim.device import Device, Grid
     from ptxtools.sim.heap import Block
     from ptxtools.sim.program_lines import ProgramLines
@@ -36,9 +40,15 @@ class LeakCheck:
         self._before = {leak.address for leak in leaks(device)}
         self.findings: list[Finding] = []
         self._places: ProgramLines | None = None  # not the context, which holds this
+        self.shared = False
+
+    @staticmethod
+    def shares(program: Program) -> bool:
+        """Whether workers may share a grid (`machine.observers.Alone`)."""
+        return independent(program)
 
     def begin(self, grid: Grid) -> Sequence[object]:
-        self._places = grid.context.places
+        self._places, self.shared = grid.context.places, grid.shared
         return (self,)
 
     def saved(self) -> Callable[[], None]:
@@ -48,6 +58,8 @@ class LeakCheck:
     def leaked(self, at: View, cta: Cta, kind: str, message: str) -> None:
         """A CTA has not given something back."""
         assert self._places is not None
+        if self.shared:
+            raise Alone
         program, where, places = at.launch.program, at.op.where, self._places
         same = (program.kernel, kind, at.text)
         known = next((one for one in self.findings if (one.kernel, one.kind, one.text) == same), None)

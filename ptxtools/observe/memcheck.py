@@ -22,6 +22,7 @@ from ptxtools.sim.shape import shared_hint
 
 from .maps import Maps, is_fence
 from .read_only import ReadOnly, wanted
+from .sharing import independent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,6 +110,13 @@ class MemCheck:
                 if ref is not None:
                     at.set_values(ref, _poisoned(ref.type), spoiled)
         return bad
+
+    @staticmethod
+    def shares(program: Program) -> bool:
+        """Whether workers may share a grid (`machine.observers.Alone`). Which maps a fence is about depends on who has
+        executed it first."""
+        fences = any(is_fence(op.opcode) for op in program.operations())
+        return independent(program) and not fences
 
     @staticmethod
     def restarts(program: Program, device: Any) -> bool:

@@ -35,8 +35,8 @@ from .race_guess import ReadOnly
 from .race_proxies import CONSTANT, TEXTURE, proxy_of
 from .race_shadow import WORD
 from .race_trial_tensor import TensorTrial
-from .race_verdict import useful_atomics
 from .racecheck import RaceCheck
+from .sharing import useful_atomics
 
 if TYPE_CHECKING:
     from collections.abc import Callable

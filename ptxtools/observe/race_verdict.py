@@ -10,27 +10,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ptxtools.program import effects
-from ptxtools.program.details import SpecialRegister
-from ptxtools.program.passes.colouring import bits, block_liveness
-
 from . import race_states, race_waits
 from .race_accesses import sort_of, words_of
+from .sharing import by_chance, useful_atomics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ptxtools.machine.events import View
     from ptxtools.machine.observers import Access
-    from ptxtools.program.program import Op, Program
+    from ptxtools.program.program import Program
 
     from .clocks import Array, Clocks, Warp
     from .session import Session
 
-#: Special registers whose values depend on when and where a thread runs (10).
-_SREGS = ("%clock", "%globaltimer", "%smid", "%warpid", "%pm")
-#: Instructions whose results do, or depend on who has come before.
-_INSTRUCTIONS = frozenset({"activemask", "clusterlaunchcontrol"})
 _PENDING = "mbarrier.pending_count"  # which is arithmetic in the program
 
 
@@ -46,9 +39,10 @@ class Deciders:
         #: time and sort.
         self._atomics: dict[tuple[object, int], dict[tuple[int, int], tuple[int, int]]] = {}
         self._decided: set[int] = set()
-        for block in program.blocks:
-            for op in block.ops if block.terminator.op is None else [*block.ops, block.terminator.op]:
-                self._look(op)
+        for op in program.operations():
+            what = by_chance(op)
+            if what:
+                self.decide(op.where, what)
         for where, (*_, text) in enumerate(program.lines):
             if _PENDING in text:
                 self.decide(where, _PENDING)
@@ -56,12 +50,6 @@ class Deciders:
             self.decide(where, "an arrival whose state is used")
         for where in race_waits.deciding(program):
             self.decide(where, "a wait whose result is used")
-
-    def _look(self, op: Op) -> None:
-        if op.kind == "sreg" and op.of(SpecialRegister).name.startswith(_SREGS):
-            self.decide(op.where, op.of(SpecialRegister).name)
-        elif op.opcode is not None and op.opcode.family in _INSTRUCTIONS and op.kind.startswith(op.opcode.family):
-            self.decide(op.where, op.kind)
 
     def decide(self, where: int, what: str) -> None:
         """This line decides an order."""
@@ -169,24 +157,3 @@ class Deciders:
         elif sort_of(view, access) <= 0:  # what they leave depends on it
             for word in words_of(found[counts > 1], access.size):
                 self._leave_open(memory, word, view.op.where, (warp.agent, warp.time))
-
-
-def useful_atomics(program: Program) -> frozenset[int]:
-    """Lines of atomics whose results are read: compilers name a register for the others, too."""
-    atomics = [op for block in program.blocks for op in block.ops if op.kind == "atom"]
-    results: set[int] = {slot for op in atomics for slot in effects.writes(op)}
-    if not results:
-        return frozenset()
-    found = set()
-    _, leaving = block_liveness(program.blocks, results)
-    for block, out in zip(program.blocks, leaving, strict=True):
-        live = set(bits(out))
-        live.difference_update(effects.terminator_writes(block.terminator))
-        live.update(effects.terminator_reads(block.terminator))
-        for op in reversed(block.ops):
-            if op.kind == "atom" and not live.isdisjoint(effects.writes(op)):
-                found.add(op.where)
-            if op.guard is None:
-                live.difference_update(effects.writes(op))
-            live.update(effects.reads(op))
-    return frozenset(found)

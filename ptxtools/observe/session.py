@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import Trap, TrapKind
 from ptxtools.diagnostics.findings import Finding, Site, Verdict
-from ptxtools.machine.observers import Doubt
+from ptxtools.machine.observers import Alone, Doubt
 from ptxtools.sim.silenced import heard
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class Session:
     def __init__(self, device: Device, names: frozenset[str]) -> None:
         self.device, self._names = device, names
         self._places: ProgramLines | None = None
+        self.shared = False  # several workers run the grid
         self._first: object = None  # the request of the grid that the host launches, and no other grid
         self.is_launched = True  # whether the grid that runs is that one
         self._before = _grid_before(device) if TrapKind.RACECHECK in names else None
@@ -49,7 +50,7 @@ class Session:
 
     def begin(self, grid: Grid) -> Sequence[object]:
         """New checkers for a grid. memcheck comes first: it says which accesses are made at all."""
-        self._places, self._room = grid.context.places, _MOST
+        self._places, self._room, self.shared = grid.context.places, _MOST, grid.shared
         self._layout = grid.image, grid.request.kernel, grid.request.params
         self._first = self._first or grid.request
         self.is_launched = self._first is grid.request
@@ -124,6 +125,7 @@ class Session:
     ) -> None:
         """The same for a place in a program where no warp is stopped any more. weight: a finding of one key with more
         of it takes the place of the one before."""
+        self._by_one_worker()
         with self.lock:
             self.told += 1
             key = (checker, program.kernel, key)
@@ -142,6 +144,11 @@ class Session:
                 return
             self._room -= 1
             self.findings.append(found)
+
+    def _by_one_worker(self) -> None:
+        """Reports come in the order in which one worker finds them. Raises `Alone` where several share the grid."""
+        if self.shared:
+            raise Alone
 
     def _finding(
         self, program: Program, where: int, cta: tuple[int, int, int] | None, thread: tuple[int, int, int] | None,
@@ -196,6 +203,7 @@ class Session:
 
     def stop(self, view: View, lane: int, checker: str, message: str, details: tuple[str, ...], **more: Any) -> None:
         """Raise the `Trap` of a finding, unless it is silenced."""
+        self._by_one_worker()
         who = view.op.where, view.cta.place, view.thread(lane)
         found = self._finding(view.launch.program, *who, checker, message, details=details, **more)
         assert self._places is not None

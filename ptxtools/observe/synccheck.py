@@ -8,6 +8,7 @@ Where a barrier opens when all living threads have come, it is enough to know wh
 from __future__ import annotations
 
 import weakref
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from ptxtools.program.program import LANES
 
 from . import mbarriers, members, thread_sync
 from .ground import Ground
+from .sharing import independent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from ptxtools.machine.events import View
     from ptxtools.machine.launch import Launch
     from ptxtools.machine.observers import Access, Array
-    from ptxtools.machine.residents import Cta
+    from ptxtools.machine.residents import Cta, Schedule
     from ptxtools.program.program import Op, Program
     from ptxtools.sim.device import Grid
 
@@ -61,7 +63,8 @@ class SyncCheck:
     def __init__(self, session: Session, grid: Grid) -> None:
         self._session: Session = weakref.proxy(session)  # which outlives this
         self._transactions = mbarriers.Transactions(session)
-        self._ground = Ground()  # of shared memory: where no mbarrier is
+        #: Of shared memory, by worker: where no mbarrier is.
+        self._grounds: defaultdict[Schedule, Ground] = defaultdict(Ground)
         self._program = grid.program
         self._thread_sync = thread_sync.ThreadSync(session, grid)
         if not self._thread_sync.wanted:
@@ -88,10 +91,22 @@ class SyncCheck:
 
         return matters
 
+    @staticmethod
+    def shares(program: Program) -> bool:
+        """Whether workers may share a grid (`machine.observers.Alone`)."""
+        return independent(program)
+
     def filter(self, launch: Launch) -> Bounds:
         """Accesses beside mbarriers, while no CTA has ended before others of its cluster."""
-        known = {"global": EVERYWHERE, "shared": self._ground.rows, "local": EVERYWHERE}
-        return Bounds(known, known, lambda op: False)
+        return Bounds(self._known(Ground()), self._known(Ground()), lambda op: False, of_worker=self._of_worker)
+
+    def _of_worker(self, schedule: Schedule) -> tuple[dict[str, Array], dict[str, Array]]:
+        known = self._known(self._grounds[schedule])
+        return known, known
+
+    @staticmethod
+    def _known(ground: Ground) -> dict[str, Array]:
+        return {"global": EVERYWHERE, "shared": ground.rows, "local": EVERYWHERE}
 
     def passing(self, op: Op) -> int | None:
         """Nothing is to be said of a warp that comes as a whole. What comes to a barrier natively is not noted, and
@@ -121,7 +136,7 @@ class SyncCheck:
     def arrive(self, at: View, what: str, lanes: Array) -> None:
         """Lanes come to a barrier or do something to mbarriers."""
         if what.startswith("mbarrier "):
-            mbarriers.operation(self._session, at, what.partition(" ")[2], lanes, self._ground)
+            mbarriers.operation(self._session, at, what.partition(" ")[2], lanes, self._grounds[at.schedule])
             if what.endswith("expect_tx"):
                 self._transactions.expect(at, lanes)
         if what.startswith("cluster"):
@@ -218,7 +233,7 @@ class SyncCheck:
 
     def cta_ended(self, cta: Cta) -> None:
         """All warps of a warpgroup must have executed the same setmaxnreg (9.7.19.5)."""
-        mbarriers.ended(cta, self._ground)
+        mbarriers.ended(cta, self._grounds[cta.cluster.schedule])
         self._transactions.ended(cta)
         places: dict[int, list[int]] = cta.state.get(_CHANGES, {})
         for group in {warp // _WARPGROUP for warp in places}:

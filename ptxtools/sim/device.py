@@ -33,7 +33,7 @@ from .silenced import known_reports
 from .traps import locate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
+    from collections.abc import Hashable, Iterator
 
     from ptxtools.isa.chips import Chip
     from ptxtools.machine.launch import AddressSpace
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from .context import LaunchContext
     from .ctamemory import CtaMemory
     from .hostmap import HostMap
+    from .keeping import Keeper
+    from .trial import How
 
 #: Bytes of a thread's stack for recursion and indirect calls; frames of known size do not count.
 DEFAULT_STACK = 8192
@@ -84,8 +86,7 @@ _PLANS = 256
 
 @dataclass(slots=True)
 class Grid:
-    """A grid that is about to run, as observers of the package see it. trial: as a first look, or as a closer one
-    (`trial`); again: it can run once more from the beginning (`machine.observers.Anew`)."""
+    """A grid that is about to run, as observers of the package see it. trial, again, shared: `trial.How`."""
 
     image: Image
     program: Program
@@ -93,6 +94,7 @@ class Grid:
     context: LaunchContext
     trial: int = 0
     again: bool = False
+    shared: bool = False
 
 
 class Device:
@@ -128,8 +130,10 @@ class Device:
         self._interrupted = False  # whether observers are told of what happens to warps
         self._events = self._listened_to()
         # Events come one after another, in the same order each time. The reference engine has one worker.
-        one = self.late or self._interrupted or self.engine == "reference"
-        self.threads = 1 if one else options.threads or len(os.sched_getaffinity(0))
+        one = self.seed is not None or self.engine == "reference"
+        #: Workers that share a grid: also one that is observed, as far as observers let them (`trial`).
+        self.workers = 1 if one else options.threads or len(os.sched_getaffinity(0))
+        self.threads = 1 if self.late or self._interrupted else self.workers
         self._threads_chosen = options.threads is not None
         self.runtime = Runtime(self)
         self._arena: Arena | None = None
@@ -196,13 +200,13 @@ class Device:
         if not provides(self.target, wanted):
             raise LaunchError(f"the module is for {wanted}; a device of {self.target} cannot run it")
 
-    def program(self, module: Loadable, kernel: Kernel, *, trial: int = 0) -> Program:
-        """The kernel lowered for this device, and cached; if `trial`, for a look of that kind (`trial`). Raises
-        `PtxError`."""
-        key = (id(module), kernel.name, self._observed_state(), trial)
+    def program(self, module: Loadable, kernel: Kernel, *, trial: int = 0, keeps: bool = False) -> Program:
+        """The kernel lowered for this device, and cached; if `trial`, for a look of that kind (`trial`); keeps: with
+        events for a `keeping.Keeper`. Raises `PtxError`."""
+        key = (id(module), kernel.name, self._observed_state(), 2 * trial + keeps)
         program = self._programs.get(key)
         if program is None:
-            program = self._lowered(module, kernel, trial)
+            program = self._lowered(module, kernel, trial, keeps)
             self._programs[key] = program
         return program
 
@@ -214,7 +218,7 @@ class Device:
 
         return observers.state_of(observers.classes_of(self.checks), self)
 
-    def _lowered(self, module: Loadable, kernel: Kernel, trial: int) -> Program:
+    def _lowered(self, module: Loadable, kernel: Kernel, trial: int, keeps: bool) -> Program:
         image, events = self.load(module), self._events
         if trial:
             from ptxtools.machine.observers import events_of
@@ -248,6 +252,10 @@ class Device:
                 program = replace(program, registers=plain.registers)
             program = measure(program)
         told = [*observers.classes_of(self.checks, trial=trial), *self.observers]
+        if keeps:
+            from .keeping import Keeper
+
+            told.append(Keeper)
         interests = observers.interests_of(told, program, self)
         program = instrument(program, interests.values())
         program.cache["concerned"] = {kind: interest.concerned for kind, interest in interests.items()}
@@ -295,17 +303,35 @@ class Device:
             specials |= slices.specials
         memory = self._memory_for(image, host)
 
-        def run(trial: int, again: bool = False) -> RunResult:
-            at_once = bool(trial) and self._asynchronous(program)
-            kind = trial if at_once or trial > 1 else 0
-            chosen = self.program(module, kernel, trial=kind) if kind or again else program
-            grid = Grid(image, chosen, request, context, trial, again)
-            listeners = self._listeners(grid, memory) if self._events else None
+        def kind_of(trial: int) -> int:
+            return trial if trial > 1 or (trial and self._asynchronous(program)) else 0
+
+        def run(how: How | None = None) -> RunResult:
+            if how is None:
+                return self._execute(module, program, request, plan, specials, memory, context, None, self.late)
+            at_once, kind, keeps = (
+                bool(how.trial) and self._asynchronous(program),
+                kind_of(how.trial),
+                how.keeper is not None,
+            )
+            new = kind or how.again or keeps
+            chosen = self.program(module, kernel, trial=kind, keeps=keeps) if new else program
+            grid = Grid(image, chosen, request, context, how.trial, how.again, how.shared)
+            listeners = self._listeners(grid, memory, how.keeper)
             late = self.late and not at_once
-            return self._execute(module, chosen, request, plan, specials, memory, context, listeners, late)
+            return self._execute(module, chosen, request, plan, specials, memory, context, listeners, late, how.shared)
+
+        def keeper(trial: int) -> Keeper | None:
+            from .keeping import keeper_of
+
+            return keeper_of(self, self.program(module, kernel, trial=kind_of(trial), keeps=True), request.params)
 
         try:
-            return self._observed(program, request, plan.cluster, host, context, run) if self._events else run(0)
+            if not self._events:
+                return run()
+            from .trial import observed
+
+            return observed(self, program, request, plan.cluster, context, run, keeper if host is None else None)
         finally:
             if slices is not None:
                 self.arena.free(slices.address)
@@ -349,19 +375,6 @@ class Device:
         from .trial import asynchronous
 
         return asynchronous(program)
-
-    def _observed(
-        self, program: Program, request: Request, cluster: Dim3, host: HostMap | None, context: LaunchContext,
-        run: Callable[..., RunResult],
-    ) -> RunResult:  # fmt: skip
-        """A grid under observers; a trial comes first where it is worth while."""
-        from . import trial
-
-        looks = trial.looks(self, program, request, cluster) if host is None else []
-        again = host is None and trial.repeatable(self, program)
-        if looks or again:
-            return trial.attempt(self, context, run, looks, again=again)
-        return run(0)
 
     def _stack(self, request: Request) -> int:
         """Bytes of a thread's stack."""
@@ -442,14 +455,15 @@ class Device:
             space.open_host, space.readable, space.mapping = True, host.allows, host.range_of
         return space
 
-    def _listeners(self, grid: Grid, memory: AddressSpace) -> Listeners:
-        """The observers of a grid."""
+    def _listeners(self, grid: Grid, memory: AddressSpace, keeper: Keeper | None) -> Listeners:
+        """The observers of a grid, before which the keeper of what it writes is told."""
         from functools import partial
 
         from ptxtools.machine.observers import Listeners
 
         named = [observer for watch in grid.context.watches for observer in watch.begin(grid)]
-        listeners = Listeners([*named, *self.observers])
+        keepers = [] if keeper is None else [keeper]
+        listeners = Listeners([*keepers, *named, *self.observers], shared=grid.shared)
         listeners.trial = grid.trial
         if listeners.hear("wrote_global"):
             memory.written = partial(listeners.tell, "wrote_global")
@@ -493,6 +507,7 @@ class Device:
         context: LaunchContext,
         listeners: Listeners | None,
         late: bool,
+        shared: bool = False,
     ) -> RunResult:
         from ptxtools.machine.launch import Launch, no_counts
 
@@ -500,7 +515,7 @@ class Device:
         launch = Launch(
             program=program, memory=memory, grid=request.grid, block=request.block, cluster=plan.cluster,
             dynamic_shared=request.shared, params=request.params, resident=plan.resident, sms=self.sms,
-            threads=self._workers(plan), seed=self.seed, late=late, weak=self.weak,
+            threads=self.workers if shared else self._workers(plan), seed=self.seed, late=late, weak=self.weak,
             max_instructions=request.max_instructions,
             deadline=None if request.timeout is None else started + request.timeout,
             numerics=plan.numerics,
@@ -525,6 +540,8 @@ class Device:
             except KeyboardInterrupt as stop:
                 raise stop from trap  # what is known so far
             if listeners is not None:
+                for watch in context.watches if trap.kind.is_limit else ():
+                    watch.shared = False  # it is not looked at again
                 listeners.tell("trapped", trap)
             raise self.runtime.with_findings(trap, context) from None
         except KeyboardInterrupt as stop:

@@ -6,24 +6,48 @@ from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ptxtools.diagnostics import Trap, TrapKind
-from ptxtools.machine.observers import Anew, Closer, Doubt, Guessed, classes_of, may_restart, wants_trial
+from ptxtools.machine.observers import (
+    Alone,
+    Anew,
+    Closer,
+    Doubt,
+    Guessed,
+    classes_of,
+    may_restart,
+    may_share,
+    wants_trial,
+)
 from ptxtools.program.operations import ISSUES
+from ptxtools.records import dataclass
 
-from .kept import Bytes, Kept, touched_bytes
+from .keeping import SMALL, memory_of
+from .kept import Kept, touched_bytes
 
 if TYPE_CHECKING:
     from ptxtools.program.program import Program
 
     from .context import LaunchContext
     from .device import Device, Request, RunResult
+    from .keeping import Keeper
 
 #: The most memory that is kept to begin again with, and the most threads that are told apart.
 _MOST_BYTES, _MOST_THREADS = 1 << 30, (1 << 31) - 66
 #: How often observers may ask for another run.
 _MOST_RUNS = 12
+
+
+@dataclass(slots=True)
+class How:
+    """How a grid is run. trial: as which look, 0: as the run that reports; again: it can run once more
+    (`machine.observers.Anew`); shared: by all workers; keeper: what keeps the memory that it writes, as an observer;
+    counts: what ends by a limit ends by one of instructions."""
+
+    trial: int = 0
+    again: bool = False
+    shared: bool = False
+    keeper: Keeper | None = None
+    counts: bool = False
 
 
 def looks(device: Device, program: Program, request: Request, cluster: tuple[int, int, int]) -> list[int]:
@@ -59,41 +83,79 @@ def repeatable(device: Device, program: Program) -> bool:
     return may_restart(classes_of(device.checks), program, device)
 
 
-def _memory(device: Device) -> Bytes:
-    return np.frombuffer(device.arena.view(device.arena.base, device.arena.used), np.uint8)
-
-
 def _too_much(device: Device) -> bool:
     """Whether more memory would have to be kept than there should be."""
-    return device.arena.used > _MOST_BYTES and touched_bytes(_memory(device)) > _MOST_BYTES
+    return device.arena.used > _MOST_BYTES and touched_bytes(memory_of(device)) > _MOST_BYTES
+
+
+def sharing(device: Device, program: Program, request: Request, trial: int) -> bool:
+    """Whether all workers can share a look at a grid, or, without one, the run that reports: what the grid changes can
+    be put back, and nothing depends on who runs which CTA."""
+    if device.workers < 2 or device.observers or device.host_addresses or prod(request.grid) < 2:
+        return False
+    if program.suspects or device.runtime.calls(program) or _too_much(device):
+        return False
+    if request.max_instructions is not None and request.timeout is not None:
+        return False  # it is not known which of them has ended a run
+    return may_share(classes_of(device.checks, trial=trial), program)
+
+
+def observed(
+    device: Device, program: Program, request: Request, cluster: tuple[int, int, int], context: LaunchContext,
+    run: Callable[[How], RunResult], keeper: Callable[[int], Keeper | None] | None,
+) -> RunResult:  # fmt: skip
+    """Run a grid under observers: trials come first where they are worth while, and all workers share what they can.
+    keeper: as of `attempt`; None: memory cannot be put back."""
+    if keeper is None:
+        return run(How())
+
+    def shares(trial: int) -> bool:
+        return sharing(device, program, request, trial)
+
+    chosen, again = looks(device, program, request, cluster), repeatable(device, program)
+    if chosen or again or shares(0):
+        how = How(again=again, counts=request.max_instructions is not None)
+        return attempt(device, context, run, how, chosen, shares, keeper)
+    return run(How())
 
 
 def attempt(
-    device: Device, context: LaunchContext, run: Callable[..., RunResult], looks: list[int], *, again: bool
-) -> RunResult:
-    """Run a grid, `run(look, again)`, first with the first of the looks; if there is any doubt, or that fails, from
-    the same memory with the next one, if that can help, or with none (0); and, if `again`, as often as observers ask
-    for it. What ends by a limit is not run again."""
-    try:
-        before = Kept(_memory(device))
-    except MemoryError:
-        return run(0, False)
-    left, trial = _MOST_RUNS if again else 0, min(looks, default=0)
+    device: Device, context: LaunchContext, run: Callable[[How], RunResult], how: How, looks: list[int],
+    shares: Callable[[int], bool], keeper: Callable[[int], Keeper | None],
+) -> RunResult:  # fmt: skip
+    """Run a grid, first with the first of the looks; if there is any doubt, or that fails, from the same memory with
+    the next one, if that can help, or with none (0); and, if `how.again`, as often as observers ask for it. A look is
+    shared by all workers where it can be (`shares`), and what they have anything to say about is looked at again by
+    one, whose reports come in the same order each time. What ends by a limit is not run again, unless they share it and
+    it is one of instructions. keeper: makes what keeps memory for a look."""
+    left, trial = _MOST_RUNS if how.again else 0, min(looks, default=0)
+    shared, before = shares(trial), None
     while True:
+        if before is None:
+            try:
+                before = (keeper(trial) if shared and device.arena.used > SMALL else None) or Kept(memory_of(device))
+            except MemoryError:
+                return run(How())
+        kept = None if isinstance(before, Kept) else before
         restore = [watch.saved() for watch in context.watches]
         try:
-            return run(trial, left > 0)
+            return run(How(trial, left > 0, shared, kept))
         except Anew:  # a closer look leaves nothing for a first one
-            left, trial = left - 1, 0
+            left, trial, shared = left - 1, 0, False
         except (Doubt, MemoryError) as doubt:
-            if not trial:
+            if not trial and not shared:
                 raise
             if not isinstance(doubt, Guessed):
-                trial = 2 if isinstance(doubt, Closer) and trial < 2 and 2 in looks else 0
+                if not (shared and isinstance(doubt, Alone | MemoryError)):
+                    trial = 2 if isinstance(doubt, Closer) and trial < 2 and 2 in looks else 0
+                shared = False
         except Trap as trap:
-            if not trial or trap.kind in (TrapKind.TIMEOUT, TrapKind.INTERRUPTED):
+            limit = trap.kind is TrapKind.INTERRUPTED or (trap.kind is TrapKind.TIMEOUT and not (shared and how.counts))
+            if not (trial or shared) or limit:
                 raise
-            trial = 0
+            trial, shared = trial if shared else 0, False
         before.put_back()
         for put_back in restore:
             put_back()
+        if kept is not None:
+            before = None

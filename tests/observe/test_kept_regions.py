@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ptxtools
-from ptxtools.observe import race_guess
+from ptxtools.program.passes import pointers
 from ptxtools.sim import trial
 
 WORDS = 128
@@ -128,13 +128,13 @@ def test_pointers_are_followed_to_parameters(more: str, read: set[int], written:
     device = ptxtools.Device(checks="racecheck", threads=1)
     kernel = ptxtools.loads(_module(POINTERS + more))["k"]
     program = device.program(kernel.module.loadable, kernel, trial=1)
-    assert race_guess.pointers_of(program) == (read, written)
+    assert pointers.pointers_of(program) == (read, written)
 
 
 def test_what_is_written_through_unknown_pointers_leaves_no_guess() -> None:
     device = ptxtools.Device(checks="racecheck", threads=1)
     kernel = ptxtools.loads(_module(POINTERS + "ld.global.u64 %y, [%b]; st.global.u32 [%y], %w;"))["k"]
-    assert race_guess.pointers_of(device.program(kernel.module.loadable, kernel, trial=1)) is None
+    assert pointers.pointers_of(device.program(kernel.module.loadable, kernel, trial=1)) is None
 
 
 def test_a_wrong_guess_is_noticed_and_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,12 +148,12 @@ def test_a_wrong_guess_is_noticed_and_made_once(monkeypatch: pytest.MonkeyPatch)
     looks: list[int] = []
     run = trial.attempt
 
-    def attempt(given: Any, context: Any, run_one: Any, *rest: Any, **more: Any) -> Any:
-        def noted(look: int, again: bool) -> Any:
-            looks.append(look)
-            return run_one(look, again)
+    def attempt(given: Any, context: Any, run_one: Any, *rest: Any) -> Any:
+        def noted(how: trial.How) -> Any:
+            looks.append(how.trial)
+            return run_one(how)
 
-        return run(given, context, noted, *rest, **more)
+        return run(given, context, noted, *rest)
 
     monkeypatch.setattr(trial, "attempt", attempt)
     for distance, wanted in ((0, [1]), (source.address - out.address + 2048, [1, 1]), (0, [1])):

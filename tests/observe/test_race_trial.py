@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ptxtools
+from ptxtools.machine.observers import Alone
 from ptxtools.sim import trial
 
 from . import bugs
@@ -76,12 +77,16 @@ def _looks(monkeypatch: pytest.MonkeyPatch, *, closer: bool = False) -> list[int
     """What each run of a grid was: a first look (1), a closer one (2), if there are any, or for the judge (0)."""
     attempts, attempt, looks = list[int](), trial.attempt, trial.looks
 
-    def counted(device: Any, context: Any, run: Any, wanted: list[int], **options: Any) -> Any:
-        def one(look: int, again: bool) -> Any:
-            attempts.append(look)
-            return run(look, again)
+    def counted(device: Any, context: Any, run: Any, *rest: Any) -> Any:
+        def one(how: trial.How) -> Any:
+            attempts.append(how.trial)
+            try:
+                return run(how)
+            except Alone:  # what all workers have shared is looked at again by one
+                attempts.pop()
+                raise
 
-        return attempt(device, context, one, wanted, **options)
+        return attempt(device, context, one, *rest)
 
     monkeypatch.setattr(trial, "attempt", counted)
     if not closer:

@@ -238,7 +238,11 @@ class _GridRun:
 
             clocks = [table.clocks.address for table in self.bounds if table.clocks is not None]
             bounded = filters.bounded(self.encoded, self.bounds)
-            worker.filter(filters.rows_of(self.bounds, self.shape), bounded=bounded, clocks=max(clocks, default=0))
+            worker.filter(
+                filters.rows_of(self.bounds, self.shape, worker.schedule),
+                bounded=bounded,
+                clocks=max(clocks, default=0),
+            )
         self.workers.append(worker)
         return worker
 

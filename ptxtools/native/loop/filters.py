@@ -54,6 +54,7 @@ from . import filter_code, filter_groups, filter_matrices, filter_regions
 if TYPE_CHECKING:
     from ptxtools.machine.filters import Array
     from ptxtools.machine.launch import Launch
+    from ptxtools.machine.residents import Schedule
     from ptxtools.native.code.encode import Encoded
 
     from .worker import Shape
@@ -103,8 +104,8 @@ def prepare(launch: Launch, encoded: Encoded) -> list[Bounds]:
     return found.tables
 
 
-def rows_of(tables: list[Bounds], shape: Shape) -> tuple[Array, list[Array]]:
-    """Rows of FILTER, and the arrays that they point to."""
+def rows_of(tables: list[Bounds], shape: Shape, schedule: Schedule) -> tuple[Array, list[Array]]:
+    """Rows of FILTER for the worker of a schedule, and the arrays that they point to."""
     kept = []
     rows = np.zeros((len(tables), FILTER.size // 8), np.uint64)
     for row, bounds in zip(rows, tables, strict=True):
@@ -118,8 +119,9 @@ def rows_of(tables: list[Bounds], shape: Shape) -> tuple[Array, list[Array]]:
             row[FILTER.offset("repeats") // 8] = bounds.repeats.table.__array_interface__["data"][0]
         if bounds.clocks is not None:
             kept.append(bounds.clocks.header)
+        sides = (bounds.reads, bounds.writes) if bounds.of_worker is None else bounds.of_worker(schedule)
         for number, space in enumerate(SPACES):
-            for writes, of in enumerate((bounds.reads, bounds.writes)):
+            for writes, of in enumerate(sides):
                 places = of[space]  # itself: it may change
                 assert places.dtype == np.uint64 and places.shape[1:] == (ROW.size // 8,)
                 if space == "shared" and (bounds.flagged or bounds.owners or bounds.marks is not None):

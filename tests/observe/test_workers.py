@@ -1,0 +1,116 @@
+"""Several workers share a checked grid: what is reported, and what memory has in the end, is what one worker finds."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ptxtools
+from ptxtools.machine.observers import Anew, Doubt
+from ptxtools.native.loop import driver
+from ptxtools.sim import trial
+
+from . import bugs
+from .programs import written
+
+FILES = sorted(path.stem for path in bugs.FOLDER.glob("*.bugs"))
+CHECKS = ("memcheck", "initcheck", "synccheck", "memcheck,initcheck,synccheck,leakcheck")
+THREADS, WORDS = 64, 4096
+#: Statements by what they are; %x is the address of a thread's own word, %g the CTA's number. Some CTAs have no bug.
+GOOD = (
+    "st.global.u32 [%x], %i;",
+    "ld.global.u32 %r1, [%x]; add.u32 %r1, %r1, 3; st.global.u32 [%x], %r1;",
+    "red.global.add.u32 [%a+8192], 1;",
+    "st.shared.u32 [%s], %i; bar.sync 0; ld.shared.u32 %r2, [%s]; st.global.u32 [%x], %r2;",
+    "mov.u32 %r3, 100; LOOP{n}: sub.u32 %r3, %r3, 1; setp.ne.u32 %q, %r3, 0; @%q bra LOOP{n};",
+)
+BAD = (
+    "@%p st.global.u32 [%x+1048576], %i;",
+    "@%p ld.global.u32 %r1, [%x+1];",
+    "@%p st.shared.u32 [%s+65536], %i;",
+    "@%p ld.shared.u32 %r2, [%s+1024]; st.global.u32 [%x], %r2;",
+    "setp.eq.u32 %q, %r7, 0; @%q st.global.u32 [%x], %i;",
+    "@%p shfl.sync.idx.b32 %r1, %i, 0, 31, 0xff;",
+    "@!%p bra AROUND{n}; setp.lt.u32 %q, %l, 7; @%q bra.uni AROUND{n}; AROUND{n}:",
+)
+ENDS = (
+    "@%p trap;",
+    "@%p ld.global.u32 %r1, [%x+1073741824];",
+    "setp.lt.u32 %q, %l, 3; and.pred %q, %q, %p; @%q bra AWAY{n}; bar.warp.sync 0xffffffff; AWAY{n}:",
+    "ENDLESS{n}: @%p bra ENDLESS{n};",
+)
+
+
+def _body(seed: int, kinds: tuple[tuple[str, ...], ...]) -> str:
+    draw, lines = random.Random(seed), []
+    for n in range(6):
+        text = draw.choice(draw.choice(kinds)).replace("{n}", str(n))
+        lines.append(f"and.b32 %r6, %g, {draw.choice((1, 3, 7))}; setp.eq.u32 %p, %r6, {draw.randrange(4)};\n{text}")
+    return """.reg .b64 %x, %y, %s; .reg .b32 %g;
+mov.u32 %g, %ctaid.x; mad.lo.u32 %r0, %g, 64, %i; mul.wide.u32 %x, %r0, 4; add.u64 %x, %x, %a;
+mul.wide.u32 %s, %i, 4; mov.u64 %y, sh; add.u64 %s, %s, %y;
+""" + "\n".join(lines)
+
+
+@pytest.fixture
+def shared(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bool, bool]]:
+    """Of each run of a grid whether it was shared, and told anything; the workers begin at once."""
+    monkeypatch.setattr(driver, "_ALONE", 1)
+    monkeypatch.setattr(driver, "_LONG", 0)
+    found: list[tuple[bool, bool]] = []
+    attempt = trial.attempt
+
+    def noted(device: Any, context: Any, run: Any, *rest: Any) -> Any:
+        def one(how: trial.How) -> Any:
+            try:
+                result = run(how)
+            except (Anew, Doubt, ptxtools.Trap):
+                found.append((how.shared, True))
+                raise
+            found.append((how.shared, False))
+            return result
+
+        return attempt(device, context, one, *rest)
+
+    monkeypatch.setattr(trial, "attempt", noted)
+    return found
+
+
+def _run(text: str, checks: str, threads: int, **options: Any) -> Any:
+    """Reports, a trap, and memory."""
+    device = ptxtools.Device("sm_80", checks=checks, threads=threads, **options)
+    words = np.zeros(WORDS, np.uint32)
+    kernel, end, found = ptxtools.loads(text, "k.ptx")["k"], "", ()
+    try:
+        found = device.launch(kernel, 32, THREADS, [words], shared=2048, max_instructions=4_000_000).reports
+    except ptxtools.Trap as trap:
+        end, found = str(trap), trap.findings
+    return json.dumps([one.to_json() for one in found]), end, words.tolist()
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize("checks", CHECKS)
+@pytest.mark.parametrize("seed", range(30))
+def test_several_workers_report_what_one_does(seed: int, checks: str, shared: list[tuple[bool, bool]]) -> None:
+    kinds = [(GOOD,), (GOOD, GOOD, BAD), (GOOD, GOOD, GOOD, BAD, ENDS)][seed % 3]
+    text = written(_body(seed, kinds))
+    found = _run(text, checks, 2)
+    assert shared[0][0], "nothing is in the way of sharing it"
+    assert shared[0] == (True, False) or shared[-1][0] is False, "one worker reports"
+    assert seed % 3 or (shared == [(True, False)] and found[:2] == ("[]", ""))
+    assert found == _run(text, checks, 1)
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize("name", FILES)
+def test_seeded_bugs_are_reported_alike(name: str, shared: list[tuple[bool, bool]]) -> None:
+    pairs = bugs.read(bugs.FOLDER / f"{name}.bugs")
+    for pair in pairs:
+        for sign in "-+":
+            for checks in ("all", CHECKS[-1]):
+                found = [bugs.shown(bugs.run(pair, sign, checks, threads=threads)) for threads in (2, 1)]
+                assert found[0] == found[1], (pair.name, sign)
