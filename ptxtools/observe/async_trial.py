@@ -22,7 +22,6 @@ from ptxtools.program.details import Groups, Look, Meeting
 from ptxtools.program.operations import (
     BULK_COPIES,
     EVENT,
-    ISSUES,
     LATE_COPIES,
     OPERATIONS,
     PAUSES,
@@ -36,6 +35,7 @@ from ptxtools.sim.tensormap.descriptor import BYTES as MAP_BYTES
 from .async_flights import Flights, Ground, flights_of
 from .async_planes import Planes
 from .async_registers import settled
+from .sharing import independent, works
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,17 +64,9 @@ def possible(program: Program) -> bool:
     """Whether it is worth while: all asynchronous work is of known kinds, the registers of warpgroups' products are not
     touched in flight, and mbarriers are looked at."""
     kinds = {op.kind for op in program.operations()}
-    if kinds.isdisjoint(_FLIGHTS) and _works(program) and any(OPERATIONS[kind].seen == "mbarrier" for kind in kinds):
+    if kinds.isdisjoint(_FLIGHTS) and works(program) and any(OPERATIONS[kind].seen == "mbarrier" for kind in kinds):
         return False  # nobody is told of mbarriers then, by which others may hear of work before its end
     return all(map(_plain, kinds)) and ("wgmma.mma_async" not in kinds or settled(program))
-
-
-def _works(program: Program) -> bool:
-    """Whether there is asynchronous work, which may be complete at once."""
-    return any(
-        op.kind in ISSUES or (op.opcode is not None and op.opcode.name.startswith("cp.async"))
-        for op in program.operations()
-    )
 
 
 def _plain(kind: str) -> bool:
@@ -98,7 +90,7 @@ class AsyncTrial:
         self.owners = EPOCHS if self.proxies else 0
         if not self.flights:
             vars(self).update(dict.fromkeys(_OF_FLIGHTS))  # so that nothing is told of wgmma but `together`
-        if not _works(grid.program):  # nothing to look at, where others look
+        if not works(grid.program):  # nothing to look at, where others look
             vars(self).update(dict.fromkeys(_OTHERS), MARKS=False)
         self._reads = WarpgroupReads(grid.program)
         arena = session.device.arena
@@ -110,13 +102,18 @@ class AsyncTrial:
         self._ground = Ground(memory, self._reads_apart, self._apart, self._marked[1:])
 
     @staticmethod
+    def shares(program: Program) -> bool:
+        """Whether workers may share a grid (`machine.observers.Alone`): where nothing is asynchronous."""
+        return not works(program) and independent(program)
+
+    @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
         """Which events of a program matter: all but those of local memory, and of warps at other work. Epochs and
         fences matter to the asynchronous proxy alone."""
         kinds = {op.kind for op in program.operations()}
         flights = not kinds.isdisjoint(_FLIGHTS)
         proxies = flights or any(OPERATIONS[kind].asynchronous for kind in kinds)
-        if not _works(program):
+        if not works(program):
             return lambda op: False
 
         def matters(op: Op) -> bool:

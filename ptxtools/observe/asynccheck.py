@@ -26,6 +26,7 @@ from .in_flight import InFlight
 from .maps_in_use import MapsInUse
 from .outstanding import Outstanding
 from .proxies import Proxies
+from .sharing import independent, works
 
 if TYPE_CHECKING:
     from ptxtools.machine.claims import Claim, Span
@@ -57,15 +58,15 @@ class AsyncCheck:
         """Which events of a program matter: none where no work is issued; those of memory alone where none of it goes
         through the asynchronous proxy."""
         kinds = {op.kind for op in program.operations()}
-        works = not kinds.isdisjoint(ISSUES)
+        issues = not kinds.isdisjoint(ISSUES)
         proxies = any(OPERATIONS[kind].asynchronous for kind in kinds)
 
         def matters(op: Op) -> bool:
             if op.kind == "observe.access":
-                return works and op.space != "local" and (proxies or op.of(Look).action != "copy")
+                return issues and op.space != "local" and (proxies or op.of(Look).action != "copy")
             if op.kind == "observe.arrive" and op.of(Meeting).what.startswith("mbarrier"):
-                return works
-            return proxies or (works and op.kind == "observe.in_flight")
+                return issues
+            return proxies or (issues and op.kind == "observe.in_flight")
 
         return matters
 
@@ -74,8 +75,13 @@ class AsyncCheck:
         """Whether a grid is first looked at with copies that complete at once; None: nothing is asynchronous."""
         from .async_trial import possible
 
-        works = any(op.kind in ISSUES for op in program.operations())
-        return possible(program) if works else None
+        issues = any(op.kind in ISSUES for op in program.operations())
+        return possible(program) if issues else None
+
+    @staticmethod
+    def shares(program: Program) -> bool:
+        """Whether workers may share a grid (`machine.observers.Alone`): where nothing is asynchronous."""
+        return not works(program) and independent(program)
 
     def passing(self, op: Op) -> int | None:
         """Registers matter to the lanes that run an instruction."""

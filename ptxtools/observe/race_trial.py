@@ -8,6 +8,7 @@ grid runs again from the beginning, and `RaceClocked` looks, or `RaceCheck` judg
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from ptxtools.program.operations import (
 )
 from ptxtools.program.program import LANES
 
+from . import race_meeting
 from .race_accesses import commuting, piece_of
 from .race_grids import action_of, lets_begin
 from .race_guess import ReadOnly
@@ -36,7 +38,7 @@ from .race_proxies import CONSTANT, TEXTURE, proxy_of
 from .race_shadow import WORD
 from .race_trial_tensor import TensorTrial
 from .racecheck import RaceCheck
-from .sharing import useful_atomics
+from .sharing import independent, useful_atomics
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
     from ptxtools.machine.events import View
     from ptxtools.machine.launch import Launch
     from ptxtools.machine.observers import Access, Array
-    from ptxtools.machine.residents import Cta
+    from ptxtools.machine.residents import Cta, Schedule
     from ptxtools.program.program import Op, Program
     from ptxtools.sim.device import Grid
 
@@ -139,9 +141,14 @@ class RaceTrial(RaceCheck):
         self._fetches = not kinds.isdisjoint(FETCHES)
         arena = session.device.arena
         self._memory = arena.base, arena.base + arena.used
-        self._words: Array = np.zeros(arena.used // (self._global_piece or WORD) + 1, np.uint32)
+        self._words: dict[Schedule, Array] = {}  # of global memory, by worker
         self._read_only = ReadOnly(grid.program, possible=kinds.isdisjoint(BULK_COPIES))
         self._constants = grid.image.const
+
+    @staticmethod
+    def shares(program: Program) -> bool:
+        """Whether workers may share a grid (`machine.observers.Alone`)."""
+        return independent(program)
 
     @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
@@ -153,10 +160,22 @@ class RaceTrial(RaceCheck):
         """Local memory is a thread's own."""
         shared = launch.program.static_shared + launch.dynamic_shared
         self._read_only.make(launch, self._session.device.arena.live(), self._constants)
-        read, written = self._read_only.rows(self._memory, self._word_of)
-        known = {"global": written, "shared": stretches([(0, shared)]), "local": EVERYWHERE}
-        reads = {**known, "global": read}
-        return Bounds(reads, known, _odd, owners=(self._global_piece, self.owners), sort=_beside)
+        known = {"global": EVERYWHERE, "shared": stretches([(0, shared)]), "local": EVERYWHERE}
+
+        def of_worker(schedule: Schedule) -> tuple[dict[str, Array], dict[str, Array]]:
+            read, written = self._read_only.rows(self._memory, partial(self._word_of, self._words_of(schedule)))
+            return {**known, "global": read}, {**known, "global": written}
+
+        owners = self._global_piece, self.owners
+        return Bounds(known, known, _odd, owners=owners, sort=_beside, of_worker=of_worker)
+
+    def _words_of(self, schedule: Schedule) -> Array:
+        """Of the memory of a worker, who touched it."""
+        words = self._words.get(schedule)
+        if words is None:
+            count = (self._memory[1] - self._memory[0]) // (self._global_piece or WORD) + 1
+            words = self._words[schedule] = np.zeros(count, np.uint32)
+        return words
 
     def passing(self, op: Op) -> int | None:
         """Of what orders threads only the barriers count; mbarriers and products of warps are looked at."""
@@ -166,9 +185,9 @@ class RaceTrial(RaceCheck):
             return None
         return COMES if op.kind == "observe.arrive" and op.of(Meeting).what == "bar" else ALWAYS
 
-    def _word_of(self, address: int) -> int:
+    def _word_of(self, words: Array, address: int) -> int:
         """Where the word of a byte is, the first of its piece."""
-        first: int = self._words.__array_interface__["data"][0]
+        first: int = words.__array_interface__["data"][0]
         return first + WORD * ((address - self._memory[0]) // (self._global_piece or WORD))
 
     def access(self, at: View, access: Access) -> None:
@@ -214,24 +233,28 @@ class RaceTrial(RaceCheck):
         first = (span.pieces()[0] - self._memory[0]) // piece
         last = (span.pieces()[0] + (span.pieces()[1] - 1 - self._memory[0])) // piece
         words = (first[:, None] + np.arange(int((last - first).max()) + 1)).reshape(-1)
-        if not 0 <= int(words[0]) <= int(words[-1]) < len(self._words):
+        all_words = self._words_of(view.schedule)
+        if not 0 <= int(words[0]) <= int(words[-1]) < len(all_words):
             raise Closer
         x, y, z = view.launch.block
         me = view.cta.number * x * y * z + LANES * view.warp + claim.lane + 1
-        found, writes = self._words[words], span.kind != "read"
+        found, writes = all_words[words], span.kind != "read"
         mine = (found == 0) | (found == me) | (found == me | WRITTEN_GLOBAL)
         if not (mine if writes else mine | (found < WRITTEN_GLOBAL)).all():
             raise Closer
         now = np.where((found == 0) | (found == me), me, SEVERAL_GLOBAL)
-        self._words[words] = me | WRITTEN_GLOBAL if writes else np.where(found == me | WRITTEN_GLOBAL, found, now)
+        all_words[words] = me | WRITTEN_GLOBAL if writes else np.where(found == me | WRITTEN_GLOBAL, found, now)
 
     def written(self, address: int, size: int) -> bool:
         piece, start = self._global_piece or WORD, self._memory[0]
-        words = self._words[(address - start) // piece : (address + size - 1 - start) // piece + 1]
-        return bool((words >= WRITTEN_GLOBAL).any())
+        place = slice((address - start) // piece, (address + size - 1 - start) // piece + 1)
+        return any((words[place] >= WRITTEN_GLOBAL).any() for words in self._words.values())
 
     def grid_ended(self, launch: Launch) -> None:
-        """What textures fetch is not looked at: nobody may have written to the memory of one."""
+        """What workers have noted must go together. What textures fetch is not looked at: nobody may have written to
+        the memory of one."""
+        if not race_meeting.together(self._words.values()):
+            raise Closer
         textures = self._session.device.runtime.textures.known if self._fetches else ()
         if any(self.written(one.address, one.bytes) for one in textures if not (one.freed or one.surface)):
             raise Doubt

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ptxtools.program import effects
 from ptxtools.program.details import SpecialRegister
-from ptxtools.program.operations import OPERATIONS, strength
+from ptxtools.program.operations import ISSUES, OPERATIONS, strength
 from ptxtools.program.passes.colouring import bits, block_liveness
 
 if TYPE_CHECKING:
@@ -36,6 +36,14 @@ def independent(program: Program) -> bool:
         useful = useful_atomics(program)
         program.cache["independent"] = not any(_looks_about(op, useful) for op in program.operations())
     return bool(program.cache["independent"])
+
+
+def works(program: Program) -> bool:
+    """Whether there is asynchronous work, which may be complete at once."""
+    return any(
+        op.kind in ISSUES or (op.opcode is not None and op.opcode.name.startswith("cp.async"))
+        for op in program.operations()
+    )
 
 
 def _looks_about(op: Op, useful: frozenset[int]) -> bool:

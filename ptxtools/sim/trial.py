@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from ptxtools.diagnostics import Trap, TrapKind
 from ptxtools.machine.observers import (
@@ -145,13 +145,14 @@ def attempt(
         except (Doubt, MemoryError) as doubt:
             if not trial and not shared:
                 raise
+            if _over(doubt.__context__, shared, how):
+                raise doubt.__context__ from doubt
             if not isinstance(doubt, Guessed):
                 if not (shared and isinstance(doubt, Alone | MemoryError)):
                     trial = 2 if isinstance(doubt, Closer) and trial < 2 and 2 in looks else 0
                 shared = False
         except Trap as trap:
-            limit = trap.kind is TrapKind.INTERRUPTED or (trap.kind is TrapKind.TIMEOUT and not (shared and how.counts))
-            if not (trial or shared) or limit:
+            if not (trial or shared) or _over(trap, shared, how):
                 raise
             trial, shared = trial if shared else 0, False
         before.put_back()
@@ -159,3 +160,10 @@ def attempt(
             put_back()
         if kept is not None:
             before = None
+
+
+def _over(end: BaseException | None, shared: bool, how: How) -> TypeGuard[BaseException]:
+    """Whether what has ended a run is the end of all: the user, or a limit that holds for all runs together."""
+    if not isinstance(end, Trap):
+        return isinstance(end, KeyboardInterrupt)
+    return end.kind is TrapKind.INTERRUPTED or (end.kind is TrapKind.TIMEOUT and not (shared and how.counts))

@@ -196,7 +196,7 @@ add.u32 %r0, %r0, 1; setp.lt.u32 %p, %r0, 100; @%p bra L;"""
 def test_python_sees_what_is_wrong_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 4 x 2 x 200 accesses of warps none that is right, in the first launch and in others."""
     counter, kernel = _Counter(monkeypatch), module(LOOP)["k"]
-    device = ptxtools.Device(checks="memcheck,initcheck,synccheck,asynccheck")
+    device = ptxtools.Device(checks="memcheck,initcheck,synccheck,asynccheck", threads=1)
     words = np.zeros(64, np.uint32)
     for _ in range(2):
         assert not device.launch(kernel, 4, 64, [words]).reports

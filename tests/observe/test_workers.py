@@ -11,7 +11,10 @@ import pytest
 
 import ptxtools
 from ptxtools.machine.observers import Anew, Doubt
+from ptxtools.machine.residents import SEVERAL_GLOBAL, WRITTEN_GLOBAL
+from ptxtools.native.code.structures import ATOMIC_GLOBAL
 from ptxtools.native.loop import driver
+from ptxtools.observe import race_meeting
 from ptxtools.sim import trial
 
 from . import bugs
@@ -20,6 +23,8 @@ from .programs import written
 FILES = sorted(path.stem for path in bugs.FOLDER.glob("*.bugs"))
 CHECKS = ("memcheck", "initcheck", "synccheck", "memcheck,initcheck,synccheck,leakcheck")
 THREADS, WORDS = 64, 4096
+#: Words of global memory: who has written, that several have read, and a sort of atomics.
+W, S, A = WRITTEN_GLOBAL, SEVERAL_GLOBAL, WRITTEN_GLOBAL | ATOMIC_GLOBAL + 3
 #: Statements by what they are; %x is the address of a thread's own word, %g the CTA's number. Some CTAs have no bug.
 GOOD = (
     "st.global.u32 [%x], %i;",
@@ -36,6 +41,14 @@ BAD = (
     "setp.eq.u32 %q, %r7, 0; @%q st.global.u32 [%x], %i;",
     "@%p shfl.sync.idx.b32 %r1, %i, 0, 31, 0xff;",
     "@!%p bra AROUND{n}; setp.lt.u32 %q, %l, 7; @%q bra.uni AROUND{n}; AROUND{n}:",
+)
+#: Of several CTAs.
+RACES = (
+    "@%p st.global.u32 [%a+12288], %g;",
+    "@%p ld.global.u32 %r1, [%a+12292]; setp.eq.u32 %q, %r0, 65; @%q st.global.u32 [%a+12292], %i;",
+    "@%p red.global.add.u32 [%a+12296], 1; setp.eq.u32 %q, %r0, 130; @%q st.global.u32 [%a+12296], 5;",
+    "@%p red.global.add.u32 [%a+12296], 1; @%p red.global.max.u32 [%a+12296], %i;",
+    "ld.global.u32 %r1, [%x+256]; add.u32 %r1, %r1, 1; @%p st.global.u32 [%x], %r1;",
 )
 ENDS = (
     "@%p trap;",
@@ -103,6 +116,42 @@ def test_several_workers_report_what_one_does(seed: int, checks: str, shared: li
     assert shared[0] == (True, False) or shared[-1][0] is False, "one worker reports"
     assert seed % 3 or (shared == [(True, False)] and found[:2] == ("[]", ""))
     assert found == _run(text, checks, 1)
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize("checks", ["asynccheck", "racecheck", "all"])
+@pytest.mark.parametrize("seed", range(40))
+def test_several_workers_find_the_races_that_one_does(seed: int, checks: str, shared: list[tuple[bool, bool]]) -> None:
+    kinds = [(GOOD,), (GOOD, GOOD, RACES), (GOOD, RACES, BAD), (GOOD, GOOD, GOOD, RACES, ENDS)][seed % 4]
+    text = written(_body(1000 + seed, kinds))
+    found = _run(text, checks, 2)
+    assert shared[0][0] and (seed % 4 or shared == [(True, False)])
+    assert shared[0] == (True, False) or not shared[-1][0]
+    judged = _run(text, checks, 1)
+    assert found[:2] == judged[:2] and (found[0] != "[]" or found[2] == judged[2])
+
+
+def _noted(*words: int) -> Any:
+    return np.array([*words, *[0] * 1000], np.uint32)
+
+
+@pytest.mark.parametrize(("first", "second", "both"), [
+    ((0, 5, W | 6), (7, 0, 0), (7, 5, W | 6)),
+    ((5, S, S), (6, 6, S), (S, S, S)),
+    ((A,), (A,), (A,)),
+    ((W | 5,), (6,), None),
+    ((5,), (W | 6,), None),
+    ((W | 5,), (W | 6,), None),
+    ((S,), (W | 6,), None),
+    ((A,), (A + 1,), None),
+    ((A,), (5,), None),
+])  # fmt: skip
+def test_what_workers_have_noted_is_compared(first: Any, second: Any, both: Any) -> None:
+    mine = _noted(*first)
+    assert race_meeting.together([mine, _noted(*second)]) is (both is not None)
+    assert both is None or mine[: len(both)].tolist() == list(both)
+    if both is not None:  # a third worker has written there
+        assert not race_meeting.together([mine, _noted(*[0] * (len(both) - 1), W | 99)])
 
 
 @pytest.mark.share(6)
