@@ -73,8 +73,8 @@ class Bounds:
     on nothing but the program.
 
     flagged: the observer keeps a flag for each byte of a stretch: reads and atomics pass where all are set, and writes
-    set them. Shared memory has them beside it (`residents.Cta.flags`), and only that of one CTA is passed; those of
-    other stretches are where their third number says, at least `FLAGS_BEHIND` bytes more of them; 0: all are set.
+    set them. Shared memory has them beside it (`residents.Cta.flags`), and only that of one CTA is passed; local memory
+    has them where `launch.flagged_local` says so (`View.local_flags`), and no stretch elsewhere; those of other stretches are where their third number says, at least `FLAGS_BEHIND` bytes more of them; 0: all are set.
 
     The stretches may change while a grid runs, in place, if nothing is kept of their bytes: they count as they are at
     an access, and a run with observers has one worker.

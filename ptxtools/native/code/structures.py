@@ -37,7 +37,8 @@ Long = NewType("Long", int)
 #: filters: rows of FILTER for `AccessFilter`, null where observers are asked about each access. clear_bytes: of a CTA's
 #: shared memory and what is kept beside it. owners: bytes from shared memory to its OWNERS; marks, stores, reads: to
 #: MARKED, to words of when its bytes were stored, and to those of which products read them, reads_bytes for each
-#: warpgroup, and to planes of asynchronous work, as far apart; 0: there are none.
+#: warpgroup, and to planes of asynchronous work, as far apart; local_flags: from the CTA's local memory to flags of its
+#: bytes, lane by lane, and their number; 0: there are none.
 #: counters: rows that "count" and "measure" operations of this worker add to; before them 256 bytes to work in. cached,
 #: dirty, cache_mask: tables of the model's L2 (`machine.measures.Cache`), and their last place.
 #: unison: the record whose handler runs a CTA whose warps are all whole, null where there is none.
@@ -81,7 +82,7 @@ CTX = structure(
     i64: texture_count
     i32: timed
     ptr: filters
-    i64: clear_bytes owners marks stores reads reads_bytes flights
+    i64: clear_bytes owners marks stores reads reads_bytes flights local_flags
     ptr: counters cached dirty
     i32: cache_mask
     ptr: unison bounded repeats clocks

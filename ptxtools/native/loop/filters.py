@@ -126,6 +126,9 @@ def rows_of(tables: list[Bounds], shape: Shape) -> tuple[Array, list[Array]]:
                     places = places.copy()
                     owners = shape.owners + OWNERS.size
                     places[:, 2] = shape.flags if bounds.flagged else owners if bounds.owners else shape.marks
+                if space == "local" and bounds.flagged:
+                    places = places.copy()
+                    places[:, 2] = shape.local_flags
                 kept.append(places)
                 at = (FILTER.offset("bounds") + BOUND.size * (2 * number + writes)) // 8
                 row[at : at + 2] = places.__array_interface__["data"][0], len(places)
