@@ -93,8 +93,8 @@ class Bounds:
     of copies that write; threads that meet at a barrier of the whole CTA know what any of them knew.
 
     owners: (bytes of global memory, bytes of shared memory) that have a word of 4 bytes which says who has touched it,
-    kept likewise; 0 bytes: no such memory is accessed. An access passes if nobody else has touched them, or nobody has
-    written and it only reads; an atomic if only atomics of its `sort`, from 1 to 60, have (0: it is like a write), and
+    kept likewise; 0 bytes: no such memory is accessed. An access passes if nobody else has touched them (lanes of one
+    plain store may store the same), or nobody has written and it only reads; an atomic if only atomics of its `sort`, from 1 to 60, have (0: it is like a write), and
     a read of sort `SEVERAL` only if nobody has written, its own thread neither. All threads of a CTA that meet at a
     barrier begin to share its shared memory anew. The
     words begin as zeros.

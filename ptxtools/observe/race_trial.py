@@ -161,7 +161,7 @@ class RaceTrial(RaceCheck):
     def passing(self, op: Op) -> int | None:
         """Of what orders threads only the barriers count; mbarriers and products of warps are looked at."""
         if op.kind == "observe.together":
-            return MATRICES
+            return MATRICES if _multiplies(op) else ALWAYS
         if isinstance(op.detail, Meeting) and op.detail.what.startswith("mbarrier"):
             return None
         return COMES if op.kind == "observe.arrive" and op.of(Meeting).what == "bar" else ALWAYS

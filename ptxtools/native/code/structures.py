@@ -272,8 +272,9 @@ class AccessFilter(NamedTuple):
     its source, of which lanes read nothing where `last` (or NO_SLOT) has 0 or, if it `ignores`, a predicate holds;
     sort: of an atomic that may come beside others of its sort, or 0; tables: which of the worker's have a
     say, a bit each; refuses: of several accesses at once: 1: says no where somebody would have to be told, 2: always;
-    hint0 and so on: by table, the row that was right the last time, which native code changes; number: of the event in
-    the program (`machine.filters.numbers_of`)."""
+    hint0 and so on: by table, the row that was right the last time, which native code changes; value0 and so on: what a
+    plain store stores, elements of value_bytes (2, 4 or 8; 0: not known), then NO_SLOT; number: of the event in the
+    program (`machine.filters.numbers_of`)."""
 
     size: Long
     low: Long
@@ -297,6 +298,11 @@ class AccessFilter(NamedTuple):
     hint1: int = 0
     hint2: int = 0
     hint3: int = 0
+    value_bytes: int = 0
+    value0: Slot = NO_SLOT
+    value1: Slot = NO_SLOT
+    value2: Slot = NO_SLOT
+    value3: Slot = NO_SLOT
     hint4: int = 0
     hint5: int = 0
     number: int = 0
@@ -498,6 +504,7 @@ MARKED = structure(
 STORED_SHIFT = residents.STORED_SHIFT
 EPOCH_SHIFT = residents.EPOCH_SHIFT
 WRITTEN_SHARED, SEVERAL_SHARED = residents.WRITTEN_SHARED, residents.SEVERAL_SHARED
+ALIKE_SHARED = residents.ALIKE_SHARED
 MOST_EPOCHS = (1 << 32 - EPOCH_SHIFT) - 1
 WRITTEN_GLOBAL, SEVERAL_GLOBAL = -residents.WRITTEN_GLOBAL, residents.SEVERAL_GLOBAL
 #: Atomics of a sort have written: the sort is added to one of these, which no thread's number reaches.

@@ -343,9 +343,11 @@ allow:                                            ; as `machine.looks` does: of 
   %new = or i32 %kept, %m
   store i32 %new, ptr %permit.p
   br label %done
-done:                                             ; a poll that is passed is made at once, before anybody can write
-  %polls = get access.number
-  %no.polls = icmp eq i32 %polls, 0
+done:                                             ; a poll that is passed is made at once, before anybody can write,
+  %polls = get access.number                      ; and so is a store that others are compared with
+  %stores = get access.value_bytes
+  %at.once = or i32 %polls, %stores
+  %no.polls = icmp eq i32 %at.once, 0
   %answer = select i1 %no.polls, i32 SERVED_DONE, i32 SERVED_ON
   ret i32 %answer
 ask:
