@@ -56,7 +56,7 @@ class AsyncCheck:
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
         """Which events of a program matter: none where no work is issued; those of memory alone where none of it goes
         through the asynchronous proxy."""
-        kinds = {op.kind for op in program.operations()}
+        kinds = program.kinds
         works = not kinds.isdisjoint(ISSUES)
         proxies = any(OPERATIONS[kind].asynchronous for kind in kinds)
 

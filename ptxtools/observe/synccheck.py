@@ -72,7 +72,7 @@ class SyncCheck:
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
         """Which events of a program matter: accesses where there are mbarriers or other CTAs' shared memory, fences of
         tensor memory, ends of CTAs that change their registers."""
-        kinds = {op.kind for op in program.operations()}
+        kinds = program.kinds
         touched = program.clustered or any("mbarrier" in OPERATIONS[kind].seen for kind in kinds)
         changes = "setmaxnreg" in kinds or program.clustered  # ends of CTAs matter
         _, plain = _barriers(program)

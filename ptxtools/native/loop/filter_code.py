@@ -346,7 +346,13 @@ allow:                                            ; as `machine.looks` does: of 
 done:                                             ; a poll that is passed is made at once, before anybody can write,
   %polls = get access.number                      ; and so is a store that others are compared with
   %stores = get access.value_bytes
-  %at.once = or i32 %polls, %stores
+  %pend = get warp.pend
+  %alone = icmp eq i32 %pend, NOWHERE
+  %slice = get ctx.slice
+  %time = icmp sge i32 %slice, 0
+  %goes.on = and i1 %alone, %time
+  %stores.now = select i1 %goes.on, i32 0, i32 %stores
+  %at.once = or i32 %polls, %stores.now
   %no.polls = icmp eq i32 %at.once, 0
   %answer = select i1 %no.polls, i32 SERVED_DONE, i32 SERVED_ON
   ret i32 %answer

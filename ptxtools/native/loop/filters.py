@@ -232,7 +232,9 @@ def _stored(op: Op) -> list[Ref]:
     refs, types = op.src[2:], op.src_types[2:]
     if not plain or not 1 <= len(refs) <= _MOST_STORED:
         return []
-    found = [ref for ref, type_ in zip(refs, types, strict=True) if ref is not None and bits_of(ref.type) == bits_of(type_)]
+    found = [
+        ref for ref, type_ in zip(refs, types, strict=True) if ref is not None and bits_of(ref.type) == bits_of(type_)
+    ]
     sizes = {bits_of(ref.type) for ref in found}
     return found if len(found) == len(refs) and len(sizes) == 1 and sizes <= {16, 32, 64} else []
 

@@ -230,7 +230,8 @@ class Worker:
             "marks": shape.marks and shape.marks - MARKS_HEAD, "stores": shape.stores, "reads": shape.reads,
             "reads_bytes": shape.reads_bytes, "flights": shape.flights, "frame_limit": shape.frames,
             "local_bytes": shape.local, "local_flags": shape.local_flags, "sms": launch.sms,
-            "first_block": 2 * launch.program.functions[0].first, "warp_slice": WARP_SLICE, "given": WARP_SLICE, "cta_slice": CTA_SLICE,
+            "first_block": 2 * launch.program.functions[0].first,
+            "warp_slice": WARP_SLICE, "given": WARP_SLICE, "cta_slice": CTA_SLICE,
         }  # fmt: skip
 
     def _count(self, launch: Launch) -> None:
