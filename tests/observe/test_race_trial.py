@@ -207,7 +207,7 @@ def test_mbarriers_whose_phases_barriers_keep_apart(body: str, alone: bool, monk
 @pytest.mark.parametrize(("body", "alone", "reports"), [
     ("st.shared.u32 [0], 7;", True, 0),
     ("and.b32 %r1, %i, 24; shl.b32 %r0, %r1, 2; mov.b64 %b, {%r1, %r0}; st.shared.u64 [%r0], %b;", True, 0),
-    ("and.b32 %r1, %i, 15; shl.b32 %r0, %r1, 3; st.shared.v2.u32 [%r0], {%r1, 5}; bar.sync 0; ld.shared.u32 %r2, [%r0];",
+    ("and.b32 %r1, %i, 15; shl.b32 %r0, %r1, 3; st.shared.v2.u32 [%r0], {%r1, 5}; bar.sync 0; ld.shared.u32 %r2, [0];",
      True, 0),
     ("and.b32 %r1, %i, 15; shl.b32 %r0, %r1, 3; st.shared.v2.u32 [%r0], {%r1, %i};", False, 1),
     ("mov.u32 %r1, %w; st.shared.u32 [0], %r1;", False, 1),
