@@ -6,6 +6,7 @@ schedule. So it is enough to note the operations whose outcome depends on one.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from ptxtools.program import effects
 from ptxtools.program.details import SpecialRegister
 from ptxtools.program.passes.colouring import bits, block_liveness
+from ptxtools.program.program import Block
 
 from . import race_states, race_waits
 from .race_accesses import sort_of, words_of
@@ -171,6 +173,13 @@ def _always(program: Program) -> list[tuple[int, str]]:
     return found
 
 
+def _unobserved(block: Block) -> Block:
+    """The block without looks: that before an access whose lanes are decided reads what the access will load."""
+    end = block.terminator
+    looks = end.op is not None and end.op.kind.startswith("observe.")
+    return Block(block.ops, replace(end, op=None)) if looks else block
+
+
 def useful_atomics(program: Program) -> frozenset[int]:
     """Lines of atomics whose results are read: compilers name a register for the others, too."""
     atomics = [op for block in program.blocks for op in block.ops if op.kind == "atom"]
@@ -178,8 +187,9 @@ def useful_atomics(program: Program) -> frozenset[int]:
     if not results:
         return frozenset()
     found = set()
-    _, leaving = block_liveness(program.blocks, results)
-    for block, out in zip(program.blocks, leaving, strict=True):
+    blocks = list(map(_unobserved, program.blocks))
+    _, leaving = block_liveness(blocks, results)
+    for block, out in zip(blocks, leaving, strict=True):
         live = set(bits(out))
         live.difference_update(effects.terminator_writes(block.terminator))
         live.update(effects.terminator_reads(block.terminator))

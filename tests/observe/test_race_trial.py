@@ -172,6 +172,15 @@ def test_one_checker_that_needs_more_is_enough_to_judge(monkeypatch: pytest.Monk
     assert not looks
 
 
+def test_what_memcheck_reads_of_an_atomic_is_no_use_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = _looks(monkeypatch)
+    body = (
+        "mov.u32 %r0, 0; L: atom.global.add.u32 %r1, [%a], 1; add.u32 %r0, %r0, 1; setp.lt.u32 %p, %r0, 3; @%p bra L;"
+    )
+    result = ptxtools.Device(checks="all").launch(module(body)["k"], 1, 64, [np.zeros(64, np.uint32)])
+    assert looks == [1] and str(result.verdict) == "race-free in every schedule of this launch"
+
+
 MBARRIER = "setp.ne.u32 %p, %i, 0; @!%p mbarrier.init.shared.b64 [0], 1; "
 ARRIVES = "@!%p mbarrier.arrive.shared.b64 %b, [0]; "
 WAITS = "W{0}: mbarrier.test_wait.parity.shared.b64 %q, [0], {0}; @!%q bra W{0}; "
