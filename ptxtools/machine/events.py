@@ -128,6 +128,11 @@ class View(ABC):
     def local_bytes(self) -> int:
         """Size of a thread's local memory."""
 
+    def local_flags(self, lane: int) -> Array | None:
+        """The flags that an observer keeps of a lane's local memory (`filters.Bounds.flagged`), one for each byte;
+        None where the engine has none."""
+        return None
+
     @property
     @abstractmethod
     def tops(self) -> Array:

@@ -74,8 +74,9 @@ class Bounds:
     on nothing but the program.
 
     flagged: the observer keeps a flag for each byte of a stretch: reads and atomics pass where all are set, and writes
-    set them. Shared memory has them beside it (`residents.Cta.flags`), and only that of one CTA is passed; those of
-    other stretches are where their third number says, at least `FLAGS_BEHIND` bytes more of them; 0: all are set.
+    set them. Shared memory has them beside it (`residents.Cta.flags`), and only that of one CTA is passed; local memory
+    has them where `launch.flagged_local` says so (`View.local_flags`), and no stretch elsewhere; those of other
+    stretches are where their third number says, at least `FLAGS_BEHIND` bytes more of them; 0: all are set.
 
     The stretches may change while a grid runs, in place, if nothing is kept of their bytes: they count as they are at
     an access. Where several workers may share the grid, `of_worker` then gives the reads and writes of one, by its
@@ -96,10 +97,10 @@ class Bounds:
 
     owners: (bytes of global memory, bytes of shared memory) that have a word of 4 bytes which says who has touched it,
     kept likewise; 0 bytes: no such memory is accessed. An access passes if nobody else has touched them, or nobody has
-    written and it only reads; an atomic if only atomics of its `sort`, from 1 to 60, have (0: it is like a write), and
-    a read of sort `SEVERAL` only if nobody has written, its own thread neither. All threads of a CTA that meet at a
-    barrier begin to share its shared memory anew. The
-    words begin as zeros.
+    written and it only reads, or all have only stored the same; an atomic if only atomics of its `sort`, from 1 to 60,
+    have (0: it is like a write), and a read of sort `SEVERAL` only if nobody has written, its own thread neither. All
+    threads of a CTA that meet at a barrier begin to share its shared memory anew. The words
+    begin as zeros.
 
     repeats: accesses that look, as `polls` says, pass if they repeat one that the observer has noted there; `reads` and
     `writes` are not looked at.

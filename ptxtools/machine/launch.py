@@ -204,6 +204,8 @@ def launch_special(launch: Launch, name: str) -> int:
     return x * y * z if name == "%cluster_nctarank" else launch.dynamic_shared
 
 
+#: The most local memory of a CTA with flags beside it: they are cleared for each CTA.
+_MOST_FLAGGED = 1 << 22
 #: Default local memory of a thread.
 DEFAULT_LOCAL = 16384
 
@@ -213,3 +215,11 @@ def local_bytes(launch: Launch) -> int:
     program = launch.program
     known = program.local_bytes + (DEFAULT_LOCAL if program.takes_stack else 0)
     return -(-(launch.local_bytes or known or DEFAULT_LOCAL) // 16) * 16
+
+
+def flagged_local(launch: Launch) -> int:
+    """Bytes of local memory of a thread that may have flags beside them, for an observer that keeps some: all, or none
+    where there is no local memory, or a CTA has very much."""
+    program, (x, y, z) = launch.program, launch.block
+    size = local_bytes(launch) if program.local_bytes or program.takes_stack or not program.max_frames else 0
+    return size if size * x * y * z <= _MOST_FLAGGED else 0

@@ -36,8 +36,10 @@ CHUNK = 16
 STORED_SHIFT = 5
 #: Words before those that say who has touched a CTA's shared memory: how many threads have come to the present
 #: barrier, and how many the whole CTA has passed, its epoch. A word: the epoch above `EPOCH_SHIFT`, then who: 0:
-#: nobody; a thread + 1 that has read; or `WRITTEN_SHARED` and one that has written; `SEVERAL_SHARED` have read.
-OWNERS_HEAD, EPOCH_SHIFT, WRITTEN_SHARED, SEVERAL_SHARED = 16, 12, 1 << 11, (1 << 11) - 1
+#: nobody; a thread + 1 that has read; or `WRITTEN_SHARED` and one that has written; `SEVERAL_SHARED` have read;
+#: or, with `WRITTEN_SHARED`, have stored the same. `ALIKE_SHARED`: nothing was done but to store what is there now.
+OWNERS_HEAD, EPOCH_SHIFT, WRITTEN_SHARED, SEVERAL_SHARED = 16, 13, 1 << 11, (1 << 11) - 1
+ALIKE_SHARED = 1 << 12
 #: Words of global memory have no epoch.
 WRITTEN_GLOBAL, SEVERAL_GLOBAL = 1 << 31, (1 << 31) - 1
 #: Of the two words that say when a piece of memory was last written and read (`filters.Bounds.clocks`): the lane is

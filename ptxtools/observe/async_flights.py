@@ -227,13 +227,14 @@ class Flights:
 
 
 class Ground:
-    """Global memory of a grid, in chunks: which copies read and write. rows: gaps in what threads may read, and in what
-    they may write; stored: the lowest and the highest byte that threads have stored."""
+    """Global memory of a grid, in chunks: which copies read, write and change; reads and reductions may come beside
+    their like (`claims.Span.meets`). rows: gaps in what threads may read, and in what they may write; stored: the
+    lowest and the highest byte that threads have stored."""
 
     def __init__(self, memory: tuple[int, int], reads: Array, writes: Array, stored: Array) -> None:
         self._first = memory[0]
         chunks = (memory[1] - memory[0]) // CHUNK + 1
-        self._read, self._written = np.zeros((2, chunks), np.bool_)
+        self._touched = {kind: np.zeros(chunks, np.bool_) for kind in ("read", "write", "reduce")}
         self._gaps = reads, writes
         self._stored = stored
         self._chunks: dict[tuple[int, ...], tuple[list[Array | None], Array]] = {}  # of matrices, by their rows
@@ -258,13 +259,13 @@ class Ground:
         first = (starts - self._first) // CHUNK
         last = (starts + (size - 1 - self._first)) // CHUNK
         chunks = first[:, None] + np.arange(int((last - first).max()) + 1)
-        if int(first[0]) < 0 or int(chunks[-1, -1]) >= len(self._read):
+        if int(first[0]) < 0 or int(chunks[-1, -1]) >= len(self._touched["read"]):
             raise Doubt
-        writes = span.kind != "read"
-        if self._written[chunks].any() or (writes and self._read[chunks].any()):
+        others = [touched for kind, touched in self._touched.items() if kind != span.kind or kind == "write"]
+        if any(touched[chunks].any() for touched in others):
             raise Doubt
-        (self._written if writes else self._read)[chunks] = True
-        for rows in self._gaps if writes else self._gaps[1:]:
+        self._touched[span.kind][chunks] = True
+        for rows in self._gaps[span.kind == "read" :]:
             rows[0, 1] = min(int(rows[0, 1]), span.start)
             rows[1, 0] = max(int(rows[1, 0]), span.end)
 

@@ -156,7 +156,8 @@ class Knowledge:
             self.some[:, warp] = np.maximum(self.some[:, warp], found.until)
         if None not in mine:  # what all of them know
             different = {id(one): one for one in mine if one is not None}.values()
-            own.until = [min(numbers) for numbers in zip(*(one.until for one in different), strict=True)]
+            least = (min(numbers) for numbers in zip(*(one.until for one in different), strict=True))
+            own.until = list(map(max, own.until, least))  # what the warp has learnt since, lanes have yet to look up
             self.known[:, warp] = own.until
 
     # --- mbarriers ----------------------------------------------------------------------------------------------------

@@ -63,8 +63,12 @@ _CHUNK = 16
 def possible(program: Program) -> bool:
     """Whether it is worth while: all asynchronous work is of known kinds, the registers of warpgroups' products are not
     touched in flight, and mbarriers are looked at."""
-    kinds = {op.kind for op in program.operations()}
-    if kinds.isdisjoint(_FLIGHTS) and works(program) and any(OPERATIONS[kind].seen == "mbarrier" for kind in kinds):
+    kinds = program.kinds
+    if (
+        kinds.isdisjoint(_FLIGHTS)
+        and program.found(works)
+        and any(OPERATIONS[kind].seen == "mbarrier" for kind in kinds)
+    ):
         return False  # nobody is told of mbarriers then, by which others may hear of work before its end
     return all(map(_plain, kinds)) and ("wgmma.mma_async" not in kinds or settled(program))
 
@@ -84,13 +88,13 @@ class AsyncTrial:
     MARKS, WARPGROUPS = True, False
 
     def __init__(self, session: Session, grid: Grid) -> None:
-        kinds = {op.kind for op in grid.program.operations()}
+        kinds = grid.program.kinds
         self.flights = not kinds.isdisjoint(_FLIGHTS)
         self.proxies = self.flights or any(OPERATIONS[kind].asynchronous for kind in kinds)
         self.owners = EPOCHS if self.proxies else 0
         if not self.flights:
             vars(self).update(dict.fromkeys(_OF_FLIGHTS))  # so that nothing is told of wgmma but `together`
-        if not works(grid.program):  # nothing to look at, where others look
+        if not grid.program.found(works):  # nothing to look at, where others look
             vars(self).update(dict.fromkeys(_OTHERS), MARKS=False)
         self._reads = WarpgroupReads(grid.program)
         arena = session.device.arena
@@ -104,16 +108,16 @@ class AsyncTrial:
     @staticmethod
     def shares(program: Program) -> bool:
         """Whether workers may share a grid (`machine.observers.Alone`): where nothing is asynchronous."""
-        return not works(program) and independent(program)
+        return not program.found(works) and program.found(independent)
 
     @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
         """Which events of a program matter: all but those of local memory, and of warps at other work. Epochs and
         fences matter to the asynchronous proxy alone."""
-        kinds = {op.kind for op in program.operations()}
+        kinds = program.kinds
         flights = not kinds.isdisjoint(_FLIGHTS)
         proxies = flights or any(OPERATIONS[kind].asynchronous for kind in kinds)
-        if not works(program):
+        if not program.found(works):
             return lambda op: False
 
         def matters(op: Op) -> bool:

@@ -57,7 +57,7 @@ class AsyncCheck:
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
         """Which events of a program matter: none where no work is issued; those of memory alone where none of it goes
         through the asynchronous proxy."""
-        kinds = {op.kind for op in program.operations()}
+        kinds = program.kinds
         issues = not kinds.isdisjoint(ISSUES)
         proxies = any(OPERATIONS[kind].asynchronous for kind in kinds)
 
@@ -81,7 +81,7 @@ class AsyncCheck:
     @staticmethod
     def shares(program: Program) -> bool:
         """Whether workers may share a grid (`machine.observers.Alone`): where nothing is asynchronous."""
-        return not works(program) and independent(program)
+        return not program.found(works) and program.found(independent)
 
     def passing(self, op: Op) -> int | None:
         """Registers matter to the lanes that run an instruction."""

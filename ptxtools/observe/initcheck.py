@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ptxtools.machine.filters import NOBODY, Bounds, stretches
+from ptxtools.machine.launch import flagged_local
 from ptxtools.machine.observers import Anew
 from ptxtools.machine.residents import Cta
 from ptxtools.program.details import Touch
@@ -92,7 +93,7 @@ class InitCheck:
         return frozenset(where for name, where in _doubtful(device) if name == kernel)
 
     def filter(self, launch: Launch) -> Bounds:
-        """Accesses to what has been written; local memory, and blocks of the heap, are asked for."""
+        """Accesses to what has been written; blocks of the heap, and very much local memory, are asked for."""
         heap, first = self._device.runtime.used_heap, 0
         apart: list[tuple[int, int, int]] = unwritten_of(self._device).places()
         if heap is not None:
@@ -104,7 +105,7 @@ class InitCheck:
         places.append((first, _END, 0))
         everywhere = stretches(place for place in places if place[2] != _ASKED)
         shared = stretches([(self._reserved, launch.program.static_shared + launch.dynamic_shared)])
-        known = {"global": everywhere, "shared": shared, "local": stretches([])}
+        known = {"global": everywhere, "shared": shared, "local": stretches([(0, flagged_local(launch))])}
         followed = launch.program.suspects
         stores = set() if not followed else {
             op.where for op in launch.program.operations() if isinstance(op.detail, Touch) and op.detail.kind == "st"
@@ -284,6 +285,9 @@ def _doubtful(device: Device) -> set[tuple[str, int]]:
 
 def _local_flags(view: View, lane: int) -> Array:
     """Which bytes of a thread's local memory have been written."""
+    kept = view.local_flags(lane)
+    if kept is not None:
+        return kept
     thread = f"{_NAME} {view.warp} {lane}"
     if thread not in view.cta.state:
         view.cta.state[thread] = np.zeros(view.local_bytes, np.bool_)

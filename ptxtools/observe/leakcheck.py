@@ -45,7 +45,7 @@ class LeakCheck:
     @staticmethod
     def shares(program: Program) -> bool:
         """Whether workers may share a grid (`machine.observers.Alone`)."""
-        return independent(program)
+        return program.found(independent)
 
     def begin(self, grid: Grid) -> Sequence[object]:
         self._places, self.shared = grid.context.places, grid.shared

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ptxtools.isa import Opcode
     from ptxtools.machine.events import View
     from ptxtools.machine.observers import Access, Array
+    from ptxtools.program.program import Program
     from ptxtools.sim.device import Grid
 
     from .session import Session
@@ -29,12 +30,16 @@ def is_fence(opcode: Opcode | None) -> bool:
     return opcode is not None and opcode.has("acquire") and opcode.has("tensormap::generic")
 
 
+def _copies_tensors(program: Program) -> bool:
+    return any("bulk.tensor" in text or "prefetch.tensor" in text for *_, text in program.lines)
+
+
 class Maps:
     """Of one grid: where each stretch of 128 bytes was last changed, and when. wanted: the kernel has tensor copies."""
 
     def __init__(self, session: Session, grid: Grid) -> None:
         self._session: Session = weakref.proxy(session)
-        self.wanted = any("bulk.tensor" in text or "prefetch.tensor" in text for *_, text in grid.program.lines)
+        self.wanted = grid.program.found(_copies_tensors)
         self._changes: dict[int, tuple[int, int]] = {}  # number of the stretch -> time, place
         self._now = 0
         self._fenced = 0

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ptxtools.diagnostics import Trap
-from ptxtools.program.operations import OPERATIONS
+from ptxtools.program.details import Look
+from ptxtools.program.operations import ADDRESSED, OPERATIONS
 from ptxtools.program.program import LANES
 from ptxtools.semantics import fragments
 from ptxtools.semantics.types import bits_of
@@ -180,6 +181,11 @@ def granules(rows: Array | None, bytes_: Array, grain: int) -> Array | None:
         return flat[bytes_].astype(np.int64)
     found: Array = np.ascontiguousarray(flat).view("<u4")[bytes_ // WORD].astype(np.int64)
     return found
+
+
+def looks_of(program: Program) -> list[tuple[str, int]]:
+    """Space and size of each look at an access."""
+    return [(op.space, op.of(Look).size) for op in program.operations() if op.kind in ADDRESSED]
 
 
 def piece_of(looks: list[tuple[str, int]], space: str) -> int:

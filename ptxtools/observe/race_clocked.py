@@ -23,7 +23,6 @@ from ptxtools.machine.observers import Doubt
 from ptxtools.machine.residents import OWNERS_HEAD
 from ptxtools.program.details import Look, Meeting
 from ptxtools.program.operations import (
-    ADDRESSED,
     EVENT,
     FETCHES,
     OPERATIONS,
@@ -33,7 +32,7 @@ from ptxtools.program.operations import (
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 
 from .members import only_plain, threads_of
-from .race_accesses import Strength, piece_of
+from .race_accesses import Strength, looks_of, piece_of
 from .race_grids import action_of, lets_begin
 from .race_guess import ReadOnly
 from .race_proxies import GENERIC, proxy_of
@@ -84,13 +83,13 @@ class RaceClocked(RaceCheck):
         self._constants = grid.image.const
         if self._proxies.wanted and not (self._read_only.open and self._proxies.reading):
             raise Doubt  # which proxies touch what is noted access by access
-        looks = [(op.space, op.of(Look).size) for op in grid.program.operations() if op.kind in ADDRESSED]
+        looks = grid.program.found(looks_of)
         self._pieces = max(2, piece_of(looks, "global") or WORD), max(2, piece_of(looks, "shared") or WORD)
         arena = session.device.arena
         self._memory = arena.base, arena.base + arena.used
         self._plain: Array = np.zeros((arena.used // self._pieces[0] + 1, 2), np.uint32)
         self._told_before = session.told
-        self._whole = only_plain(grid.program)
+        self._whole = grid.program.found(only_plain)
         self._clustered = prod(grid.request.cluster or (1,)) > 1 or grid.program.clustered
 
     def grid_begun(self, launch: Launch) -> None:

@@ -111,14 +111,14 @@ class Proxies:
 
     def __init__(self, session: Session, program: Program, constants: tuple[int, int]) -> None:
         self._session = session
-        used = {proxy_of(op) for op in program.operations() if op.space != "param"} - {GENERIC}
+        used = program.found(_used)
         self.multicast = MULTICAST in used
         self.wanted = bool(used)
         self.reading = used <= {TEXTURE, CONSTANT}  # all others but read
         self._constants = constants if used == {CONSTANT} else None
         changing = {SURFACE, MULTICAST} & used
         self._reads = bool(changing)  # whether generic reads can matter
-        self._grain = 1 if used - {TEXTURE, CONSTANT} else _grain(program)
+        self._grain = 1 if used - {TEXTURE, CONSTANT} else program.found(_grain)
         self._planes: dict[tuple[int, bool], _Plane] = {}
         self.pairs: set[tuple[int, int]] = set()  # lines of races that have been found
 
@@ -204,6 +204,11 @@ def _words(proxy: int, other: int) -> tuple[str, str]:
     else:
         instead = "one proxy for both, or a grid for each of the two"
     return said, f"{instead}: inside of a grid no fence orders the {_NAMES[special]} proxy with others (8.6, 9.7.13.4)"
+
+
+def _used(program: Program) -> frozenset[int]:
+    """Proxies of accesses but the generic one."""
+    return frozenset(proxy_of(op) for op in program.operations() if op.space != "param") - {GENERIC}
 
 
 def _grain(program: Program) -> int:

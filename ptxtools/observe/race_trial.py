@@ -18,7 +18,6 @@ from ptxtools.machine.observers import Closer, Doubt
 from ptxtools.machine.residents import SEVERAL_GLOBAL, WRITTEN_GLOBAL
 from ptxtools.program.details import Action, Look, Meeting
 from ptxtools.program.operations import (
-    ADDRESSED,
     BULK_COPIES,
     EVENT,
     FETCHES,
@@ -31,7 +30,7 @@ from ptxtools.program.operations import (
 from ptxtools.program.program import LANES
 
 from . import race_meeting
-from .race_accesses import commuting, piece_of
+from .race_accesses import commuting, looks_of, piece_of
 from .race_grids import action_of, lets_begin
 from .race_guess import ReadOnly
 from .race_proxies import CONSTANT, TEXTURE, proxy_of
@@ -74,7 +73,7 @@ def possible(program: Program) -> bool:
 def _in_any_order(program: Program) -> bool:
     """Whether all atomics can come in any order: nobody reads what they find."""
     atomics = {op.where for op in program.operations() if OPERATIONS[op.kind].access == "atomic"}
-    return not atomics or atomics.isdisjoint(useful_atomics(program))
+    return not atomics or atomics.isdisjoint(program.found(useful_atomics))
 
 
 def _sort(op: Op) -> int:
@@ -124,10 +123,10 @@ class RaceTrial(RaceCheck):
 
     def __init__(self, session: Session, grid: Grid) -> None:
         super().__init__(session, grid)
-        if lets_begin(grid.program):
+        if grid.program.found(lets_begin):
             raise Doubt  # the next grid has to know all accesses
-        looks = [(op.space, op.of(Look).size) for op in grid.program.operations() if op.kind in ADDRESSED]
-        kinds = {op.kind for op in grid.program.operations()}
+        looks = grid.program.found(looks_of)
+        kinds = grid.program.kinds
         self._global_piece = piece_of(looks, "global")
         self.owners = piece_of(looks, "shared")
         if not kinds.isdisjoint(TENSOR_CORES | BULK_COPIES) or any(
@@ -148,7 +147,7 @@ class RaceTrial(RaceCheck):
     @staticmethod
     def shares(program: Program) -> bool:
         """Whether workers may share a grid (`machine.observers.Alone`)."""
-        return independent(program)
+        return program.found(independent)
 
     @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
@@ -180,7 +179,7 @@ class RaceTrial(RaceCheck):
     def passing(self, op: Op) -> int | None:
         """Of what orders threads only the barriers count; mbarriers and products of warps are looked at."""
         if op.kind == "observe.together":
-            return MATRICES
+            return MATRICES if _multiplies(op) else ALWAYS
         if isinstance(op.detail, Meeting) and op.detail.what.startswith("mbarrier"):
             return None
         return COMES if op.kind == "observe.arrive" and op.of(Meeting).what == "bar" else ALWAYS

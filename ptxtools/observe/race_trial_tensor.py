@@ -16,7 +16,7 @@ import numpy as np
 
 from ptxtools.machine.claims import Span
 from ptxtools.machine.observers import Closer
-from ptxtools.machine.residents import EPOCH_SHIFT, OWNERS_HEAD, SEVERAL_SHARED, WRITTEN_SHARED, Cta
+from ptxtools.machine.residents import ALIKE_SHARED, EPOCH_SHIFT, OWNERS_HEAD, SEVERAL_SHARED, WRITTEN_SHARED, Cta
 from ptxtools.program import mbarrier as word
 from ptxtools.program.program import LANES
 from ptxtools.sim.tensor.wgmma_reads import WarpgroupReads
@@ -92,14 +92,15 @@ class TensorTrial:
             raise Closer  # outside of shared memory
         now = head[words]
         found = np.where(now >> np.uint32(EPOCH_SHIFT) == epoch, now & np.uint32(_WHO), np.uint32(0))
-        mine = (found == 0) | (found == who) | (found == who | WRITTEN_SHARED)
+        found &= ~np.uint32(ALIKE_SHARED)
+        wrote = (found == who | WRITTEN_SHARED) & (who != SEVERAL_SHARED)
+        mine = (found == 0) | (found == who) | wrote
         good = mine if writes else mine | (found & np.uint32(WRITTEN_SHARED) == 0)
         if not good.all():
             raise Closer
         if writes:
             new: Any = who | WRITTEN_SHARED
         else:
-            wrote = found == who | WRITTEN_SHARED
             new = np.where(wrote, found, np.where((found == 0) | (found == who), who, SEVERAL_SHARED))
         head[words] = np.uint32(epoch << EPOCH_SHIFT) | np.asarray(new, np.uint32)
 

@@ -32,24 +32,15 @@ class Deciders:
 
     def __init__(self, session: Session, program: Program) -> None:
         self._session, self._program = session, program
-        self._useful = useful_atomics(program)
+        self._useful = program.found(useful_atomics)
         #: Words whose value depends on the order of writers: the line of one, and the times of all by their warps.
         self._open: dict[tuple[object, int], tuple[int, dict[int, int]]] = {}
         #: Of words by warp and line the atomics whose results are used, or that others of their sort have come beside:
         #: time and sort.
         self._atomics: dict[tuple[object, int], dict[tuple[int, int], tuple[int, int]]] = {}
         self._decided: set[int] = set()
-        for op in program.operations():
-            what = by_chance(op)
-            if what:
-                self.decide(op.where, what)
-        for where, (*_, text) in enumerate(program.lines):
-            if _PENDING in text:
-                self.decide(where, _PENDING)
-        for where in race_states.deciding(program):
-            self.decide(where, "an arrival whose state is used")
-        for where in race_waits.deciding(program):
-            self.decide(where, "a wait whose result is used")
+        for where, what in program.found(_always):
+            self.decide(where, what)
 
     def decide(self, where: int, what: str) -> None:
         """This line decides an order."""
@@ -157,3 +148,12 @@ class Deciders:
         elif sort_of(view, access) <= 0:  # what they leave depends on it
             for word in words_of(found[counts > 1], access.size):
                 self._leave_open(memory, word, view.op.where, (warp.agent, warp.time))
+
+
+def _always(program: Program) -> list[tuple[int, str]]:
+    """Lines that decide an order whatever comes, and what does so there."""
+    found = [(op.where, what) for op in program.operations() if (what := by_chance(op))]
+    found += [(where, _PENDING) for where, (*_, text) in enumerate(program.lines) if _PENDING in text]
+    found += [(where, "an arrival whose state is used") for where in race_states.deciding(program)]
+    found += [(where, "a wait whose result is used") for where in race_waits.deciding(program)]
+    return found

@@ -90,8 +90,8 @@ class RaceCheck:
         self._session: Session = weakref.proxy(session)  # which outlives this
         self._global = Shadow()
         self._target = grid.image.target
-        self._by_words = changes_words(grid.program)
-        self._compared = compared(grid.program)
+        self._by_words = grid.program.found(changes_words)
+        self._compared = grid.program.found(compared)
         self._deciders = Deciders(self._session, grid.program)
         self._mbarriers = Mbarriers(self._deciders.decide, self._waits_twice)
         self._barriers = Barriers(self._deciders)

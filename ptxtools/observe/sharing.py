@@ -3,12 +3,14 @@ share it, and what checkers have to report is the same (`sim.trial`)."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ptxtools.program import effects
 from ptxtools.program.details import SpecialRegister
 from ptxtools.program.operations import ISSUES, OPERATIONS, strength
 from ptxtools.program.passes.colouring import bits, block_liveness
+from ptxtools.program.program import Block
 
 if TYPE_CHECKING:
     from ptxtools.program.program import Op, Program
@@ -32,10 +34,8 @@ def by_chance(op: Op) -> str:
 def independent(program: Program) -> bool:
     """Whether no CTA looks at what others do: no atomic to global memory whose result is used, no strong read of it,
     and nothing else that depends on when and where a thread runs. Races by weak accesses are none of its matters."""
-    if "independent" not in program.cache:
-        useful = useful_atomics(program)
-        program.cache["independent"] = not any(_looks_about(op, useful) for op in program.operations())
-    return bool(program.cache["independent"])
+    useful = program.found(useful_atomics)
+    return not any(_looks_about(op, useful) for op in program.operations())
 
 
 def works(program: Program) -> bool:
@@ -55,6 +55,13 @@ def _looks_about(op: Op, useful: frozenset[int]) -> bool:
     return op.where in useful if access == "atomic" else bool(strength(op.opcode))
 
 
+def _unobserved(block: Block) -> Block:
+    """The block without looks: that before an access whose lanes are decided reads what the access will load."""
+    end = block.terminator
+    looks = end.op is not None and end.op.kind.startswith("observe.")
+    return Block(block.ops, replace(end, op=None)) if looks else block
+
+
 def useful_atomics(program: Program) -> frozenset[int]:
     """Lines of atomics whose results are read: compilers name a register for the others, too."""
     atomics = [op for block in program.blocks for op in block.ops if op.kind == "atom"]
@@ -62,8 +69,9 @@ def useful_atomics(program: Program) -> frozenset[int]:
     if not results:
         return frozenset()
     found = set()
-    _, leaving = block_liveness(program.blocks, results)
-    for block, out in zip(program.blocks, leaving, strict=True):
+    blocks = list(map(_unobserved, program.blocks))
+    _, leaving = block_liveness(blocks, results)
+    for block, out in zip(blocks, leaving, strict=True):
         live = set(bits(out))
         live.difference_update(effects.terminator_writes(block.terminator))
         live.update(effects.terminator_reads(block.terminator))

@@ -75,7 +75,7 @@ class SyncCheck:
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
         """Which events of a program matter: accesses where there are mbarriers or other CTAs' shared memory, fences of
         tensor memory, ends of CTAs that change their registers."""
-        kinds = {op.kind for op in program.operations()}
+        kinds = program.kinds
         touched = program.clustered or any("mbarrier" in OPERATIONS[kind].seen for kind in kinds)
         changes = "setmaxnreg" in kinds or program.clustered  # ends of CTAs matter
         _, plain = _barriers(program)
@@ -94,7 +94,7 @@ class SyncCheck:
     @staticmethod
     def shares(program: Program) -> bool:
         """Whether workers may share a grid (`machine.observers.Alone`)."""
-        return independent(program)
+        return program.found(independent)
 
     def filter(self, launch: Launch) -> Bounds:
         """Accesses beside mbarriers, while no CTA has ended before others of its cluster."""

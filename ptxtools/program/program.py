@@ -26,13 +26,14 @@ from typing import TYPE_CHECKING, Any, NewType, TypeVar
 from ptxtools.records import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ptxtools.isa import Opcode
 
     from .details import Detail
 
 _D = TypeVar("_D", bound="Detail")
+_Found = TypeVar("_Found")
 
 #: Where a register lies: bytes from the start of a frame. Until slots are given out, the number of a value.
 Slot = NewType("Slot", int)
@@ -244,7 +245,19 @@ class Program:
     named: dict[int, dict[str, tuple[Ref, str]]] = field(default_factory=dict)
     counters: list[Counter] = field(default_factory=list)
     suspects: frozenset[int] = frozenset()
-    cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # what engines made of it
+    cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)  # what engines made of it
+
+    def found(self, find: Callable[[Program], _Found]) -> _Found:
+        """What a function finds in the program, which has to look only once."""
+        if find not in self.cache:
+            self.cache[find] = find(self)
+        known: _Found = self.cache[find]
+        return known
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Kinds of its operations."""
+        return self.found(_kinds)
 
     def operations(self) -> Iterator[Op]:
         """All operations, those at the ends of blocks included."""
@@ -262,3 +275,7 @@ class Program:
     def dynamic_shared(self) -> str:
         """Name of a shared variable whose size is given by the launch, or ""."""
         return next((name for name, _, size in self.shared if size < 0), "")
+
+
+def _kinds(program: Program) -> frozenset[str]:
+    return frozenset(op.kind for op in program.operations())

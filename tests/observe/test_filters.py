@@ -206,12 +206,16 @@ def test_python_sees_what_is_wrong_alone(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 #: Half of b is written by the first half of the threads, and read by the others behind a barrier and through a shuffle.
-EXCHANGE = """.shared .align 8 .b8 s[512];
+#: At the end a short branch, of which the product is made for all lanes.
+EXCHANGE = """.shared .align 8 .b8 s[512]; .local .align 8 .b8 v[64];
+and.b32 %r0, %i, 7; cvt.u64.u32 %b, %r0; shl.b64 %b, %b, 3; mov.u64 %c, v; add.u64 %b, %b, %c; st.local.u32 [%b+4], %i;
+st.local.u32 [%b], %i; ld.local.u64 %c, [%b]; cvta.local.u64 %b, %b; ld.u16 %h0, [%b+6];
 mov.u32 %r0, s; mad.lo.u32 %r0, %i, 8, %r0; st.shared.v2.u32 [%r0], {%i, %i}; bar.sync 0; bar.sync 1, 64;
 xor.b32 %r0, %r0, 256; ld.shared.u16 %h0, [%r0+2]; ld.shared.u64 %b, [%r0]; bar.warp.sync 0xffffffff;
 setp.lt.u32 %p, %i, 32; shfl.sync.bfly.b32 %r1, %i, 1, 31, 0xffffffff; vote.sync.ballot.b32 %r2, %p, 0xffffffff;
  shl.b32 %r0, %i, 2; and.b32 %r0, %r0, 127; cvt.u64.u32 %b, %r0; add.u64 %b, %a, %b;
-@%p st.global.u32 [%b], %r1; bar.sync 0; @!%p ld.global.u32 %r1, [%b]; @!%p ld.global.u8 %h0, [%b+3];"""
+@%p st.global.u32 [%b], %r1; bar.sync 0; @!%p ld.global.u32 %r1, [%b]; @!%p ld.global.u8 %h0, [%b+3];
+@%p bra END; ld.global.u32 %r5, [%b]; mul.lo.u32 %r6, %r5, 3; xor.b32 %r6, %r6, 1; st.shared.u32 [%r0], %r6; END:"""
 _NATIVELY = "memcheck,initcheck,synccheck,asynccheck"
 
 

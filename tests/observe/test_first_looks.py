@@ -135,6 +135,23 @@ def test_what_is_right_passes_at_once(name: str, monkeypatch: pytest.MonkeyPatch
     assert looks == ([1] if SILENT[name] else [1, 0])
 
 
+#: The CTA's bytes in shared memory are added to b, or stored there.
+REDUCTION = """shl.b32 %r0, %i, 2; add.u32 %r0, %r0, %s; st.shared.u32 [%r0], %i; fence.proxy.async; bar.sync 0;
+  setp.ne.u32 %p0, %i, 0; @%p0 bra END; cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%b], [%s], 128;
+  cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; END:"""
+
+
+@pytest.mark.parametrize(("body", "seen"), [
+    (REDUCTION, [1]),
+    (REDUCTION.replace("cp.reduce.async", "cp.async").replace(".add.u32", ""), [1, 0]),
+])  # fmt: skip
+def test_reductions_come_beside_one_another(body: str, seen: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = _looks(monkeypatch)
+    pair = bugs.Pair("k", "asynccheck", {"target": "sm_90", "block": "32", "grid": "3"}, [(" ", body)])
+    assert not bugs.run(pair, "+", "asynccheck")
+    assert looks == seen
+
+
 #: Two warps: the first waits for a copy, the second reads it, with or without having waited, or met the first.
 TWO = """setp.ne.u32 %p0, %i, 0; @%p0 bra READY; mbarrier.init.shared.b64 [sh+960], 1;
   fence.mbarrier_init.release.cluster; READY: bar.sync 0; add.u32 %r60, %s, 960; setp.ne.u32 %p1, %w, 0;

@@ -177,6 +177,15 @@ def test_one_checker_that_needs_more_is_enough_to_judge(monkeypatch: pytest.Monk
     assert not looks
 
 
+def test_what_memcheck_reads_of_an_atomic_is_no_use_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = _looks(monkeypatch)
+    body = (
+        "mov.u32 %r0, 0; L: atom.global.add.u32 %r1, [%a], 1; add.u32 %r0, %r0, 1; setp.lt.u32 %p, %r0, 3; @%p bra L;"
+    )
+    result = ptxtools.Device(checks="all").launch(module(body)["k"], 1, 64, [np.zeros(64, np.uint32)])
+    assert looks == [1] and str(result.verdict) == "race-free in every schedule of this launch"
+
+
 MBARRIER = "setp.ne.u32 %p, %i, 0; @!%p mbarrier.init.shared.b64 [0], 1; "
 ARRIVES = "@!%p mbarrier.arrive.shared.b64 %b, [0]; "
 WAITS = "W{0}: mbarrier.test_wait.parity.shared.b64 %q, [0], {0}; @!%q bra W{0}; "
@@ -207,6 +216,39 @@ def test_mbarriers_whose_phases_barriers_keep_apart(body: str, alone: bool, monk
     assert looks == ([1] if alone else [1, 0])
     _judged(monkeypatch)
     assert run() == first
+
+
+@pytest.mark.parametrize(("body", "alone", "reports"), [
+    ("st.shared.u32 [0], 7;", True, 0),
+    ("and.b32 %r1, %i, 24; shl.b32 %r0, %r1, 2; mov.b64 %b, {%r1, %r0}; st.shared.u64 [%r0], %b;", True, 0),
+    ("and.b32 %r1, %i, 15; shl.b32 %r0, %r1, 3; st.shared.v2.u32 [%r0], {%r1, 5}; bar.sync 0; ld.shared.u32 %r2, [0];",
+     True, 0),
+    ("and.b32 %r1, %i, 15; shl.b32 %r0, %r1, 3; st.shared.v2.u32 [%r0], {%r1, %i};", False, 1),
+    ("mov.u32 %r1, %w; st.shared.u32 [0], %r1;", False, 1),
+    ("mov.u32 %r1, %w; setp.lt.u32 %p, %i, 32; @%p st.shared.u32 [0], %r1;", True, 0),
+    ("setp.eq.u32 %p, %l, 0; @%p ld.shared.u32 %r1, [0]; @%p st.shared.u32 [0], 7;", False, 1),
+    ("setp.eq.u32 %p, %l, 0; @%p st.shared.u32 [0], 7; @%p ld.shared.u32 %r1, [0];", False, 1),
+    ("st.shared.u32 [0], 7; st.shared.u32 [0], 7;", True, 0),
+    ("st.shared.u32 [0], 7; ld.shared.u32 %r1, [0];", False, 1),
+    ("setp.eq.u32 %p, %i, 0; @%p st.shared.u32 [0], 0; setp.eq.u32 %p, %i, 40; @%p st.shared.u32 [0], 0;", True, 0),
+    ("setp.eq.u32 %p, %i, 0; @%p st.shared.u32 [0], 1; setp.eq.u32 %p, %i, 40; @%p st.shared.u32 [0], 0;", False, 1),
+    ("cvt.u16.u32 %h1, %w; st.shared.u16 [2], %h1;", False, 1),
+    ("st.global.u32 [%a], 7;", False, 0),
+    ("setp.lt.u32 %p, %i, 32; @%p st.global.u32 [%a], 7;", True, 0),
+])  # fmt: skip
+def test_stores_of_the_same_value(body: str, alone: bool, reports: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As they are made where threads have the same data. alone: whether the first look suffices."""
+    looks = _looks(monkeypatch)
+
+    def run() -> tuple[int, Any, Any]:
+        words = np.zeros(64, np.uint32)
+        result = ptxtools.Device(checks="racecheck").launch(module(body)["k"], 1, 64, [words], shared=256)
+        return len(result.reports), words.tolist(), result.verdict
+
+    found = run()
+    assert looks == ([1] if alone else [1, 0]) and min(found[0], 1) == reports
+    _judged(monkeypatch)
+    assert found == run()
 
 
 OWN = "mul.wide.u32 %b, %i, 4; add.u64 %b, %b, %a; "

@@ -37,7 +37,8 @@ Long = NewType("Long", int)
 #: filters: rows of FILTER for `AccessFilter`, null where observers are asked about each access. clear_bytes: of a CTA's
 #: shared memory and what is kept beside it. owners: bytes from shared memory to its OWNERS; marks, stores, reads: to
 #: MARKED, to words of when its bytes were stored, and to those of which products read them, reads_bytes for each
-#: warpgroup, and to planes of asynchronous work, as far apart; 0: there are none.
+#: warpgroup, and to planes of asynchronous work, as far apart; local_flags: from the CTA's local memory to flags of its
+#: bytes, lane by lane, and their number; 0: there are none.
 #: counters: rows that "count" and "measure" operations of this worker add to; before them 256 bytes to work in. cached,
 #: dirty, cache_mask: tables of the model's L2 (`machine.measures.Cache`), and their last place.
 #: unison: the record whose handler runs a CTA whose warps are all whole, null where there is none.
@@ -81,7 +82,7 @@ CTX = structure(
     i64: texture_count
     i32: timed
     ptr: filters
-    i64: clear_bytes owners marks stores reads reads_bytes flights
+    i64: clear_bytes owners marks stores reads reads_bytes flights local_flags
     ptr: counters cached dirty
     i32: cache_mask
     ptr: unison bounded repeats clocks
@@ -271,8 +272,9 @@ class AccessFilter(NamedTuple):
     its source, of which lanes read nothing where `last` (or NO_SLOT) has 0 or, if it `ignores`, a predicate holds;
     sort: of an atomic that may come beside others of its sort, or 0; tables: which of the worker's have a
     say, a bit each; refuses: of several accesses at once: 1: says no where somebody would have to be told, 2: always;
-    hint0 and so on: by table, the row that was right the last time, which native code changes; number: of the event in
-    the program (`machine.filters.numbers_of`)."""
+    hint0 and so on: by table, the row that was right the last time, which native code changes; value0 and so on: what a
+    plain store stores, elements of value_bytes (2, 4 or 8; 0: not known), then NO_SLOT; number: of the event in the
+    program (`machine.filters.numbers_of`)."""
 
     size: Long
     low: Long
@@ -296,6 +298,11 @@ class AccessFilter(NamedTuple):
     hint1: int = 0
     hint2: int = 0
     hint3: int = 0
+    value_bytes: int = 0
+    value0: Slot = NO_SLOT
+    value1: Slot = NO_SLOT
+    value2: Slot = NO_SLOT
+    value3: Slot = NO_SLOT
     hint4: int = 0
     hint5: int = 0
     number: int = 0
@@ -497,6 +504,7 @@ MARKED = structure(
 STORED_SHIFT = residents.STORED_SHIFT
 EPOCH_SHIFT = residents.EPOCH_SHIFT
 WRITTEN_SHARED, SEVERAL_SHARED = residents.WRITTEN_SHARED, residents.SEVERAL_SHARED
+ALIKE_SHARED = residents.ALIKE_SHARED
 MOST_EPOCHS = (1 << 32 - EPOCH_SHIFT) - 1
 WRITTEN_GLOBAL, SEVERAL_GLOBAL = -residents.WRITTEN_GLOBAL, residents.SEVERAL_GLOBAL
 #: Atomics of a sort have written: the sort is added to one of these, which no thread's number reaches.

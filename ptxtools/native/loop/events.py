@@ -191,6 +191,13 @@ class NativeView(View):
     def local_bytes(self) -> int:
         return self.worker.shape.local
 
+    def local_flags(self, lane: int) -> Any:
+        worker, shape = self.worker, self.worker.shape
+        if not shape.local_flags:
+            return None
+        local = worker.field(self.origin, WARP, "local") - worker.ctx
+        return np.frombuffer(worker.memory, np.bool_, shape.local, local + shape.local_flags + lane * shape.local)
+
     def _tops(self) -> Any:
         return np.frombuffer(self.worker.memory, np.uint32, LANES, self.origin + WARP.offset("top"))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ptxtools.machine.filters import SEVERAL
 from ptxtools.native.code.emitter import expand, module_of
-from ptxtools.program.program import OFFSET_MASK
+from ptxtools.program.program import LANES, OFFSET_MASK
 
 from . import filter_meetings, filter_regions
 from .filter_clocks import CLOCKS
@@ -29,6 +29,7 @@ def module(attributes: str) -> str:
 
 #: Bits of a generic address that are the place in its window.
 _INSIDE = (1 << 56) - 1
+_LANES = ", ".join(f"i64 {lane}" for lane in range(LANES))
 _ACCESS = f"""
 declare i32 @llvm.cttz.i32(i32, i1)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
@@ -145,7 +146,17 @@ known:
   %number64 = zext i32 %number to i64
   %cta = get warp.cta
   %is.shared = icmp eq i32 %in, SPACE_SHARED
-  br i1 %is.shared, label %rank, label %table
+  br i1 %is.shared, label %rank, label %private
+private:                                          ; flags of local memory, lane by lane
+  %is.local = icmp eq i32 %in, SPACE_LOCAL
+  %lane.bytes = get ctx.local_bytes
+  %lane.step = select i1 %is.local, i64 %lane.bytes, i64 0
+  %lane.steps = splat64 %lane.step
+  %lane.places = mul <32 x i64> %lane.steps, <{_LANES}>
+  %local = get warp.local
+  %local.at = ptrtoint ptr %local to i64
+  %private.at = select i1 %is.local, i64 %local.at, i64 0
+  br label %table
 rank:                                             ; offsets are the same in each CTA of the cluster
   %ranks = lshr <32 x i64> %at, splat (i64 RANK_SHIFT)
   %ctas = get ctx.cluster_size
@@ -167,9 +178,10 @@ rank:                                             ; offsets are the same in each
   %shared.at = ptrtoint ptr %shared to i64
   br i1 %all.there, label %table, label %ask
 table:
-  %places = phi <32 x i64> [ %at, %known ], [ %offsets, %rank ]
-  %own.cta = phi i1 [ true, %known ], [ %all.here, %rank ]
-  %flags.from = phi i64 [ 0, %known ], [ %shared.at, %rank ]
+  %places = phi <32 x i64> [ %at, %private ], [ %offsets, %rank ]
+  %own.cta = phi i1 [ true, %private ], [ %all.here, %rank ]
+  %flags.from = phi i64 [ %private.at, %private ], [ %shared.at, %rank ]
+  %flags.apart = phi <32 x i64> [ %lane.places, %private ], [ zeroinitializer, %rank ]
   %tables = get access.tables
   %hints = addr access.hint0
   %size = get access.size
@@ -307,9 +319,7 @@ kept.flags:
   br i1 %marking, label %kept.marks, label %kept.words
 kept.marks:
   br label %marked
-kept.words:
-  br label %words
-{MARKS}{FLAGS}{OWNERS}{CLOCKS}passed:
+{MARKS}kept.words:{FLAGS}{OWNERS}{CLOCKS}passed:
   %through = icmp eq i32 %rest, 0
   br i1 %through, label %judged, label %next
 judged:
@@ -333,9 +343,17 @@ allow:                                            ; as `machine.looks` does: of 
   %new = or i32 %kept, %m
   store i32 %new, ptr %permit.p
   br label %done
-done:                                             ; a poll that is passed is made at once, before anybody can write
-  %polls = get access.number
-  %no.polls = icmp eq i32 %polls, 0
+done:                                             ; a poll that is passed is made at once, before anybody can write,
+  %polls = get access.number                      ; and so is a store that others are compared with
+  %stores = get access.value_bytes
+  %pend = get warp.pend
+  %alone = icmp eq i32 %pend, NOWHERE
+  %slice = get ctx.slice
+  %time = icmp sge i32 %slice, 0
+  %goes.on = and i1 %alone, %time
+  %stores.now = select i1 %goes.on, i32 0, i32 %stores
+  %at.once = or i32 %polls, %stores.now
+  %no.polls = icmp eq i32 %at.once, 0
   %answer = select i1 %no.polls, i32 SERVED_DONE, i32 SERVED_ON
   ret i32 %answer
 ask:

@@ -1,7 +1,7 @@
 """Part of the service before an access: flags of bytes, which writes set and reads want to find set.
 
-It begins at `words`, with %distance of the lanes %group in their stretch and %kept.base, where its flags begin; and
-ends at `passed` or `ask`.
+It begins at `kept.words`, with %distance of the lanes %group in their stretch, %kept.base, where its flags begin, and
+%flags.apart, how far behind those of each lane are; and ends at `passed` or `ask`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ _GATHERED = "<32 x ptr> align 1 %word.ptrs"
 _ALL_SET = 0x01010101
 
 FLAGS = f"""
+  %flag.places = add <32 x i64> %distance, %flags.apart
+  br label %words
 words:                                            ; four flags at a time
   %word.at = phi i64 [ 0, %kept.words ], [ %word.next, %words ]
   %set = phi <32 x i1> [ splat (i1 true), %kept.words ], [ %set.now, %words ]
   %word.base = add i64 %kept.base, %word.at
   %word.base.all = splat64 %word.base
-  %word.places = add <32 x i64> %distance, %word.base.all
+  %word.places = add <32 x i64> %flag.places, %word.base.all
   %word.ptrs = inttoptr <32 x i64> %word.places to <32 x ptr>
   %group.lanes = lanes %group
   %word = call <32 x i32> @{GATHER}({_GATHERED}, <32 x i1> %group.lanes, <32 x i32> zeroinitializer)
@@ -52,7 +54,7 @@ mark:
 mark.one:
   %mark.left = phi i32 [ %group, %mark ], [ %mark.rest, %mark.one ]
   %mark.lane = call i32 @llvm.cttz.i32(i32 %mark.left, i1 true)
-  %mark.distance = extractelement <32 x i64> %distance, i32 %mark.lane
+  %mark.distance = extractelement <32 x i64> %flag.places, i32 %mark.lane
   %mark.at = add i64 %mark.distance, %kept.base
   %mark.p = inttoptr i64 %mark.at to ptr
   call void @llvm.memset.p0.i64(ptr %mark.p, i8 1, i64 %size, i1 false)

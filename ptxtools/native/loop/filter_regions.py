@@ -435,6 +435,12 @@ row.look:
   %epoch.mask.here = splat32x16 %epoch.mask.kept
   %who.mask.here = xor <16 x i32> %epoch.mask.here, splat (i32 -1)
   %written.here = splat32x16 %written.kept
+  %with.epochs = icmp ne i32 %epoch.mask.kept, 0
+  %alike = select i1 %with.epochs, i32 ALIKE_SHARED, i32 0
+  %unalike = xor i32 %alike, -1
+  %unalike.here = splat32x16 %unalike
+  %word.plain = and <16 x i32> %word, %unalike.here
+  %mine.written = icmp eq <16 x i32> %word.plain, %written.me.kept
   %word.epoch = and <16 x i32> %word, %epoch.mask.here
   %fresh = icmp eq <16 x i32> %word.epoch, %prefix.here
   %word.who = and <16 x i32> %word, %who.mask.here
@@ -442,7 +448,7 @@ row.look:
   %stale = xor <16 x i1> %fresh, splat (i1 true)
   %nobody.yet = or <16 x i1> %stale, %none.who
   %mine.read = or <16 x i1> %nobody.yet, %is.read
-  %alone = or <16 x i1> %mine.read, %is.written
+  %alone = or <16 x i1> %mine.read, %mine.written
   %word.written = and <16 x i32> %word, %written.here
   %unwritten = icmp eq <16 x i32> %word.written, zeroinitializer
   %read.good = or <16 x i1> %alone, %unwritten
@@ -452,7 +458,7 @@ row.look:
   br i1 %all.good, label %row.note, label %refused
 row.note:
   %now.reads = select <16 x i1> %mine.read, <16 x i32> %o.me, <16 x i32> %several.all.kept
-  %now.read = select <16 x i1> %is.written, <16 x i32> %written.me.kept, <16 x i32> %now.reads
+  %now.read = select <16 x i1> %mine.written, <16 x i32> %written.me.kept, <16 x i32> %now.reads
   %now = select i1 %changes, <16 x i32> %written.me.kept, <16 x i32> %now.read
   call void @{_STORE}(<16 x i32> %now, ptr align 4 %kept.p, <16 x i1> %mine)
   br label %next.access

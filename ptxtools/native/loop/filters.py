@@ -48,10 +48,13 @@ from ptxtools.native.code.structures import (
 from ptxtools.program.details import Ahead, Groups, Guard, Look, Meeting, Touch
 from ptxtools.program.operations import ADDRESSED
 from ptxtools.program.program import LOCAL_WINDOW, SHARED_WINDOW, Op, Ref, Slot
+from ptxtools.semantics.types import bits_of
 
 from . import filter_code, filter_groups, filter_matrices, filter_regions
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ptxtools.machine.filters import Array
     from ptxtools.machine.launch import Launch
     from ptxtools.machine.residents import Schedule
@@ -75,6 +78,8 @@ _COMES = {
     "bar": structures.MEETS_COME, "cluster arrive": structures.MEETS_ARRIVE, "cluster wait": structures.MEETS_WAIT
 }  # fmt: skip
 _LEAVES = {"bar": structures.MEETS_LEAVE, "cluster wait": structures.MEETS_GO}
+#: Registers of a store that are compared (`AccessFilter.value0` to `value3`).
+_MOST_STORED = 4
 #: Services of programs with asynchronous work.
 _ASYNCHRONOUS = (filter_groups.NAME, filter_matrices.NAME)
 
@@ -128,6 +133,9 @@ def rows_of(tables: list[Bounds], shape: Shape, schedule: Schedule) -> tuple[Arr
                     places = places.copy()
                     owners = shape.owners + OWNERS.size
                     places[:, 2] = shape.flags if bounds.flagged else owners if bounds.owners else shape.marks
+                if space == "local" and bounds.flagged:
+                    places = places.copy()
+                    places[:, 2] = shape.local_flags
                 kept.append(places)
                 at = (FILTER.offset("bounds") + BOUND.size * (2 * number + writes)) // 8
                 row[at : at + 2] = places.__array_interface__["data"][0], len(places)
@@ -149,7 +157,10 @@ def _payload(op: Op, found: Filters) -> tuple[AccessFilter | MeetingFilter | Gro
     """What native code needs to know of an event, and its service; None where it cannot do it."""
     if op.kind in ADDRESSED:
         tables = found.of_access(op)
-        return None if tables is None else _access(op, tables, _sort(op, tables, found)), filter_code.ACCESS
+        if tables is None:
+            return None, filter_code.ACCESS
+        stored = _stored(op) if any(one.kept == 1 for one in found.chosen(tables)) else []
+        return _access(op, tables, _sort(op, tables, found), stored), filter_code.ACCESS
     if op.kind == "observe.group":
         groups, table = op.of(Groups), found.marked
         if table is None:
@@ -180,7 +191,7 @@ def _sort(op: Op, tables: int, found: Filters) -> int:
     return sorts[0](op) if sorts and op.of(Look).action in ("atomic", "read") else 0
 
 
-def _access(op: Op, tables: int, sort: int) -> AccessFilter | None:
+def _access(op: Op, tables: int, sort: int, stored: Sequence[Ref] = ()) -> AccessFilter | None:
     look, address = op.of(Look), op.src[0]
     space = _SPACES.get(op.space)
     if (
@@ -212,7 +223,22 @@ def _access(op: Op, tables: int, sort: int) -> AccessFilter | None:
         sort=sort,
         refuses=0,
         tables=tables,
+        value_bytes=bits_of(stored[0].type) // 8 if stored else 0,
+        **{f"value{number}": _slot(ref) for number, ref in enumerate(stored)},
     )
+
+
+def _stored(op: Op) -> list[Ref]:
+    """The registers of a plain store of whole registers, if all are of one size, that native code can compare."""
+    plain = op.opcode is not None and op.opcode.family == "st" and op.of(Look).action == "write"
+    refs, types = op.src[2:], op.src_types[2:]
+    if not plain or not 1 <= len(refs) <= _MOST_STORED:
+        return []
+    found = [
+        ref for ref, type_ in zip(refs, types, strict=True) if ref is not None and bits_of(ref.type) == bits_of(type_)
+    ]
+    sizes = {bits_of(ref.type) for ref in found}
+    return found if len(found) == len(refs) and len(sizes) == 1 and sizes <= {16, 32, 64} else []
 
 
 def _meeting(op: Op, place: int, rule: int) -> MeetingFilter | None:

@@ -148,6 +148,11 @@ memory:
   %shared = get cta.shared
   %bytes = get ctx.clear_bytes
   call void @llvm.memset.p0.i64(ptr align 64 %shared, i8 0, i64 %bytes, i1 false)
+  %flags.bytes = get ctx.local_flags
+  %local.offset = get ctx.local_offset
+  %flags.offset = add i64 %local.offset, %flags.bytes
+  %flags = getelementptr i8, ptr %cta, i64 %flags.offset
+  call void @llvm.memset.p0.i64(ptr %flags, i8 0, i64 %flags.bytes, i1 false)
   %count = get ctx.warps
   %count.out = sub i32 32, %count
   %ready = lshr i32 -1, %count.out

@@ -12,7 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.machine.issued import WARPS
-from ptxtools.machine.launch import launch_special, local_bytes, no_counts
+from ptxtools.machine.launch import flagged_local, launch_special, local_bytes, no_counts
 from ptxtools.machine.residents import MARKS_HEAD, PLANES, Schedule, take_back
 from ptxtools.native.code import library, structures
 from ptxtools.native.code.encode import ConstantRows, Encoded, frame_area, set_constants
@@ -117,7 +117,9 @@ class Shape:
         self.warp_bytes = _up(WARP.size + self.frames, 64) | 64  # warps begin at different cache sets
         self.local_offset = _up(self.warps_offset + self.warps * self.warp_bytes, 64)
         self.local_warp = 32 * self.local
-        self.slot = _up(self.local_offset + self.warps * self.local_warp, _PAGE) + 64
+        #: Bytes from a warp's local memory to the flags that observers keep of it, lane by lane; 0: there are none.
+        self.local_flags = self.warps * self.local_warp if self.flags and flagged_local(launch) else 0
+        self.slot = _up(self.local_offset + self.warps * self.local_warp + self.local_flags, _PAGE) + 64
         self.ctas = launch.grid[0] * launch.grid[1] * launch.grid[2]
         self.cluster = launch.cluster[0] * launch.cluster[1] * launch.cluster[2]
         self.clusters = self.ctas // self.cluster
@@ -227,7 +229,8 @@ class Worker:
             "shared_bytes": shape.shared, "clear_bytes": shape.clear, "owners": shape.owners,
             "marks": shape.marks and shape.marks - MARKS_HEAD, "stores": shape.stores, "reads": shape.reads,
             "reads_bytes": shape.reads_bytes, "flights": shape.flights, "frame_limit": shape.frames,
-            "local_bytes": shape.local, "sms": launch.sms, "first_block": 2 * launch.program.functions[0].first,
+            "local_bytes": shape.local, "local_flags": shape.local_flags, "sms": launch.sms,
+            "first_block": 2 * launch.program.functions[0].first,
             "warp_slice": WARP_SLICE, "given": WARP_SLICE, "cta_slice": CTA_SLICE,
         }  # fmt: skip
 

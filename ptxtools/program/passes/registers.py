@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from typing import TypeAlias
 
 from ptxtools.program.details import NamedOperands, Touch
 from ptxtools.program.effects import reads, terminator_reads, writes
@@ -19,6 +20,8 @@ from .colouring import bits, block_liveness
 IN_FLIGHT = {"wgmma.mma_async": ("d", "a"), "tcgen05.ld": ("r", "mdata", "cdata", "redval")}
 #: For a register that nobody asked about.
 _OTHER = Slot(-1)
+#: The slot of a guard, and whether it is negated.
+_Guard: TypeAlias = tuple[int, bool]
 #: Their results are as little written as what they read.
 PASSES_ON = LANEWISE | {"shfl"}
 
@@ -32,18 +35,30 @@ def unwritten(program: Program) -> list[frozenset[Slot]]:
         for op in block.ops:
             slots.update(reads(op))
             slots.update(writes(op))
-    blocks = [_settled(block) for block in program.blocks]
-    live, _ = block_liveness(blocks, {slot for slot in slots if slot >= FRAME_HEADER})
+    variables = {slot for slot in slots if slot >= FRAME_HEADER}
+    live, leaving = block_liveness([_settled(block, {}) for block in program.blocks], variables)
+    starts = _starts(program, passed, live)
+    if any(starts):  # what is computed for lanes that do not need it is no read
+        needs = [_needs(block, set(bits(out))) for block, out in zip(program.blocks, leaving, strict=True)]
+        blocks = [_settled(block, need) for block, need in zip(program.blocks, needs, strict=True)]
+        starts = _starts(program, passed, block_liveness(blocks, variables)[0])
+    found = []
+    for number, start in enumerate(starts):
+        start |= _suspects(program, number)
+        found.append(_reached(program, number, start) if start and (number == 0 or program.max_frames) else frozenset())
+    return [frozenset(map(Slot, slots)) for slots in found]
+
+
+def _starts(program: Program, passed: set[int], live: list[int]) -> list[set[int]]:
+    """By function: slots that may be read before they are written; live: those at the start of each block."""
     found = []
     for number, function in enumerate(program.functions):
         known: set[int] = {slot for slot, *_ in function.constants}
         known.update(one.slot for one in function.launch_constants)
         if number:
             known |= passed
-        start = {slot for slot in bits(live[function.first]) if slot not in known and slot < function.frame_bytes}
-        start |= _suspects(program, number)
-        found.append(_reached(program, number, start) if start and (number == 0 or program.max_frames) else frozenset())
-    return [frozenset(map(Slot, slots)) for slots in found]
+        found.append({slot for slot in bits(live[function.first]) if slot not in known and slot < function.frame_bytes})
+    return found
 
 
 def _suspects(program: Program, number: int) -> set[int]:
@@ -70,19 +85,53 @@ def needed(program: Program) -> dict[int, set[int]]:
     return found
 
 
-def _settled(block: Block) -> Block:
-    """The block without reads of what the same block has written before under the same guard."""
+def _needs(block: Block, out: set[int]) -> dict[int, _Guard]:
+    """Operations on registers, by identity, whose results only lanes need for which a guard holds, and that guard.
+    out: slots whose content is needed behind the block. Short branches become such code (`passes.ifconvert`)."""
+    found: dict[int, _Guard] = {}
+    needed: dict[int, _Guard | None] = dict.fromkeys(out)  # None: all lanes need it
+
+    def read(slots: list[int], who: _Guard | None) -> None:
+        for slot in slots:
+            needed[slot] = who if needed.get(slot, who) == who else None
+
+    read(terminator_reads(block.terminator), None)
+    for op in reversed(block.ops):
+        written = writes(op)
+        for slot, who in needed.items():
+            if who is not None and who[0] in written:  # it is about another content of the guard
+                needed[slot] = None
+        who = None
+        if op.guard is not None:
+            read([op.guard.slot], None)
+            who = op.guard.slot, op.negated
+        elif op.kind in LANEWISE:
+            users = {needed.get(slot) for slot in written}
+            who = users.pop() if len(users) == 1 else None
+            if who is not None:
+                found[id(op)] = who
+        if op.guard is None:
+            for slot in written:
+                needed.pop(slot, None)
+        read([ref.slot for ref in op.src if ref is not None], who)
+    return found
+
+
+def _settled(block: Block, needs: dict[int, _Guard]) -> Block:
+    """The block without reads of what the same block has written before under the same guard, or under that of the
+    lanes which need the result."""
     known = set[tuple[int, int, bool]]()  # slots, and under which guard they have been written
 
     def settled(op: Op) -> Op:
         nonlocal known
         guard, written = op.guard, writes(op)
-        held = frozenset[int]() if guard is None else {s for s, g, n in known if (g, n) == (guard.slot, op.negated)}
+        who = needs.get(id(op)) if guard is None else (guard.slot, op.negated)
+        held = frozenset[int]() if who is None else {s for s, g, n in known if (g, n) == who}
         if any(ref is not None and ref.slot in held for ref in op.src):
             op = replace(op, src=tuple(None if ref is not None and ref.slot in held else ref for ref in op.src))
         known = {one for one in known if one[1] not in written}
-        if guard is not None and guard.slot not in written:
-            known |= {(slot, guard.slot, op.negated) for slot in written}
+        if who is not None and who[0] not in written and (guard is not None or held):
+            known |= {(slot, *who) for slot in written}
         return op
 
     ops, end = [settled(op) for op in block.ops], block.terminator

@@ -39,8 +39,9 @@ def signal(view: View, lane: int, barrier: Barrier, size: int) -> Step:
 
 @serves("bulk.copy")
 def copy(view: View) -> None:
-    operands = Operands(view)
-    for lane in view.lanes():
+    operands, opcode = Operands(view), view.op.opcode
+    stores = not operands.has("mbar") and opcode is not None and "redOp" not in opcode.mods
+    for lane in operands.distinct(view.lanes()) if stores else view.lanes():
         size = operands.one("size", lane)
         if size % 16:
             raise view.trap(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,15 @@ class Operands:
 
     def one(self, name: str, lane: int) -> int:
         return int(self._source(self.places[name][0])[lane])
+
+    def distinct(self, lanes: Iterable[int]) -> list[int]:
+        """Lanes without those all of whose operands are as in a lane before: a store that several lanes of a warp make
+        at once, as CUTLASS has it, stores once."""
+        found: dict[tuple[int, ...], int] = {}
+        places = [place for some in self.places.values() for place in some]
+        for lane in lanes:
+            found.setdefault(tuple(self._number(place, lane) for place in places), lane)
+        return list(found.values())
 
     def memory(self, name: str, lane: int, size: int, *, write: bool, align: int) -> Array:
         """Bytes that an address operand means. Raises `Trap`."""

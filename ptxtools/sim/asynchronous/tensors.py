@@ -101,7 +101,7 @@ def copy(view: View) -> None:
     assert opcode is not None
     mode = opcode.mods.get("load_mode", "tile")
     loads, operation = operands.has("mbar"), opcode.mods.get("redOp")
-    for lane in view.lanes():
+    for lane in view.lanes() if loads or operation is not None else operands.distinct(view.lanes()):
         map_ = _map(view, operands, lane)
         coordinates = operands.vector("tensorCoords", lane, signed=True)
         offsets = operands.vector("im2colInfo", lane)

@@ -302,3 +302,28 @@ def test_values_that_make_no_tensor_map(change: dict[str, Any], reason: str) -> 
     good = {"type": "f32", "shape": [16, 4], "strides": [64], "box": [16, 4]}
     with pytest.raises(ptxtools.LaunchError, match=reason):
         device.tensormap(device.alloc(256), **(good | change))
+
+
+STORED_BY_A_WARP = """st.shared.u32 [%w], %r0; fence.proxy.async; bar.warp.sync -1;
+    cp.async.bulk.global.shared::cta.bulk_group [%a], [%s], 128;
+    cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group [%m, {0}], [%s];
+    cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%b], [%s], 128;
+    cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"""
+
+
+@ENGINES
+def test_a_store_that_all_lanes_make_stores_once(engine: str) -> None:
+    """As the epilogues of CUTLASS have it, where one warp issues the store; a reduction is made by each of them."""
+    module = ptxtools.loads(f"""{HEADER}.visible .entry k(.param .u64 a, .param .u64 b, .param .align 64 .b8 m[128]) {{
+        .reg .b32 %r0, %s, %w; .reg .b64 %a, %b, %m; .shared .align 128 .b8 tile[128];
+        ld.param.u64 %a, [a]; ld.param.u64 %b, [b]; mov.b64 %m, m; cvta.param.u64 %m, %m;
+        mov.u32 %s, tile; mov.u32 %r0, %tid.x; mad.lo.u32 %w, %r0, 4, %s;
+        {STORED_BY_A_WARP}
+        ret; }}""")
+    device = ptxtools.Device("sm_100a", engine=engine, checks="memcheck,initcheck,asynccheck,racecheck")
+    a, b, c = (device.upload(np.zeros(32, np.uint32)) for _ in range(3))
+    tensor = device.tensormap(c, type="u32", shape=[32], box=[32])
+    result = device.launch(module["k"], 1, 32, [a, b, tensor], timeout=HANG)
+    assert not result.reports
+    numbers = np.arange(32)
+    assert [one.download().tolist() for one in (a, b, c)] == [list(many * numbers) for many in (1, 32, 1)]
