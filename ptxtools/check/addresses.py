@@ -67,12 +67,14 @@ def check_address(
         yield from _base(op, spec, index, operand, scope, setting)
         return
     if isinstance(operand, Name) and _needs_no_brackets(op, spec, operand, scope):
-        yield Problem(codes.TOLERATED, f"'{operand.name}' without brackets is the address '{spec.name}'", index)
+        message = f"'{operand.name}' without brackets is the address '{spec.name}'"
+        yield Problem(codes.TOLERATED, message, index, better=f"[{operand.name}]")
         operand = Address(operand)
     if not isinstance(operand, Address):
         message = f"'{op.text}' requires an address as '{spec.name}'; {describe(operand, scope)}"
         help = (f"write [{operand.name}]",) if isinstance(operand, Name) else ()
-        yield Problem(codes.ADDRESS_FORM, message, index, None, help)
+        better = f"[{operand.name}]" if isinstance(operand, Name) and _is_address(operand, spec, scope) else ""
+        yield Problem(codes.ADDRESS_FORM, message, index, None, help, better=better)
         return
     if operand.suffix and (operand.suffix not in spec.kinds or _is_variable(operand, scope, spec)):
         message = f"'{op.text}' takes no .{operand.suffix} after its address"
@@ -110,6 +112,14 @@ def _needs_no_brackets(op: Opcode, spec: OperandSpec, operand: Name, scope: Scop
     more = op.has("ignore_oob") or (op.has("relaxed") and not _RELAXED_PLAIN.search(op.text))
     wide = scope.resolve(operand.name).type in ("b64", "u64", "s64") and not more
     return bulk and shared and wide and _is_register(operand, scope)
+
+
+def _is_address(operand: Name, spec: OperandSpec, scope: Scope) -> bool:
+    """Whether a name is that of a register as wide as addresses, or of a variable in the space that is meant."""
+    found = scope.resolve(operand.name)
+    if found.kind == "reg":
+        return found.type in ("b64", "u64", "s64") and not found.vector and not spec.kinds & OPAQUE
+    return spec.space is not None and found.space is not None and same_space(spec.space, found.space)
 
 
 def _is_register(operand: Operand, scope: Scope) -> bool:
@@ -202,8 +212,9 @@ def _variable(op: Opcode, spec: OperandSpec, index: int, name: str, found: Value
             yield Problem(codes.ADDRESS_SPACE, message, index, None, help, "6.4.1.1")
     elif not same_space(spec.space, found.space):
         message = f"'{name}' is in .{found.space}, not in .{spec.space}"
-        help = (f"write .{found.space} instead of .{spec.space}",) if op.family in ("ld", "st") else ()
-        yield Problem(codes.ADDRESS_SPACE, message, index, None, help, "6.4.1")
+        named = op.family in ("ld", "st")
+        help = (f"write .{found.space} instead of .{spec.space}",) if named else ()
+        yield Problem(codes.ADDRESS_SPACE, message, index, None, help, "6.4.1", space=found.space if named else "")
     elif found.space == "param":
         yield from _parameter(op, index, name, found)
 

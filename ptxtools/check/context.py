@@ -103,6 +103,7 @@ class Context:
         requires: Requires | None = None,
         subjects: tuple[str, ...] = (),
         past_range: bool = False,
+        fix: Fix | None = None,
     ) -> None:
         """Add an error finding; raises Enough after very many. subjects: the names that it is about; past_range: the
         first of them is past the end of a declared range such as `r<4>`.
@@ -123,18 +124,28 @@ class Context:
             raise Enough
         self.diagnostics.append(
             Diagnostic(
-                code, message, span, self.source, help=help, section=section, requires=requires,
+                code, message, span, self.source, help=help, section=section, requires=requires, fix=fix,
                 subject=subjects[0] if subjects else "",
             )
         )  # fmt: skip
 
-    def tolerate(self, message: str, span: Span, *, section: str | None = None, help: tuple[str, ...] = ()) -> None:
+    def tolerate(
+        self,
+        message: str,
+        span: Span,
+        *,
+        section: str | None = None,
+        help: tuple[str, ...] = (),
+        fix: Fix | None = None,
+    ) -> None:
         """Add a warning, unless there are too many: ptxas accepts this, and the manual does not have it."""
         self.reports += 1
         if len(self.tolerated) < MOST_FINDINGS:
             message = f"{message}: ptxas accepts it, the manual does not have it"
             self.tolerated.append(
-                Diagnostic(codes.TOLERATED, message, span, self.source, Severity.WARNING, section=section, help=help)
+                Diagnostic(
+                    codes.TOLERATED, message, span, self.source, Severity.WARNING, section=section, help=help, fix=fix
+                )
             )
 
     def _unread_at(self, span: Span) -> set[str]:

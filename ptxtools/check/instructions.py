@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ptxtools.diagnostics import Diagnostic, Span
+from ptxtools.diagnostics import Diagnostic, Fix, Span
 from ptxtools.ir.nodes import (
     BranchTargets,
     CallPrototype,
@@ -38,6 +38,7 @@ from .availability import is_gone
 from .context import NARROW, NO_NARROW, Context
 from .debugging import Debugging
 from .declarations import BANK, check_variable, refuse_banks, same_declarator
+from .edits import rewritten
 from .operands import examine, signature
 from .particular import particular
 from .problems import Problem, describe, names_of, undeclared
@@ -245,13 +246,14 @@ class BodyChecker:
     def _overlooked(self, item: Instruction, op: Opcode, found: Slack) -> None:
         """A modifier too much, or one missing, that ptxas does not mind, or no longer at this version."""
         span, help = word_of_opcode(item, found.word), (f"write '{op.text}'",)
+        fix = rewritten(self.context.text, item, op.text)
         if not self.context.require(f"'{found.word}'", (Need((), found.since, found.targets),), span, op.section):
             return
         if self.context.declared.version <= found.until:
-            self.context.tolerate(found.message, span, section=op.section, help=help)
+            self.context.tolerate(found.message, span, section=op.section, help=help, fix=fix)
         else:
             message = f"{found.message} up to PTX {version_text(found.until)}"
-            self.context.report(MISSING_MODIFIER, message, span, section=op.section, help=help)
+            self.context.report(MISSING_MODIFIER, message, span, section=op.section, help=help, fix=fix)
 
     def _problems(self, item: Instruction, op: Opcode, scope: Scope) -> list[Problem]:
         """The problems of the operands. When collecting requirements, 32-bit addresses count as one (6.4.1)."""
@@ -293,11 +295,11 @@ class BodyChecker:
 
     def _report(self, item: Instruction, op: Opcode, problem: Problem) -> None:
         span = self.problem_span(item, problem)
-        section, help = problem.section or op.section, problem.help
+        section, help, fix = problem.section or op.section, problem.help, self._fix(item, op, problem, span)
         if problem.code == codes.OPERAND_COUNT and (line := self._line_without_end(item)):
             help = (*help, f"is a ';' missing at the end of line {line}?")
         if problem.code == codes.TOLERATED:
-            self.context.tolerate(problem.message, span, section=section, help=help)
+            self.context.tolerate(problem.message, span, section=section, help=help, fix=fix)
             return
         subjects = (problem.name,) if problem.name else names_of(item, problem.operand)
         self.context.report(
@@ -308,7 +310,15 @@ class BodyChecker:
             section=section,
             subjects=subjects,
             past_range=problem.past_range,
+            fix=fix,
         )
+
+    def _fix(self, item: Instruction, op: Opcode, problem: Problem, span: Span) -> Fix | None:
+        if problem.better:
+            return Fix(span, problem.better, f"write {problem.better}")
+        if problem.space and op.space:
+            return rewritten(self.context.text, item, op.text.replace(f".{op.space}", f".{problem.space}", 1))
+        return None
 
     def _line_without_end(self, item: Instruction) -> int:
         """The line before an instruction that was read as an operand; 0 without one."""

@@ -49,7 +49,8 @@ _SHAPES: dict[type, str] = {
 
 class Problem(NamedTuple):
     """What is wrong with one operand. operand: its index; part: which one inside its brackets or braces, or None; name:
-    that it is about, where it is not the operand; past_range: that lies past the end of a declared range."""
+    that it is about, where it is not the operand; past_range: that lies past the end of a declared range; better: what
+    the operand should be; space: the state space that the opcode should have."""
 
     code: str
     message: str
@@ -59,6 +60,8 @@ class Problem(NamedTuple):
     section: str | None = None
     name: str = ""
     past_range: bool = False
+    better: str = ""
+    space: str = ""
 
 
 class Setting(NamedTuple):

@@ -103,6 +103,11 @@ def shown(name: str, settings: Settings) -> str:
 
 def lint_data(data: bytes, name: str, settings: Settings, processes: int | None = 1) -> list[Diagnostic]:
     """The findings in the bytes of one file. processes: as for `_report`."""
+    if settings.spared:
+        from ptxtools.diagnostics.comments import matches
+
+        everything = lint_data(data, name, settings._replace(spared=()), processes)
+        return [finding for finding in everything if not matches(finding.code, settings.spared)]
     from ptxtools.inputs import detect
 
     if settings.cached and detect(data) == "text":

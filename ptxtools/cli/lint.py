@@ -97,11 +97,11 @@ def command(**options: Any) -> int:
     if options["reformat"] or options["check_format"]:
         from .formatting import reformat_files
 
-        if options["fix"] or options["requirements"] or options["statistics"]:
-            raise click.UsageError("--reformat and --check-format go with no --fix, --requirements or --statistics")
+        _refuse(options, "--reformat and --check-format", "fix", "requirements", "statistics", "baseline")
         how = "diff" if options["diff"] else "check" if options["check_format"] else "write"
         return reformat_files(names, settings, failures, how, options["color"])
     if options["requirements"]:
+        _refuse(options, "--requirements", "fix", "diff", "statistics", "baseline")
         if format_ in ("gitlab", "junit"):
             raise click.UsageError(f"--requirements supports text, json, sarif and github, not {format_}")
         from .requirements import print_requirements
@@ -111,6 +111,7 @@ def command(**options: Any) -> int:
         raise click.UsageError(f"--statistics supports text and json, not {format_}")
     status = OK
     if options["diff"]:
+        _refuse(options, "--diff", "statistics", "baseline")
         from .fixing import show_fixes
 
         return show_fixes(names, settings, failures)
@@ -138,10 +139,18 @@ def command(**options: Any) -> int:
     return max(status, print_reports(reports, options, format_, failures))
 
 
+def _refuse(options: dict[str, Any], what: str, *others: str) -> None:
+    """Raise a usage error for the first of some options that is given beside one that it does not go with."""
+    for other in others:
+        if options[other]:
+            raise click.UsageError(f"{what} and --{other} exclude each other")
+
+
 def _files(names: Sequence[str], settings: SettingsFinder, nvvm: bool) -> tuple[list[str], list[Unreadable]]:
     """The files to check, including those in folders; and the folders that cannot be listed."""
+    names = list(dict.fromkeys(names))
     if not any(os.path.isdir(name) for name in names):
-        return list(names), []
+        return names, []
     from .folders import expanded
 
     return expanded(names, settings, nvvm)

@@ -90,7 +90,9 @@ def _summary(findings: list[Diagnostic], style: Style) -> str:
     counts = [f"{n} {word}{'' if n == 1 else 's'}" for n, word in ((errors, "error"), (warnings, "warning")) if n]
     files = len({finding.source.name if finding.source else finding.file for finding in findings})
     text = f"Found {' and '.join(counts)} in {files} file{'' if files == 1 else 's'}."
-    return f"{style.paint(text, 'bold')}\n"
+    mended = sum(finding.fix is not None for finding in findings)
+    more = f"--fix can mend {mended} of them.\n" if mended else ""
+    return f"{style.paint(text, 'bold')}\n{more}"
 
 
 def _statistics(findings: list[Diagnostic], format_: str) -> str:

@@ -32,6 +32,8 @@ class Settings(NamedTuple):
     stdin_name: str = STDIN_NAME
     dialect: str | None = None
     cached: bool = True
+    #: Codes that are not reported in this file, however they are selected.
+    spared: tuple[str, ...] = ()
 
 
 class SettingsFinder:
@@ -46,7 +48,17 @@ class SettingsFinder:
 
     def for_file(self, name: str) -> Settings:
         """The settings of one file; for standard input, they are searched from its given name, if any."""
-        return self._of(self._config_of(name))
+        config = self._config_of(name)
+        found = self._of(config)
+        if config.per_file_ignores:
+            from ptxtools.linter.discovery import Exclusion
+
+            path = self._options["stdin_filename"] or "" if name == STDIN else name
+            more = [
+                codes for pattern, codes in config.per_file_ignores if Exclusion((pattern,), config.folder).holds(path)
+            ]
+            return found._replace(spared=tuple(dict.fromkeys(code for codes in more for code in codes)))
+        return found
 
     def left_out(self, folder: str) -> Exclusion:
         """What to exclude from a searched folder, by the options or the settings there."""
@@ -109,7 +121,8 @@ def _read(path: str) -> Config:
     except ConfigError as error:
         raise Failure(str(error)) from None
     select, ignore = (_known_codes(key, getattr(config, key), path) for key in ("select", "ignore"))
-    return config._replace(select=select, ignore=ignore)
+    spared = tuple((name, _known_codes("per-file-ignores", of, path)) for name, of in config.per_file_ignores)
+    return config._replace(select=select, ignore=ignore, per_file_ignores=spared)
 
 
 def _target(name: str) -> str:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from .findings import Finding
     from .source import Source
+
+
+class Comment(NamedTuple):
+    """A comment that silences findings. span: without what follows the codes; lines: those that it is for, all if it is
+    for the whole file."""
+
+    span: tuple[int, int]
+    codes: list[str]
+    lines: tuple[int, ...] | None
 
 
 def matches(code: str, prefixes: Iterable[str]) -> bool:
@@ -21,16 +30,25 @@ def silenced(source: Source, tool: str, mark: str = "//") -> tuple[dict[int, lis
     line below it. mark: what a comment begins with."""
     lines: dict[int, list[str]] = {}
     whole: list[str] = []
+    for comment in comments_for(source, tool, mark):
+        if comment.lines is None:
+            whole.extend(comment.codes)
+        for number in comment.lines or ():
+            lines.setdefault(number, []).extend(comment.codes)
+    return lines, whole
+
+
+def comments_for(source: Source, tool: str, mark: str = "//") -> Iterator[Comment]:
+    """The comments that silence findings of a tool."""
     for found in re.finditer(rf"{mark}\s*{tool}:\s*(disable|disable-file)\s*=\s*([\w, \t]+)", source.text):
         codes = [code for code in re.split(r"[,\s]+", found[2]) if code]
+        span = found.start(), found.start() + len(found[0].rstrip())
         if found[1] == "disable-file":
-            whole.extend(codes)
+            yield Comment(span, codes, None)
             continue
         number = source.line_of(found.start())
-        lines.setdefault(number, []).extend(codes)
-        if not source.line(number).partition(mark)[0].strip():
-            lines.setdefault(_next_line(source, number, mark), []).extend(codes)
-    return lines, whole
+        alone = not source.line(number).partition(mark)[0].strip()
+        yield Comment(span, codes, (number, _next_line(source, number, mark)) if alone else (number,))
 
 
 def heard(findings: Iterable[Finding], source: Source | None) -> list[Finding]:

@@ -9,6 +9,7 @@ SECTION = "ptx-lint"
 _LISTS = ("select", "ignore", "target", "exclude")
 _FLAGS = ("strict", "exit-zero")
 _WORDS = ("ptx-version", "format")
+_TABLES = ("per-file-ignores",)
 
 
 class ConfigError(Exception):
@@ -26,6 +27,8 @@ class Config(NamedTuple):
     ptx_version: str | None = None
     format: str | None = None
     exclude: tuple[str, ...] | None = None
+    #: Patterns of files, as for `exclude`, each with the codes that are not reported there.
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     #: The file's folder, to which path patterns are relative.
     folder: str = ""
 
@@ -98,10 +101,12 @@ def _config(section: Any, path: str) -> Config:
             values[key] = _words(value, key, path)
         elif (key in _FLAGS and isinstance(value, bool)) or (key in _WORDS and isinstance(value, str)):
             values[key.replace("-", "_")] = value
-        elif key in (*_FLAGS, *_WORDS):
+        elif key in _TABLES and isinstance(value, dict):
+            values[key.replace("-", "_")] = tuple((name, _words(codes, key, path)) for name, codes in value.items())
+        elif key in (*_FLAGS, *_WORDS, *_TABLES):
             raise ConfigError(f"{path}: '{key}' has the wrong type")
         else:
-            known = ", ".join((*_LISTS, *_FLAGS, *_WORDS))
+            known = ", ".join((*_LISTS, *_FLAGS, *_WORDS, *_TABLES))
             raise ConfigError(f"{path}: unknown setting '{key}' (known: {known})")
     return Config(**values)
 

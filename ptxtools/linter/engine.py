@@ -15,7 +15,16 @@ from ptxtools.isa.targets import check_target, check_version
 
 from .context import LintContext
 from .registry import BodyCheck, LineCheck, checks, names
-from .suppress import chosen, is_chosen, suppressed, without_echoes, without_guesses, without_repeats
+from .suppress import (
+    NEEDLESS,
+    chosen,
+    is_chosen,
+    needless,
+    suppressed,
+    without_echoes,
+    without_guesses,
+    without_repeats,
+)
 
 #: Statements from which several processes pay off.
 LARGE = 6000
@@ -111,7 +120,10 @@ def _finished(
         from .headers import offer_raised_headers
 
         offer_raised_headers(module, [d for d in found if d.severity is Severity.ERROR])
-    found = suppressed(chosen([*syntax, *found], select, ignore), module.source)
+    everything = [*syntax, *found]
+    found = suppressed(chosen(everything, select, ignore), module.source)
+    if declared and NEEDLESS in map(str.upper, select):
+        found += needless(everything, module.source, checks().untold(select), select, ignore)
     if found:
         from ptxtools.ir.origins import add_origins
 

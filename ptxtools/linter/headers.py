@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ptxtools.check import codes, errors_of, gather
 from ptxtools.check.availability import able_targets, demands_of, lowest_targets
+from ptxtools.check.edits import joined
 from ptxtools.check.locate import word_span
 from ptxtools.diagnostics import Diagnostic, Fix, Span
 from ptxtools.ir.nodes import Header, Module
@@ -39,7 +40,7 @@ def _fix(module: Module, errors: Sequence[Diagnostic]) -> Fix | None:
     known = {(d.code, d.span) for d in errors if d.code not in _MENDED}
     if any((d.code, d.span) not in known for d in errors_of(module, target=raised[0], version=raised[1])):
         return None
-    return _edit(module, headers[0][0], headers[1][0], *raised)
+    return edited_headers(module, headers[0][0], headers[1][0], *raised, "raise")
 
 
 def _raised(module: Module, declared: str, version: tuple[int, int]) -> tuple[str, tuple[int, int]] | None:
@@ -57,7 +58,10 @@ def _raised(module: Module, declared: str, version: tuple[int, int]) -> tuple[st
     return target, max(version, able[target])
 
 
-def _edit(module: Module, first: Header, second: Header, target: str, version: tuple[int, int]) -> Fix | None:
+def edited_headers(
+    module: Module, first: Header, second: Header, target: str, version: tuple[int, int], verb: str
+) -> Fix | None:
+    """The fix that changes `.version` and `.target`, or one of them. None if their text is not what they say."""
     text = module.source.text if module.source else ""
     name = next(arg for arg in second.args if canonical(arg) == module.target)
     new_name = target if name == module.target else target.replace("sm_", "compute_")
@@ -68,7 +72,5 @@ def _edit(module: Module, first: Header, second: Header, target: str, version: t
             return None
         if old != new:
             edits.append((span, new, f"{header.name} to {new}"))
-    (start, _), (_, end) = edits[0][0], edits[-1][0]
-    between = text[edits[0][0][1] : edits[-1][0][0]] if len(edits) > 1 else ""
-    title = f"raise {' and '.join(what for _, _, what in edits)}"
-    return Fix((start, end), between.join(new for _, new, _ in edits), title)
+    title = f"{verb} {' and '.join(what for _, _, what in edits)}"
+    return joined(text, title, *((span, new) for span, new, _ in edits))

@@ -27,7 +27,7 @@ FINDINGS = {
     "PTX597": (6, 6, 0, "programs with bugs on purpose"),
     "PTX701": (535, 10, 0, "pointers to shared memory in a pipeline; the others without optimisation"),
     "PTX702": (103, 36, 0, "divisions by 2, 4 and 16, without optimisation"),
-    "PTX706": (25, 14, 0, "one barrier behind another, each for a step of its own"),
+    "PTX706": (15, 9, 0, "one barrier behind another, and a fence behind itself"),
     "PTX709": (1, 1, 0, "an intrinsic of the source"),
     "PTX710": (3, 3, 0, "an address converted twice, and a number widened for nothing"),
     "PTX711": (622, 10, 0, "rows that 8 or 16 lanes read in a column; bytes and halves with eight lanes to a bank"),

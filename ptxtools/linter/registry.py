@@ -156,6 +156,11 @@ class Checks:
         wanted = {code.upper() for code in select}
         return [check for check in self._of("@on_request") if _code_of(check) in wanted] if wanted else []
 
+    def untold(self, select: Iterable[str]) -> list[str]:
+        """The codes of those that `select` does not name."""
+        wanted = {code.upper() for code in select}
+        return [code for check in self._of("@on_request") if (code := _code_of(check)) not in wanted]
+
     @cached_property
     def _variable_accesses(self) -> list[AccessCheck]:
         return self._of("@variable_accesses")

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 
+from ptxtools.check.edits import removed
 from ptxtools.diagnostics import Diagnostic, Severity, Source, Span
-from ptxtools.diagnostics.comments import matches, silenced
+from ptxtools.diagnostics.comments import comments_for, matches, silenced
 from ptxtools.ir.nodes import Module
 
+#: The rule of comments that silence nothing; and what looks like a code in them.
+NEEDLESS = "PTX611"
+_CODE = re.compile(r"all|(ptx|nvvm)\d+", re.IGNORECASE)
 _UNDECLARED, _NO_END, _FOREIGN = "PTX201", "PTX102", "PTX101"
 #: Errors behind which it is not clear in which function a statement is.
 _OF_BRACES = frozenset({"PTX116", "PTX117", "PTX118", "PTX121"})
@@ -73,6 +78,37 @@ def suppressed(diagnostics: list[Diagnostic], source: Source | None, mark: str =
         for d in diagnostics
         if not matches(d.code, whole) and not matches(d.code, lines.get(d.line, ()))
     ]  # fmt: skip
+
+
+def needless(
+    found: Sequence[Diagnostic],
+    source: Source | None,
+    untold: Sequence[str],
+    select: Sequence[str],
+    ignore: Sequence[str],
+) -> list[Diagnostic]:
+    """Findings of PTX611 for comments that silence none of these. Codes that `select` and `ignore` leave out are not
+    looked at, and none of rules that were not asked (`untold`)."""
+    result: list[Diagnostic] = []
+    for comment in comments_for(source, "ptx-lint") if source is not None and "ptx-lint:" in source.text else ():
+        here = {d.code for d in found if comment.lines is None or d.line in comment.lines}
+        idle = [
+            code
+            for code in comment.codes
+            if _CODE.fullmatch(code)
+            and not any(matches(one, (code,)) for one in here)
+            and not any(matches(one, (code,)) or matches(code, (one,)) for one in untold)
+            and (code.upper() == "ALL" or is_chosen(code, select, ignore))
+        ]
+        if idle and source is not None:
+            message = f"nothing is found here that {' or '.join(idle)} would silence"
+            fix = None
+            if len(idle) == len(comment.codes):
+                fix = removed(source.text, comment.span, "remove the comment")
+            result.append(
+                Diagnostic(NEEDLESS, message, comment.span, source, Severity.WARNING, None, "4.2", (), None, fix)
+            )
+    return result
 
 
 def without_echoes(findings: Iterable[Diagnostic], syntax: Sequence[Diagnostic], module: Module) -> list[Diagnostic]:

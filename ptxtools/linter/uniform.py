@@ -56,31 +56,34 @@ def same_for_all(facts: FunctionFacts, value: Value, depth: int = _DEPTH) -> boo
     return True
 
 
-def differing_registers(facts: FunctionFacts) -> frozenset[RegisterKey]:
+def differing_registers(facts: FunctionFacts, of_cta: bool = False) -> frozenset[RegisterKey]:
     """Registers that follow from numbers of threads, from data at addresses that differ, or from the way that a lane
-    took. What is not known differs, and so does all that a function is called with."""
+    took. What is not known differs, and so does all that a function is called with. of_cta: that may differ in a CTA,
+    not in a warp."""
     found: set[RegisterKey] = set()
     if facts.function.kind != "entry":
         found |= {key for key in facts.reads if key not in facts.writes}
     for _ in range(_PASSES):
         before = len(found)
         for line in facts.lines:
-            _follow(facts, line, found)
+            _follow(facts, line, found, of_cta)
         _follow_ways(facts, found)
         if len(found) == before:
             return frozenset(found)
     return frozenset({*facts.writes, *facts.reads})
 
 
-def _follow(facts: FunctionFacts, line: Line, found: set[RegisterKey]) -> None:
+def _follow(facts: FunctionFacts, line: Line, found: set[RegisterKey], of_cta: bool) -> None:
     names = list(accessed(line))
     keys = [key for name, write in names if write and (key := line.registers[name]) is not None]
-    if not keys or found.issuperset(keys) or line.plan.family in _ALIKE:
+    if not keys or found.issuperset(keys) or (line.plan.family in _ALIKE and not of_cta):
         return
     flat = line.plan.family == "setp" and not {"%tid.y", "%tid.z"} & facts.targets.keys()
-    if flat and alike_in_warps(test_by_number(facts, line)):
+    if flat and not of_cta and alike_in_warps(test_by_number(facts, line)):
         return
-    if line.plan.family in _DIFFERING or any(_differs(line, name, found) for name, write in names if not write):
+    if line.plan.family in _DIFFERING | _ALIKE or any(
+        _differs(line, name, found) for name, write in names if not write
+    ):
         found.update(keys)
 
 

@@ -10,6 +10,7 @@ Better:
 
 from __future__ import annotations
 
+from ptxtools.check.edits import at_the_end
 from ptxtools.ir.nodes import (
     BranchTargets,
     CallPrototype,
@@ -42,7 +43,11 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
     function = facts.function
     message = f"control can run past the end of '{function.name}'"
     end = "exit or ret" if function.kind == "entry" else "ret"
-    context.warn(CODE, message, function.name_span, help=(f"end the body with {end}",), section="9.7.12.6")
+    fix = None
+    if function.body is not None and function.body.span[1] > 0:
+        brace = function.body.span[1] - 1
+        fix = at_the_end(context.source.text, brace, "ret;", "end the body with ret")
+    context.warn(CODE, message, function.name_span, help=(f"end the body with {end}",), section="9.7.12.6", fix=fix)
 
 
 def _silent(item: object, facts: FunctionFacts) -> bool:

@@ -10,6 +10,7 @@ Better:
 
 from __future__ import annotations
 
+from ptxtools.check.edits import rewritten
 from ptxtools.ir.nodes import Immediate
 from ptxtools.ir.positions import part_span
 
@@ -28,5 +29,6 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
     count = item.operands[1] if len(item.operands) > 1 and op.has("sync") else None
     if isinstance(count, Immediate) and count.value == 0:
         message = "this barrier waits for 0 threads"
+        fix = rewritten(context.source.text, item, item.opcode, {1: ""})
         help = ("omit the count to wait for the whole CTA",)
-        context.warn(CODE, message, part_span(item, 1), help=help, section=op.section)
+        context.warn(CODE, message, part_span(item, 1), help=help, section=op.section, fix=fix)

@@ -73,11 +73,11 @@ def _mismatch(step: Step, access: Reach) -> str:
         if space and space != "global" and dict(access.address.terms)[marks[0]] > 0:
             return f"{where}, and this is its generic address, not the one in .{space}"
         return f"{where}: a .global access does not reach it" if space == "global" else ""
+    operand = step.line.item.operands[access.operand]
+    if isinstance(operand, Address) and not in_register(step.line, operand):
+        return ""  # named in the access itself: where that does not reach it, that is an error
     if space == "":
-        direct = isinstance(step.line.item.operands[access.operand], Address) and not in_register(
-            step.line, step.line.item.operands[access.operand]
-        )
-        return "" if direct or symbol.space == "global" else f"{where}, and this is no generic address: cvta is missing"
+        return "" if symbol.space == "global" else f"{where}, and this is no generic address: cvta is missing"
     return "" if space == symbol.space or space not in (*_WINDOWS, "global") else f"{where}, and this accesses .{space}"
 
 

@@ -10,6 +10,7 @@ Better:
 
 from __future__ import annotations
 
+from ptxtools.check.edits import removed
 from ptxtools.ir.nodes import Directive, Function
 
 from ..context import LintContext
@@ -20,11 +21,13 @@ CODE = "PTX553"
 
 @directives
 def check(context: LintContext, function: Function) -> None:
-    seen: set[str] = set()
+    seen: dict[str, Directive] = {}
     for item in function.directives:
         if not isinstance(item, Directive):
             continue
         if item.name in seen:
             message = f"{item.name} is given twice: one of them is ignored"
-            context.warn(CODE, message, item.span, section="11.4")
-        seen.add(item.name)
+            same = seen[item.name].args == item.args
+            fix = removed(context.source.text, item.span, f"remove the second {item.name}") if same else None
+            context.warn(CODE, message, item.span, section="11.4", fix=fix)
+        seen.setdefault(item.name, item)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 
+from ptxtools.check.edits import rewritten
 from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
@@ -25,6 +26,7 @@ from ..registry import bodies_with, instructions
 CODE = "PTX556"
 
 _WIDE = re.compile(r"^(?!.*(proxy|mbarrier_init)).*\.(cluster|gpu|sys)\b(?!::)")
+_WIDER = re.compile(r"(?<!:)\.cta\b")
 
 
 @instructions("ld", "st", "atom", "red", "mbarrier")
@@ -34,9 +36,9 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
         return
     if "mapa" in facts.families:
         message = "the scope .cta does not reach threads of the CTA that this memory belongs to"
-        context.warn(
-            CODE, message, parts_of(line.item).opcode, help=("use .cluster",), section="8.5, 8.10.6 (Causality)"
-        )
+        fix = rewritten(context.source.text, line.item, _WIDER.sub(".cluster", line.item.opcode))
+        section = "8.5, 8.10.6 (Causality)"
+        context.warn(CODE, message, parts_of(line.item).opcode, help=("use .cluster",), section=section, fix=fix)
 
 
 @bodies_with("mapa")

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import takewhile
 
+from ptxtools.check.edits import rewritten
 from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
@@ -120,9 +121,9 @@ def _stores_for_all(line: Line) -> bool:
 def _report_scope(context: LintContext, line: Line, scope: str, beside: Line, wider: str) -> None:
     where = context.source.line_of(beside.item.span[0])
     message = f"the scope .{scope} of this fence is narrower than .{wider} of the access in line {where}, and decides"
-    context.warn(
-        CODE, message, parts_of(line.item).opcode, help=(f"use .{wider}",), section="8.9.4, 8.10.6 (Causality)"
-    )
+    fix = rewritten(context.source.text, line.item, line.item.opcode.replace(f".{scope}", f".{wider}"))
+    section = "8.9.4, 8.10.6 (Causality)"
+    context.warn(CODE, message, parts_of(line.item).opcode, help=(f"use .{wider}",), section=section, fix=fix)
 
 
 def _report_without_purpose(context: LintContext, facts: FunctionFacts) -> None:

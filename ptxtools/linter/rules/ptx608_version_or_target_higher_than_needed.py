@@ -25,6 +25,7 @@ from ptxtools.ir.nodes import Header
 from ptxtools.isa.targets import VERSIONS, version_text
 
 from ..context import LintContext
+from ..headers import edited_headers
 from ..registry import on_request
 
 CODE = "PTX608"
@@ -42,10 +43,15 @@ def check(context: LintContext) -> None:
     lowest = able.get(module.target or "")
     if lowest is None or lowest > module.version:
         return
+    both = headers[".version"], headers[".target"]
     if lowest < module.version:
         message = f"PTX {version_text(lowest)} is enough for this module and {module.target}"
-        context.warn(CODE, message, headers[".version"].span, section="11.1.1")
+        fix = edited_headers(module, *both, module.target or "", lowest, "lower")
+        context.warn(CODE, message, headers[".version"].span, section="11.1.1", fix=fix)
     targets = lowest_targets(able)
     if module.target not in targets:
         message = f"this module uses nothing that {join_words(list(targets), 'or')} does not have"
-        context.warn(CODE, message, headers[".target"].span, section="11.1.2")
+        fix = None
+        if len(targets) == 1 and able[targets[0]] <= module.version:
+            fix = edited_headers(module, *both, targets[0], module.version, "lower")
+        context.warn(CODE, message, headers[".target"].span, section="11.1.2", fix=fix)

@@ -3,7 +3,7 @@
 What: a load or store without a state space names a variable in a known space; or a load, store or atomic operation
 without one has an address that cvta has made from one of shared or global memory, or that follows from a variable's.
 Why: a generic access determines the space at run time, which is slower, and ptxas 13.0 leaves it generic even where
-cvta stands right before it. `--fix` inserts the space where the address is a variable's name.
+cvta stands right before it. `--fix` inserts the space where the address is a variable's name, or of global memory.
 Example:
     .shared .align 4 .b32 table[4];
     ld.b32 %r1, [table];
@@ -14,6 +14,7 @@ Better:
 
 from __future__ import annotations
 
+from ptxtools.check.edits import rewritten, with_word
 from ptxtools.diagnostics import Fix
 from ptxtools.ir.positions import parts_of
 
@@ -26,8 +27,6 @@ from ..registry import bodies_with, variable_accesses
 _SPACES = frozenset({"global", "shared", "local"})
 #: Without optimisation, compilers keep each variable in local memory at generic addresses.
 _COMPUTED = frozenset({"global", "shared"})
-#: The space follows these words, not the mnemonic.
-_UNFIXED = ("volatile", "relaxed", "acquire", "release", "weak", "mmio")
 
 CODE = "PTX701"
 
@@ -38,13 +37,8 @@ def check(context: LintContext, line: Line, access: Access) -> None:
     if op.space is not None or symbol.space not in _SPACES or op.family not in ("ld", "st"):
         return
     message = f"'{symbol.name}' is in .{symbol.space}: a generic '{op.family}' determines the space at run time"
-    opcode = parts_of(line.item).opcode
-    head = opcode[0] + len(op.family)
-    fix = None
-    if not any(op.has(word) for word in _UNFIXED):
-        fix = Fix((head, head), f".{symbol.space}", f"add the space .{symbol.space}")
-    help = (f"write {op.family}.{symbol.space}…",)
-    context.warn(CODE, message, opcode, help=help, section=op.section, fix=fix)
+    help, fix = (f"write {op.family}.{symbol.space}…",), _fix(context, line, symbol.space)
+    context.warn(CODE, message, parts_of(line.item).opcode, help=help, section=op.section, fix=fix)
 
 
 @bodies_with("ld", "st", "atom", "red")
@@ -54,10 +48,15 @@ def check_computed(context: LintContext, facts: FunctionFacts) -> None:
         space = _space(step) if step.access is not None and not step.access.space and step.indirect else ""
         if space and op is not None:
             message = f"the address is one of .{space}: a generic '{op.family}' determines the space at run time"
-            help = (f"use {op.family}.{space} with the address that cvta has made this one from",)
-            if space == "global":
-                help = (f"write {op.family}.global…",)
-            context.warn(CODE, message, parts_of(step.line.item).opcode, help=help, section=op.section)
+            help, fix = (f"use {op.family}.{space} with the address that cvta has made this one from",), None
+            if space == "global":  # where both addresses are the same number
+                help, fix = (f"write {op.family}.global…",), _fix(context, step.line, space)
+            context.warn(CODE, message, parts_of(step.line.item).opcode, help=help, section=op.section, fix=fix)
+
+
+def _fix(context: LintContext, line: Line, space: str) -> Fix | None:
+    opcode = with_word(line.item.opcode, space)
+    return rewritten(context.source.text, line.item, opcode) if opcode else None
 
 
 def _space(step: Step) -> str:

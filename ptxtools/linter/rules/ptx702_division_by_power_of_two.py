@@ -12,6 +12,7 @@ Better:
 
 from __future__ import annotations
 
+from ptxtools.check.edits import rewritten
 from ptxtools.ir.positions import part_span
 
 from ..constants import constant
@@ -32,8 +33,13 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
         return
     if divisor > 1 and divisor & (divisor - 1) == 0:
         shift = divisor.bit_length() - 1
-        better = f"shr.{op.type} by {shift}" if op.family == "div" else f"and.b{op.type[1:]} with {divisor - 1}"
-        if op.type[0] == "s":
+        opcode, number = f"shr.{op.type}", shift
+        if op.family == "rem":
+            opcode, number = f"and.b{op.type[1:]}", divisor - 1
+        better, fix = f"{opcode} {'by' if op.family == 'div' else 'with'} {number}", None
+        if op.type[0] == "u":
+            fix = rewritten(context.source.text, line.item, opcode, {2: str(number)})
+        else:
             better += f" if the dividend is not negative, else add {divisor - 1} to negative ones before"
         message = f"'{op.text}' by {divisor} is a division by a power of two"
-        context.warn(CODE, message, part_span(line.item, 2), help=(f"use {better}",), section=op.section)
+        context.warn(CODE, message, part_span(line.item, 2), help=(f"use {better}",), section=op.section, fix=fix)

@@ -10,8 +10,10 @@ Better:
 
 from __future__ import annotations
 
+from ptxtools.check.edits import rewritten
 from ptxtools.ir.nodes import Immediate
 from ptxtools.ir.positions import part_span
+from ptxtools.isa.types import TYPES
 
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
@@ -22,6 +24,8 @@ CODE = "PTX704"
 
 #: Bits of the fraction, and exponents of which the reciprocal is a normal number, too.
 _FORMATS = {"f32": (23, 2, 252), "f64": (52, 2, 2044)}
+#: With these the quotient and the product are the same bits; .approx and .full are a little off.
+_ROUNDED = ("rn", "rz", "rm", "rp")
 
 
 @instructions("div")
@@ -36,4 +40,10 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
     exponent = bits >> fraction & (highest | 3)
     if bits & ((1 << fraction) - 1) == 0 and lowest <= exponent <= highest:
         message = f"'{op.text}' by a power of two: a multiplication by its reciprocal gives the same"
-        context.warn(CODE, message, part_span(line.item, 2), section=op.section)
+        fix = None
+        if any(op.has(mode) for mode in _ROUNDED):
+            digits, mark = TYPES[op.type].bits // 4, {"f32": "0f", "f64": "0d"}[op.type]
+            reciprocal = bits & ~(exponent << fraction) | (highest + 2 - exponent) << fraction
+            opcode = line.item.opcode.replace("div", "mul", 1)
+            fix = rewritten(context.source.text, line.item, opcode, {2: f"{mark}{reciprocal:0{digits}X}"})
+        context.warn(CODE, message, part_span(line.item, 2), section=op.section, fix=fix)

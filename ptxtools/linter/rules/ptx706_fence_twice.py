@@ -1,7 +1,8 @@
 """PTX706 | fence or barrier directly behind itself | 9.7.13
 
 What: the same fence twice, with no instruction in between; the same barrier of a CTA or warp twice, with nothing but
-arithmetic in between; or fence.acq_rel.cta beside a barrier of all threads of a CTA.
+arithmetic in between, in a kernel whose threads all come to the same barriers; or fence.acq_rel.cta beside a barrier of
+all threads of a CTA.
 Why: the second orders nothing that the first did not, and a barrier orders what a fence for the CTA would.
 Example:
     membar.gl;
@@ -12,10 +13,14 @@ Better:
 
 from __future__ import annotations
 
+from functools import cache
+
+from ptxtools.check.edits import removed
 from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
+from ..parting import parted
 from ..registry import bodies_with, instructions
 
 CODE = "PTX706"
@@ -33,13 +38,12 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
     op, item = line.plan.op, line.item
     before = facts.before(line)
     if op is not None and before is not None and before.item.opcode == item.opcode and before.item == item:
-        context.warn(
-            CODE, f"the same '{op.text}' stands directly before this", parts_of(item).opcode, section=op.section
-        )
+        _warn(context, line, f"the same '{op.text}' stands directly before this")
 
 
 @bodies_with("bar", "barrier")
 def check_barriers(context: LintContext, facts: FunctionFacts) -> None:
+    apart = cache(lambda: parted(facts))
     for run in facts.runs:
         last: Line | None = None
         for line in run:
@@ -48,7 +52,7 @@ def check_barriers(context: LintContext, facts: FunctionFacts) -> None:
                 if line.plan.family not in _ALONE:
                     last = None
                 continue
-            if last is not None and last.item == item:
+            if last is not None and last.item == item and not apart():
                 number = context.source.line_of(last.item.span[0])
                 _warn(context, line, f"nothing stands between this and the same barrier in line {number}")
             last = line if _synchronises(line) else None
@@ -59,7 +63,8 @@ def check_barriers(context: LintContext, facts: FunctionFacts) -> None:
 
 def _warn(context: LintContext, line: Line, message: str) -> None:
     section = line.plan.op.section if line.plan.op is not None else None
-    context.warn(CODE, message, parts_of(line.item).opcode, section=section)
+    fix = removed(context.source.text, line.item.span, f"remove this {line.plan.family}")
+    context.warn(CODE, message, parts_of(line.item).opcode, section=section, fix=fix)
 
 
 def _synchronises(line: Line) -> bool:

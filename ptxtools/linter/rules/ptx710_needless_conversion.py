@@ -17,8 +17,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ptxtools.check.edits import rewritten
+from ptxtools.diagnostics import Fix
 from ptxtools.ir.nodes import Name, Variable
-from ptxtools.ir.positions import parts_of
+from ptxtools.ir.positions import part_span, parts_of
 from ptxtools.ir.symbols import RegisterKey
 from ptxtools.isa.types import TYPES
 
@@ -45,7 +47,7 @@ class _Conversion(NamedTuple):
 
 @bodies_with("cvt")
 def check(context: LintContext, facts: FunctionFacts) -> None:
-    chains: dict[RegisterKey | None, tuple[Line, str, str]] = {}
+    chains: dict[RegisterKey | None, tuple[Line, str, str, Fix | None]] = {}
     for line in facts.of("cvt"):
         last = _conversion(line)
         source = line.item.operands[1] if last is not None else None
@@ -54,22 +56,27 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
         made = only_write(facts, line, source.name)
         first = _conversion(made) if made is not None and made.item.guard is None else None
         if last.plain and _keeps(last.into, last.source):
-            _warn(context, line, f"'{line.item.opcode}' changes no bit", "use mov, or the register itself")
+            fix = _moved(context, line, line) if last.into[0] in "us" else None  # of a NaN it may change bits
+            _warn(context, line, f"'{line.item.opcode}' changes no bit", "use mov, or the register itself", fix)
         elif made is None or first is None or first.into[1:] != last.source[1:] or not _still(facts, made):
             continue
         elif last.source == first.into and last.into == first.source and _gives_back(made, first, line, last):
             number = context.source.line_of(made.item.span[0])
             message = f"this gives back what line {number} has converted"
             if "f" in (last.into[0], first.into[0]):
-                _warn(context, line, message, "use that register")
+                fix = _moved(context, line, made) if last.into[0] in "us" else None
+                _warn(context, line, message, "use that register", fix)
             else:  # the low half of a register that something else needs is there for nothing
-                chains[line.registers[source.name]] = line, message, "use that register"
+                chains[line.registers[source.name]] = line, message, "use that register", _moved(context, line, made)
         elif better := _at_once(first, last):
             message = "two conversions, and nothing else reads what is between them"
-            chains[line.registers[source.name]] = line, message, f"use {better}"
-    for key, (line, message, help) in chains.items():
+            fix = None
+            if _still(facts, made):
+                fix = rewritten(context.source.text, line.item, better, {1: _written(context, made)})
+            chains[line.registers[source.name]] = line, message, f"use {better}", fix
+    for key, (line, message, help, fix) in chains.items():
         if facts.read_counts[key] == 1:
-            _warn(context, line, message, help)
+            _warn(context, line, message, help, fix)
 
 
 @bodies_with("cvta")
@@ -92,16 +99,29 @@ def check_addresses(context: LintContext, facts: FunctionFacts) -> None:
             before = known.get((line.item.opcode, key)) or first.get((line.item.opcode, key))
             if before is not None:
                 number = context.source.line_of(before.item.span[0])
-                _warn(context, line, f"line {number} has converted this address", "use its register")
+                message, fix = f"line {number} has converted this address", _moved(context, line, before, 0)
+                _warn(context, line, message, "use its register", fix)
             elif made.item.guard is None and _opposite(made, line) and _still(facts, made):
-                _warn(context, line, "this gives back the address that the cvta before has converted", "use that")
+                message = "this gives back the address that the cvta before has converted"
+                _warn(context, line, message, "use that", _moved(context, line, made))
             else:
                 (first if always else known)[line.item.opcode, key] = line
 
 
-def _warn(context: LintContext, line: Line, message: str, help: str) -> None:
+def _moved(context: LintContext, line: Line, made: Line, operand: int = 1) -> Fix | None:
+    """The fix that copies an operand of an instruction instead of converting."""
+    into = line.item.opcode.split(".")[-2 if line.plan.family == "cvt" else -1]
+    return rewritten(context.source.text, line.item, f"mov.b{into[1:]}", {1: _written(context, made, operand)})
+
+
+def _written(context: LintContext, line: Line, operand: int = 1) -> str:
+    """An operand as it is written."""
+    return context.source.text[slice(*part_span(line.item, operand))]
+
+
+def _warn(context: LintContext, line: Line, message: str, help: str, fix: Fix | None) -> None:
     section = line.plan.op.section if line.plan.op is not None else None
-    context.warn(CODE, message, parts_of(line.item).opcode, help=(help,), section=section)
+    context.warn(CODE, message, parts_of(line.item).opcode, help=(help,), section=section, fix=fix)
 
 
 def _still(facts: FunctionFacts, made: Line) -> bool:

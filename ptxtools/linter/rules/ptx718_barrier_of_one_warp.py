@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from math import prod
 
+from ptxtools.check.edits import rewritten
 from ptxtools.ir.nodes import Directive, Function, Immediate
 from ptxtools.ir.positions import parts_of
 from ptxtools.isa.targets import chip_of
@@ -31,6 +32,7 @@ CODE = "PTX718"
 
 #: bar.warp.sync needs it.
 _FIRST = 70
+_EVERYBODY = "0xffffffff"
 
 
 @bodies_with("bar", "barrier")
@@ -38,12 +40,18 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
     target = context.declared.target
     if most_threads(facts.function) > WARP or not target or chip_of(target).number < _FIRST:
         return
-    for line in facts.of("bar", "barrier"):
+    barriers = facts.of("bar", "barrier")
+    met = any(line.plan.op is not None and not line.plan.op.has("sync") for line in barriers)
+    for line in barriers:
         op = line.plan.op
         if op is not None and op.has("sync") and not op.has("warp") and _all_threads(line):
             message = f"'{op.text}' orders the threads of one warp, since a CTA has no more"
             help = ("use bar.warp.sync",)
-            context.warn(CODE, message, parts_of(line.item).opcode, help=help, section=op.section)
+            fix = None
+            if not met:
+                operands = {0: _EVERYBODY, **({1: ""} if len(line.item.operands) == 2 else {})}
+                fix = rewritten(context.source.text, line.item, "bar.warp.sync", operands)
+            context.warn(CODE, message, parts_of(line.item).opcode, help=help, section=op.section, fix=fix)
 
 
 def _all_threads(line: Line) -> bool:

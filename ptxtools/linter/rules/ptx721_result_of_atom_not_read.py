@@ -13,6 +13,8 @@ Better:
 
 from __future__ import annotations
 
+from ptxtools.check.edits import rewritten
+from ptxtools.diagnostics import Fix
 from ptxtools.ir.nodes import Name
 from ptxtools.ir.positions import parts_of
 from ptxtools.ir.symbols import RegisterKey
@@ -31,6 +33,7 @@ _NEAR = 64
 _LEAVING = ENDING | {"call"}
 #: What the better one has in place of an order.
 _ORDERS = {"acquire": "relaxed", "acq_rel": "release"}
+_SCOPES = frozenset({"cta", "cluster", "gpu", "sys"})
 
 
 @bodies_with("atom")
@@ -42,9 +45,9 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
             continue
         if op.has("exch"):
             after = "release" if op.has("release") or op.has("acq_rel") else "relaxed"
-            _warn(context, line, f"use st.{after}")
+            _warn(context, line, f"st.{after}")
         elif order and not _REDUCING.isdisjoint(op.atoms):
-            _warn(context, line, f"use red.{_ORDERS[order]}")
+            _warn(context, line, f"red.{_ORDERS[order]}")
 
 
 @on_request
@@ -54,14 +57,36 @@ def check_all(context: LintContext) -> None:
             op = line.plan.op
             plain = op is not None and not any(op.has(word) for word in ("exch", *_ORDERS))
             if op is not None and plain and not _REDUCING.isdisjoint(op.atoms):
-                _warn(context, line, "use red")
+                _warn(context, line, "red")
 
 
-def _warn(context: LintContext, line: Line, help: str) -> None:
+def _warn(context: LintContext, line: Line, better: str) -> None:
+    """better: the opcode's first words."""
     op = line.plan.op
     message = f"nothing reads the result of '{line.item.opcode}'"
     section = op.section if op is not None else None
-    context.warn(CODE, message, parts_of(line.item).opcode, help=(help,), section=section)
+    context.warn(
+        CODE,
+        message,
+        parts_of(line.item).opcode,
+        help=(f"use {better}",),
+        section=section,
+        fix=_fix(context, line, better),
+    )
+
+
+def _fix(context: LintContext, line: Line, better: str) -> Fix | None:
+    op, words = line.plan.op, line.item.opcode.split(".")
+    if op is None or (better[:2] == "st" and (op.space or "").startswith("shared")):
+        return None  # a scope of the atom is not that of the store
+    words = [word for word in words[1:] if word not in (*_ORDERS, "relaxed", "release", "exch")]
+    if better[:2] == "st" and not _SCOPES.intersection(words):
+        words.insert(0, "gpu")
+    elif better == "red" and op.has("relaxed"):
+        better = "red.relaxed"
+    elif better == "red" and op.has("release"):
+        better = "red.release"
+    return rewritten(context.source.text, line.item, ".".join((better, *words)), {0: ""})
 
 
 def _unread(facts: FunctionFacts) -> list[Line]:
