@@ -49,6 +49,8 @@ _NUMBERED = re.compile(r"%\d[^%]*")
 _DIGITS = frozenset("0123456789")
 #: Types without a prefix that tells them from values: with more, each name would cost too much.
 _MOST_TYPES = 100
+#: Bodies that are larger together than this many characters are worth the load of machine code; and its making.
+SCANNED, COMPILED = 50_000, 400_000
 
 _name_of = attrgetter("name")
 
@@ -100,6 +102,20 @@ class Screen:
         self._passed: set[tuple[object, ...] | None] = set()
         #: The first one of each size, until another one has it.
         self._first: dict[tuple[object, ...], Function | None] = {}
+
+    def without_fault(self, functions: Sequence[Function], size: int) -> list[bool]:
+        """For each function, whether machine code finds that nothing is wrong with it; empty if it is not asked.
+        size: of all bodies."""
+        if self._shapes is None or size < SCANNED:
+            return []
+        from ..compiled.code import code
+
+        found = code(size >= COMPILED)
+        if found is None:
+            return []
+        from .faultless import faultless
+
+        return faultless(found, self.context, self._shapes, functions)
 
     def passes(self, function: Function) -> bool:
         """Whether the body of a function, which has not been read, is without fault, but for findings about single
