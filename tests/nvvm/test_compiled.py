@@ -1,12 +1,15 @@
 """Machine code that looks at NVVM IR does what its Python says, and what it passes has no finding."""
 
+import random
+import re
 from array import array
 
 import pytest
 
 from ptxtools.diagnostics import Source
+from ptxtools.nvvm.assembly import nodelines
 from ptxtools.nvvm.assembly.parser import Parser
-from ptxtools.nvvm.compiled import code, flow, notation, scan
+from ptxtools.nvvm.compiled import code, flow, nodes, notation, scan
 from ptxtools.nvvm.rules import screen, verify
 from ptxtools.nvvm.rules.annotations import find_opaque
 from ptxtools.nvvm.rules.context import Context
@@ -14,7 +17,7 @@ from ptxtools.nvvm.rules.faultless import faultless
 from ptxtools.nvvm.rules.shapes import Shapes
 
 from .cases import cases, module
-from .test_screen import BODY, FAULTS, KERNELS, QUOTED
+from .test_screen import BODY, FAULTS, KERNELS, NODE_FAULTS, NODES, QUOTED, both
 
 LIMIT = 7
 
@@ -43,7 +46,7 @@ def in_python(function):
     return call
 
 
-PYTHON = code.Code(in_python(scan.scan), in_python(flow.flow))
+PYTHON = code.Code(*map(in_python, (scan.scan, flow.flow, nodes.nodes, nodes.groups)))
 
 
 def passed(text, dialect, which):
@@ -121,6 +124,65 @@ def test_faults_of_names_are_not_passed(compiled):
         assert passed(module(BODY.replace(old, new)), "7", compiled) == {"@f": found is None}, new
 
 
+def lines_of(text, how):
+    """What is found of lines with nodes; as text, since a name may stand in any order of groups. how: the code."""
+    made = object.__new__(nodelines.NodeLines)
+    made._begin, made._region, made._known = 3, text, {}
+    if how is None:
+        made._find()
+    else:
+        assert made._scan(how, text, len(text))
+    known = sorted((one.key, one.kind, one.names) for one in made._known.values())
+    return made.refers, made.passed, known
+
+
+def test_nodes_are_found_in_the_same_lines(compiled):
+    rng = random.Random(4)
+    texts = [
+        NODES,
+        "",
+        "\n",
+        "!1",
+        "!",
+        "!1 = !{}\n!2 = !{}",
+        "}\n\n!1 = !{}\n!22 = !{}\n; c\n!4 = !{null, !1}\n!5 = !{null, !1}",
+    ]
+    words = re.findall(r"!\d+|\w+|\n|.", NODES)
+    for _ in range(150):
+        made = list(words)
+        for _ in range(rng.randrange(1, 12)):
+            made[rng.randrange(len(made))] = rng.choice(
+                [
+                    *words,
+                    '"',
+                    '""',
+                    "ine: 123456789)",
+                    "Kind: 5,",
+                    "lity: 5,",
+                    "ize: 1234567890,",
+                    ": 12345,",
+                    ": 7)",
+                    "!",
+                ]
+            )
+        texts.append("".join(made))
+    for text in texts:
+        (refers, *found), (mentions, *expected) = lines_of(text, compiled), lines_of(text, None)
+        # A string may have what looks like a node.
+        assert found == expected and (refers == mentions if text.count('"') == NODES.count('"') else refers <= mentions)
+    for text in texts[::10]:
+        assert lines_of(text, PYTHON) == lines_of(text, compiled)
+
+
+def test_large_texts_are_scanned(compiled, monkeypatch):
+    for limits in (screen, nodelines):
+        monkeypatch.setattr(limits, "SCANNED", 0)
+    for old, new, found in [("", "", None), *NODE_FAULTS]:
+        text = module("define void @f() {\n  ret void, !dbg !3\n}\n" + NODES.replace(old, new))
+        screened, read = both(text)
+        assert screened == read and bool(read) == bool(found), (new, screened, read)
+
+
 def test_texts_that_are_not_ascii_are_left_alone(compiled, monkeypatch):
     monkeypatch.setattr(screen, "SCANNED", 0)
     text = module(BODY.replace("entry:", "entry: ; \u00e9"))
@@ -137,7 +199,7 @@ def test_what_cannot_be_kept_is_not_made(tmp_path, monkeypatch):
     """Nor is what cannot be read taken for code."""
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("PTXTOOLS_CACHE", str(tmp_path / "file"))
-    monkeypatch.setattr(code, "_machine_code", lambda *_: pytest.fail("made"))
+    monkeypatch.setattr(code, "machine_code", lambda *_: pytest.fail("made"))
     for one in (code._loaded, code._compiled):
         monkeypatch.setattr(code, one.__name__, one.__wrapped__)
     assert code._compiled() is False and code._loaded() is None
@@ -182,7 +244,7 @@ def helper(data: Bytes, words: Words, i: int) -> int:
 def test_the_notation_means_what_it_means_in_python(compiled):
     names = {"LIMIT": LIMIT}
     exec(f"from __future__ import annotations\n{SOURCE}", names)
-    native = code._function(code.machine_code(SOURCE, names, "entry"))
+    native = code._function(code.machine_code([(SOURCE, names)], "entry"))
     for seed in range(40):
         data = bytearray((seed * 37 + at * 91) % 256 for at in range(9))
         words = array("i", [(seed * 13 + at * 7) % 11 - 5 for at in range(9)])
@@ -216,4 +278,4 @@ def test_what_is_not_of_the_notation_is_refused(body):
         f" {one}\n" for one in body.split("\n")
     )
     with pytest.raises(ValueError, match="no meaning"):
-        notation.module_ir(text, {}, "entry")
+        notation.module_ir([(text, {})], "entry")

@@ -1,21 +1,24 @@
-"""Machine code of `scan` and `flow`: made by llvmlite once, kept in the cache directory, and called without llvmlite,
+"""Machine code of the other modules: made by llvmlite once, kept in the cache directory, and called without llvmlite,
 whose import takes longer than the check of 1 MB. Where that does not work, there is none."""
 
 from __future__ import annotations
 
 import ctypes
+import marshal
 import mmap
 import os
 import platform
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from functools import cache as once
-from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ptxtools import cache
 
-from . import flow, scan
+from . import flow, nodes, scan
+
+if TYPE_CHECKING:
+    from .notation import Part
 
 #: A processor that every one of its kind can do the work of.
 _CPU = "x86-64"
@@ -27,6 +30,12 @@ class Code(NamedTuple):
 
     scan: Callable[..., None]
     flow: Callable[..., None]
+    nodes: Callable[..., None]
+    groups: Callable[..., None]
+
+
+#: For each function its module, and those whose functions are called.
+_MODULES = {"scan": (scan,), "flow": (flow,), "nodes": (nodes, scan), "groups": (nodes, scan)}
 
 
 def code(may_compile: bool) -> Code | None:
@@ -46,10 +55,9 @@ def _loaded() -> Code | None:
     data = cache.read_sealed(_path(), _key(), _MOST_BYTES)
     if data is None:
         return None
-    size = int.from_bytes(data[:4], "little")
     try:
-        return Code(_function(data[4 : 4 + size]), _function(data[4 + size :]))
-    except (OSError, ValueError):  # no memory that can be executed
+        return Code(*map(_function, marshal.loads(data)))
+    except (OSError, ValueError, TypeError, EOFError):  # no memory that can be executed
         return None
 
 
@@ -59,10 +67,13 @@ def _compiled() -> bool:
     if sys.platform != "linux" or not cache.write_sealed(_path(), "", b""):
         return False
     try:
-        parts = [_machine_code(scan, "scan"), _machine_code(flow, "flow")]
+        parts = [
+            machine_code([(_text(module), vars(module)) for module in modules], name)
+            for name, modules in _MODULES.items()
+        ]
     except (ImportError, OSError, RuntimeError, ValueError):
         return False
-    return cache.write_sealed(_path(), _key(), len(parts[0]).to_bytes(4, "little") + b"".join(parts))
+    return cache.write_sealed(_path(), _key(), marshal.dumps(parts))
 
 
 def _path() -> str:
@@ -74,20 +85,19 @@ def _key() -> str:
     return repr([sorted(cache.scan(folder)) for folder in (here, os.path.join(here, os.pardir, "rules"))])
 
 
-def _machine_code(module: ModuleType, entry: str) -> bytes:
-    """Of a function of a module."""
-    with open(str(module.__file__), encoding="utf-8") as file:
-        return machine_code(file.read(), vars(module), entry)
+def _text(module: object) -> str:
+    with open(str(vars(module)["__file__"]), encoding="utf-8") as file:
+        return file.read()
 
 
-def machine_code(source: str, constants: Mapping[str, object], entry: str) -> bytes:
-    """What a function of a text is in machine code, with all that it calls; it begins with the function. Raises
+def machine_code(parts: Iterable[Part], entry: str) -> bytes:
+    """What a function of modules is in machine code, with all that it calls; it begins with the function. Raises
     ValueError if it is not whole without other things, RuntimeError for what LLVM refuses."""
     import llvmlite.binding as llvm
 
     from .notation import module_ir
 
-    text = module_ir(source, constants, entry)
+    text = module_ir(parts, entry)
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_triple("x86_64-unknown-linux-gnu")
@@ -96,6 +106,7 @@ def machine_code(source: str, constants: Mapping[str, object], entry: str) -> by
     made = llvm.parse_assembly(text, context)
     made.verify()
     passes = llvm.create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()
     passes.add_sroa_pass()
     passes.add_instruction_combine_pass()
     passes.add_simplify_cfg_pass()

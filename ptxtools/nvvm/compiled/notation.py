@@ -9,7 +9,7 @@ tuple, `and`, `or`, `not`, and `+ - * & | ^ << >>`. Names in capitals are intege
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NoReturn
 
 #: Parameters that are buffers.
@@ -28,13 +28,18 @@ _COMPARISONS = {
 _ATTRIBUTES = 'nounwind "no-jump-tables"="true" "no-builtins"'
 
 
-def module_ir(source: str, constants: Mapping[str, object], entry: str) -> str:
-    """The functions of a module, of which `entry` is the first and the only one that can be called from outside. Raises
+#: The text of a module, and what its names in capitals are.
+Part = tuple[str, Mapping[str, object]]
+
+
+def module_ir(parts: Iterable[Part], entry: str) -> str:
+    """The functions of modules, of which `entry` is the first and the only one that can be called from outside. Raises
     ValueError for what is not of the notation."""
-    functions = [one for one in ast.parse(source).body if isinstance(one, ast.FunctionDef)]
-    functions.sort(key=lambda one: one.name != entry)
-    known = {one.name: _Signature(one) for one in functions}
-    return "\n".join(_Writer(one, known, constants, one.name == entry).text() for one in functions)
+    functions = [(one, constants) for source, constants in parts for one in ast.parse(source).body
+                 if isinstance(one, ast.FunctionDef)]  # fmt: skip
+    functions.sort(key=lambda one: one[0].name != entry)
+    known = {one.name: _Signature(one) for one, _ in functions}
+    return "\n".join(_Writer(one, known, constants, one.name == entry).text() for one, constants in functions)
 
 
 class _Signature:

@@ -30,7 +30,8 @@ ROW = 5
 ROW_TEXT, ROW_SIZE, ROW_HASH, ROW_KIND, ROW_MORE = range(5)
 NO_NUMBER, BAD_NUMBER, MOST_DIGITS = -1, -2, 9
 #: Words of what is counted: shapes, names, lines, references to names, bytes of shapes; and where reading goes on.
-SHAPES_USED, NAMES_USED, LINES_USED, REFERENCES_USED, TEXT_USED, GOES_ON = range(6)
+COUNTS = 6
+SHAPES_USED, NAMES_USED, LINES_USED, REFERENCES_USED, TEXT_USED, GOES_ON = range(COUNTS)
 #: What `named` gives for what is part of a shape, and for what it does not read.
 A_TYPE, NOTHING = -1, -2
 
