@@ -7,10 +7,11 @@ from array import array
 import pytest
 
 from ptxtools.diagnostics import Source
+from ptxtools.nvvm import compiled as package
 from ptxtools.nvvm.assembly import nodelines
 from ptxtools.nvvm.assembly.parser import Parser
 from ptxtools.nvvm.compiled import code, flow, nodes, notation, scan
-from ptxtools.nvvm.rules import screen, verify
+from ptxtools.nvvm.rules import verify
 from ptxtools.nvvm.rules.annotations import find_opaque
 from ptxtools.nvvm.rules.context import Context
 from ptxtools.nvvm.rules.faultless import faultless
@@ -175,8 +176,7 @@ def test_nodes_are_found_in_the_same_lines(compiled):
 
 
 def test_large_texts_are_scanned(compiled, monkeypatch):
-    for limits in (screen, nodelines):
-        monkeypatch.setattr(limits, "SCANNED", 0)
+    monkeypatch.setattr(package, "LOADED", 0)
     for old, new, found in [("", "", None), *NODE_FAULTS]:
         text = module("define void @f() {\n  ret void, !dbg !3\n}\n" + NODES.replace(old, new))
         screened, read = both(text)
@@ -184,7 +184,7 @@ def test_large_texts_are_scanned(compiled, monkeypatch):
 
 
 def test_texts_that_are_not_ascii_are_left_alone(compiled, monkeypatch):
-    monkeypatch.setattr(screen, "SCANNED", 0)
+    monkeypatch.setattr(package, "LOADED", 0)
     text = module(BODY.replace("entry:", "entry: ; \u00e9"))
     assert not verify(text) and not verify(text.replace("\u00e9", "e"))
     assert [one.code for one in verify(text.replace("ret i32 %r", "ret i32 %q"))] == ["NVVM110"]

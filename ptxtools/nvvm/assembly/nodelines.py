@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import accumulate, compress
 from typing import TYPE_CHECKING
 
+from ..compiled import code_for
 from .outline import Extent
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ _MENTION = re.compile(r"!\d+")
 #: Which digits are there does not matter to what lines may differ in.
 _ZEROS = str.maketrans(dict.fromkeys("123456789", "0"))
 _PASSED = re.compile(b"\1+")
-#: Texts of more characters are worth the load of machine code; and its making.
-SCANNED, COMPILED = 50_000, 400_000
 
 
 @dataclass(slots=True)
@@ -81,12 +80,10 @@ class NodeLines:
         """Let machine code find all that, if there is much of it and machine code."""
         region = self._region
         size = len(region)
-        if size < SCANNED or not region.isascii() or any(one in region for one in _ALL_MARKS):
+        code = code_for(size)
+        if code is None or not region.isascii() or any(one in region for one in _ALL_MARKS):
             return False
-        from ..compiled.code import code
-
-        made = code(size >= COMPILED)
-        return made is not None and self._scan(made, region, size)
+        return self._scan(code, region, size)
 
     def _scan(self, code: Code, region: str, size: int) -> bool:
         from ..compiled import nodes

@@ -17,6 +17,7 @@ from typing import Any
 
 from ..assembly.nodes import Function
 from ..assembly.tokens import unquoted
+from ..compiled import code_for
 from .context import Context
 from .dominance import comes_before, dominators_in_order, dominators_of
 from .shape import (
@@ -49,8 +50,6 @@ _NUMBERED = re.compile(r"%\d[^%]*")
 _DIGITS = frozenset("0123456789")
 #: Types without a prefix that tells them from values: with more, each name would cost too much.
 _MOST_TYPES = 100
-#: Bodies that are larger together than this many characters are worth the load of machine code; and its making.
-SCANNED, COMPILED = 50_000, 400_000
 
 _name_of = attrgetter("name")
 
@@ -106,12 +105,8 @@ class Screen:
     def without_fault(self, functions: Sequence[Function], size: int) -> list[bool]:
         """For each function, whether machine code finds that nothing is wrong with it; empty if it is not asked.
         size: of all bodies."""
-        if self._shapes is None or size < SCANNED:
-            return []
-        from ..compiled.code import code
-
-        found = code(size >= COMPILED)
-        if found is None:
+        found = code_for(size)
+        if self._shapes is None or found is None:
             return []
         from .faultless import faultless
 
