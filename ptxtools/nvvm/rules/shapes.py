@@ -136,8 +136,8 @@ class Shapes:
         module = self.context.module
         function, variable = module.functions.get(name), module.variables.get(name)
         if function is not None:
-            values = "".join("v" if by_value(param.attributes) else "p" for param in function.params)
-            own = f"{SYMBOL}function {function.type}:{function.space}:{values}"
+            copied = ",".join([by_value(param.attributes) for param in function.params])
+            own = f"{SYMBOL}function {function.type}:{function.space}:{copied}"
             return name if name.startswith("@llvm.") else own
         if variable is None or variable.kind in ("alias", "ifunc") or name in self.context.opaque:
             return name
