@@ -180,8 +180,8 @@ def test_the_library_takes_text_and_bytes():
 SIZED = (
     "i1", "i7", "i8", "i16", "i24", "i32", "i33", "i64", "i65", "i128", "half", "bfloat", "float", "double", "ptr",
     "[3 x i8]", "[0 x i64]", "{ i8, i64, i8 }", "<{ i8, i64, i8 }>", "<{ i8, { i16, i8 } }>",
-    "{ i8, [3 x { i16, ptr }] }", "<2 x i8>", "<3 x i8>", "<4 x float>", "<3 x double>", "<5 x i1>", "<2 x ptr>", "{ i1, <3 x i16>, i128 }",
-    "[2 x <3 x half>]", "{ i24, i8 }", "{ i8, <2 x i64> }",
+    "{ i8, [3 x { i16, ptr }] }", "<2 x i8>", "<3 x i8>", "<4 x float>", "<3 x double>", "<5 x i1>", "<2 x ptr>",
+    "{ i1, <3 x i16>, i128 }", "[2 x <3 x half>]", "{ i24, i8 }", "{ i8, <2 x i64> }",
 )  # fmt: skip
 
 
