@@ -7,8 +7,15 @@ import pytest
 
 import ptxtools
 from ptxtools.cli.lint import command
+from ptxtools.diagnostics import Source
+from ptxtools.nvvm.assembly.nodes import Module
+from ptxtools.nvvm.assembly.parser import Parser
+from ptxtools.nvvm.assembly.reader import Reader
 from ptxtools.nvvm.intrinsics import intrinsics
 from ptxtools.nvvm.rules import verify
+from ptxtools.nvvm.rules.context import Context
+from ptxtools.nvvm.rules.headers import LAYOUT
+from ptxtools.nvvm.rules.layout import extent
 from ptxtools.nvvm.rules.levels import IGNORED, LEVELS
 
 from .cases import DATA, cases, modern, module
@@ -168,3 +175,34 @@ def test_the_library_takes_text_and_bytes():
     assert [one.code for one in ptxtools.lint(b"BC\xc0\xde")] == ["NVVM102"]
     with pytest.raises(ValueError, match="dialect"):
         ptxtools.nvvm.lint(text, dialect="8")
+
+
+SIZED = (
+    "i1", "i7", "i8", "i16", "i24", "i32", "i33", "i64", "i65", "i128", "half", "bfloat", "float", "double", "ptr",
+    "[3 x i8]", "[0 x i64]", "{ i8, i64, i8 }", "<{ i8, i64, i8 }>", "<{ i8, { i16, i8 } }>",
+    "{ i8, [3 x { i16, ptr }] }", "<2 x i8>", "<3 x i8>", "<4 x float>", "<3 x double>", "<5 x i1>", "<2 x ptr>",
+    "{ i1, <3 x i16>, i128 }", "[2 x <3 x half>]", "{ i24, i8 }", "{ i8, <2 x i64> }",
+)  # fmt: skip
+
+
+def test_sizes_are_those_of_llvm():
+    """Of llvmlite's LLVM, with the data layout of NVVM IR."""
+    import llvmlite.binding as llvm
+
+    context = Context(Module(), Source("", "k.ll"), "modern")
+    layout = llvm.create_target_data(LAYOUT)
+    for text in SIZED:
+        module = llvm.parse_assembly(f"@g = external global {text}")
+        expected = layout.get_abi_size(module.get_global_variable("g").global_value_type)
+        found = extent(context, Reader(text).type())
+        assert found is not None and found.size == expected, (text, found, expected)
+
+
+def test_types_without_a_size_have_none():
+    source = Source("%S = type { %S, %S }\n%O = type opaque\n%D = type { [2 x %D2] }\n%D2 = type { i8 }\n", "k.ll")
+    context = Context(Parser(source).run(), source, "modern")
+    for text, size in (("%S", None), ("%O", None), ("%N", None), ("{ %O }", None), ("metadata", None), ("%D", 2)):
+        found = extent(context, Reader(text).type())
+        assert (found and found.size) == size, text
+    deep = "{ " * 150 + "i32" + " }" * 150
+    assert extent(context, Reader(deep).type()).size == 4

@@ -37,7 +37,8 @@ phi takes from a block is defined on every way to the end of that block.
 
 # NVVM116 | call that does not fit the function | LLVM | illegal
 Number or types of arguments, or the type of the result, are not those of the function that is called; or an argument
-has `byval`, and the function takes a pointer: the call passes a copy then, which does not fit the parameter in PTX.
+has `byval`, and the function takes a pointer, or a copy of another size, also where it is called through a `bitcast`:
+the copy that the call passes does not fit the parameter in PTX then.
 
 # NVVM117 | number out of order | LLVM | illegal
 Values without a name are numbered from %0 on: parameters, blocks and results share one sequence in a function.

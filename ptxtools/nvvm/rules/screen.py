@@ -17,6 +17,7 @@ from typing import Any
 
 from ..assembly.nodes import Function
 from ..assembly.tokens import unquoted
+from ..compiled import code_for
 from .context import Context
 from .dominance import comes_before, dominators_in_order, dominators_of
 from .shape import (
@@ -100,6 +101,16 @@ class Screen:
         self._passed: set[tuple[object, ...] | None] = set()
         #: The first one of each size, until another one has it.
         self._first: dict[tuple[object, ...], Function | None] = {}
+
+    def without_fault(self, functions: Sequence[Function], size: int) -> list[bool]:
+        """For each function, whether machine code finds that nothing is wrong with it; empty if it is not asked.
+        size: of all bodies."""
+        found = code_for(size)
+        if self._shapes is None or found is None:
+            return []
+        from .faultless import faultless
+
+        return faultless(found, self.context, self._shapes, functions)
 
     def passes(self, function: Function) -> bool:
         """Whether the body of a function, which has not been read, is without fault, but for findings about single

@@ -49,6 +49,9 @@ def read_bodies(context: Context, parser: Parser, screened: bool, processes: int
     sizes = [end - begin for begin, end in (one.body or (0, 0) for one in unread)]
     screen = Screen(context) if screened else None
     results: Sequence[Passed | None] | None = None
+    if screen is not None and (faultless := screen.without_fault(unread, sum(sizes))):
+        unread = [one for one, fine in zip(unread, faultless, strict=True) if not fine]
+        sizes = [size for size, fine in zip(sizes, faultless, strict=True) if not fine]
     if screen is not None and processes > 1 and sum(sizes) > LARGE:
         results = _in_processes(context, screen, unread, sizes, processes)
     for number, function in enumerate(unread):

@@ -44,7 +44,7 @@ from .shape import (
     VALUE,
     Shape,
 )
-from .templates import Templates
+from .templates import Templates, separated
 from .typing import TYPING, by_value
 
 #: Prefixes of types, by which front ends tell them from values.
@@ -136,8 +136,8 @@ class Shapes:
         module = self.context.module
         function, variable = module.functions.get(name), module.variables.get(name)
         if function is not None:
-            values = "".join("v" if by_value(param.attributes) else "p" for param in function.params)
-            own = f"{SYMBOL}function {function.type}:{function.space}:{values}"
+            copied = ",".join([by_value(param.attributes) for param in function.params])
+            own = f"{SYMBOL}function {function.type}:{function.space}:{copied}"
             return name if name.startswith("@llvm.") else own
         if variable is None or variable.kind in ("alias", "ifunc") or name in self.context.opaque:
             return name
@@ -178,6 +178,18 @@ class Shapes:
             self.known.update(
                 (line, number) for line, number in zip(others, numbers, strict=True) if number is not None
             )
+
+    def shapes_of(self, lines: Sequence[str], places: Sequence[int]) -> Iterator[int | None]:
+        """The numbers of the shapes of lines that stand at places, and which are no labels; None for one that does not
+        hold for all such lines, or in which the rules find something. lines: without names."""
+        found, find = self.context.found, self._templates.shape_of
+        for line, place, parts in zip(lines, places, separated("\n".join(lines)), strict=False):
+            number = find(parts)
+            if number is None:
+                before = len(found)
+                number = self.judge(line, lambda place=place: place)  # type: ignore[misc]
+                del found[before:]
+            yield None if number in self.particular else number
 
     def _is_label(self, line: str) -> bool:
         """Note the name in a line, if it is one. A number is none: to LLVM 7 it is a name."""

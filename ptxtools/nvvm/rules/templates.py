@@ -53,6 +53,20 @@ class Line(NamedTuple):
         ]
 
 
+#: A line without its values; a character for the kind of each; the values.
+Separated = tuple[str, str, list[str]]
+
+
+def separated(lines: str) -> Iterator[Separated]:
+    """Lines of a text, with their values apart."""
+    parts = _VALUES.split(lines)
+    values, at = parts[1::2], 0
+    kinds = "".join(map(_KINDS.get, values, repeat(_NUMBER)))
+    for plain in VALUE.join(parts[::2]).split("\n"):
+        begin, at = at, at + plain.count(VALUE)
+        yield plain, kinds[begin:at], values[begin:at]
+
+
 class Templates:
     """What is known of templates. stands_for: what is the same for all symbols that may stand for one; added: gives the
     number of a shape; modern: the dialect."""
@@ -69,20 +83,16 @@ class Templates:
     def shapes_of(self, lines: str) -> list[int | None]:
         """The numbers of the shapes of some lines; None for one whose family is not known, or whose values do not
         have the types of its."""
-        parts = _VALUES.split(lines)
-        values, at, known, families = parts[1::2], 0, self._known, self._families
-        kinds = "".join(map(_KINDS.get, values, repeat(_NUMBER)))
-        found: list[int | None] = []
-        for plain in VALUE.join(parts[::2]).split("\n"):
-            begin, at, number = at, at + plain.count(VALUE), None
-            family = families[plain] if plain in families else self._family(plain)
-            if family:
-                kind = kinds[begin:at]
-                shape = known.get((family, kind)) or self._made(Line(family, values[begin:at], kind))
-                if shape and (not shape[1] or _fit(values[begin:at], family, shape[1])):
-                    number = shape[0]
-            found.append(number)
-        return found
+        return list(map(self.shape_of, separated(lines)))
+
+    def shape_of(self, line: Separated) -> int | None:
+        """The number of the shape of a line, as of `shapes_of`."""
+        plain, kinds, values = line
+        family = self._families[plain] if plain in self._families else self._family(plain)
+        if not family:
+            return None
+        shape = self._known.get((family, kinds)) or self._made(Line(family, values, kinds))
+        return shape[0] if shape and (not shape[1] or _fit(values, family, shape[1])) else None
 
     def _family(self, plain: str) -> Family | None:
         """The family of a line without its values; None if they are more than that."""

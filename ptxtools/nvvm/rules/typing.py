@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..assembly import types
-from ..assembly.nodes import Callee, Instruction, Value, Word
+from ..assembly.nodes import Callee, Function, Instruction, Value, Word
+from ..assembly.reader import Malformed, Reader
 from ..assembly.tokens import words
 from ..assembly.types import I1, I32, VOID, Type
 from .casts import CASTS, cast_fault
 from .context import Context
+from .layout import extent
 
 MISMATCH = "NVVM111"
 _INT_OPS = words("add sub mul udiv sdiv urem srem shl lshr ashr and or xor")
@@ -245,6 +247,9 @@ def call(context: Context, one: Instruction) -> Type:
     code = "NVVM120" if context.modern and known and target.text[:6] != "@llvm." else "NVVM116"
     if target.kind not in ("global", "asm"):
         target.type = context.pointer(wanted or types.function(callee.result, [one.type for one in arguments]), 0)
+    function = known or _cast(context, target)
+    if function:
+        _check_copies(context, one, function)
     if wanted is None:
         return callee.result
     result, *params = wanted.elements
@@ -258,17 +263,46 @@ def call(context: Context, one: Instruction) -> Type:
     for argument, param in zip(arguments, params, strict=False):
         if argument.type is not param:
             context.at_value(code, argument, f"an argument of type {argument.type} where {shown} takes {param}")
-    if known:
-        for argument, given, taken in zip(arguments, callee.arguments, known.params, strict=False):
-            if by_value(given) and not by_value(taken.attributes):
-                context.at_value("NVVM116", argument, f"an argument with 'byval' where {shown} takes a pointer",
-                                 "the function's parameter has 'byval', too, or the call has it not")  # fmt: skip
     return result
 
 
-def by_value(attributes: Sequence[Word]) -> bool:
-    """Whether a parameter or an argument with these attributes is what its pointer points to."""
-    return any(word[:5] == "byval" for word, _ in attributes)
+def _cast(context: Context, target: Value) -> Function | None:
+    """The function that is called as one of another type."""
+    while target.kind == "expression" and target.extra["op"] in ("bitcast", "addrspacecast"):
+        target = target.parts[0]
+    return context.module.functions.get(target.text) if target.kind == "global" else None
+
+
+def _check_copies(context: Context, one: Instruction, function: Function) -> None:
+    """What a call passes by value, against the function that it calls, perhaps as one of another type."""
+    for argument, given, taken in zip(one.operands[1:], one.extra["callee"].arguments, function.params, strict=False):
+        if not by_value(given):
+            continue
+        if not by_value(taken.attributes):
+            context.at_value("NVVM116", argument, f"an argument with 'byval' where {function.name} takes a pointer",
+                             "the function's parameter has 'byval', too, or the call has it not")  # fmt: skip
+            continue
+        passed, wanted = _copied(given, argument.type), _copied(taken.attributes, taken.type)
+        own, other = (extent(context, one) if one else None for one in (passed, wanted))
+        if own and other and own.size != other.size:
+            message = f"a copy of {passed} where {function.name} takes one of {wanted}, which has another size"
+            context.at_value("NVVM116", argument, message, "both have 'byval' for the same type")
+
+
+def _copied(attributes: Sequence[Word], type: Type) -> Type | None:
+    """What is copied where an argument or a parameter has `byval`; None if that cannot be read."""
+    _, opens, written = by_value(attributes).partition("(")
+    if not opens:
+        return type.pointee
+    try:
+        return Reader(written[:-1]).type()
+    except Malformed:
+        return None
+
+
+def by_value(attributes: Sequence[Word]) -> str:
+    """The `byval` of a parameter or an argument, which is what its pointer points to then; "" if it has none."""
+    return next((word for word, _ in attributes if word[:5] == "byval"), "")
 
 
 def written(context: Context, one: Instruction) -> Type:
