@@ -37,7 +37,7 @@ from .programs import (
     scalar_type,
 )
 from .tensors import MAP_BYTES, Engines
-from .words import Reader, refuse, words_of
+from .words import Reader, refuse, register_name, words_of
 
 #: Instructions of one thread, and bytes of a buffer, variable or parameter.
 MOST_INSTRUCTIONS, MOST_BYTES = 2000, 1 << 15
@@ -196,10 +196,11 @@ class _Builder:
     def _check_registers(self) -> None:
         names: set[str] = set()
         for variable in self.declared:
-            if variable.name in names:
-                refuse(self.source, f"two registers '{variable.name}' in different scopes are not modelled",
-                       variable.name_span)  # fmt: skip
-            names.add(variable.name)
+            name = register_name(variable.name)
+            if name in names:
+                refuse(self.source, f"two registers '{name}', in different scopes or with different signs in front, are"
+                       " not modelled", variable.name_span)  # fmt: skip
+            names.add(name)
 
     def _places(self) -> list[tuple[int, int]]:
         ctas, size = _product(self.launch.grid), _product(self.launch.block)
@@ -340,7 +341,7 @@ class _Builder:
         if value is None or place.offset or statement.guard is not None or type_ is None:
             refuse(self.source, "this form is not modelled", span)
         text = reader.source.text[span[0] : span[1]]
-        name = result.name.lstrip("%")
+        name = register_name(result.name)
         if isinstance(value, int):
             return Local(text=text, span=span, result=name, function="mov", values=(value,), type=type_)
         buffer, offset = value
@@ -359,14 +360,11 @@ class _Builder:
         return found
 
     def _is_declared(self, register: str) -> bool:
-        name = "%" + register
         for variable in self.declared:
-            if variable.name in (name, register):
+            name = register_name(variable.name)
+            digits = register[len(name) :]
+            if register == name or (variable.count is not None and register.startswith(name) and digits.isdigit()):
                 return True
-            for whole in (name, register):
-                digits = whole[len(variable.name) :]
-                if variable.count is not None and whole.startswith(variable.name) and digits.isdigit():
-                    return True
         return False
 
 
