@@ -17,7 +17,7 @@ from ptxtools.diagnostics import Source
 from .clusters import renamed
 from .conditions import read_condition
 from .instructions import Cells
-from .matrices import add_tensor_memory
+from .matrices import WINDOW_BITS, add_tensor_memory
 from .multimem import add_multi_address, complete_aliases
 from .programs import (
     MOST_THREADS,
@@ -41,11 +41,11 @@ from .words import Reader, refuse, register_name, words_of
 
 #: Instructions of one thread, and bytes of a buffer, variable or parameter.
 MOST_INSTRUCTIONS, MOST_BYTES = 2000, 1 << 15
-#: Variables in shared memory are that far apart, at least, and those of two CTAs so many bits.
-_ALIGNED, _WINDOW_BITS = 1024, 24
+#: Variables in shared memory are that far apart, at least.
+_ALIGNED = 1024
 _WARP = 32
 #: Instructions that name shared memory of other CTAs.
-_CLUSTER = re.compile(r"^mapa|multicast::cluster")
+_CLUSTER = re.compile(r"^mapa|multicast::cluster|cta_group::2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ class _Builder:
         for number, (cta, thread) in enumerate(places):
             cluster = cta // self.launch.cluster if self.launch.cluster else -1
             one = Thread(number, cta, cluster, 0, warp=thread // 32, lane=thread % 32,
-                         window=ctas.index(cta) << _WINDOW_BITS)  # fmt: skip
+                         window=ctas.index(cta) << WINDOW_BITS)  # fmt: skip
             self.test.threads.append(one)
             own = {name: name if cta == first else f"{name}@{cta}" for name in self.shared}
             one.instructions = self._instructions(one, thread, own)
@@ -257,7 +257,7 @@ class _Builder:
                 self.used = -(-self.used // _ALIGNED) * _ALIGNED
                 for at, (cta, name) in enumerate(names.items()):
                     self._location(name, element, size, 0, variable.name_span, "shared")
-                    self.test.locations[name].address = (at << _WINDOW_BITS) + self.used
+                    self.test.locations[name].address = (at << WINDOW_BITS) + self.used
                     cluster = self.launch.cluster
                     if self.maps and cluster:
                         first = cta // cluster * cluster

@@ -269,7 +269,8 @@ class TensorCore(Instruction):
     or "after" thread sync; form: the other modifiers, of a wait what it waits for; group: `cta_group::1` or `::2`;
     of a load or store its shape, and "pack" if registers hold two halves; places: in the order of the operands; values:
     what is stored, of a product the instruction descriptor, whether D is added to, a scale; ctas: a mask of CTAs whose
-    mbarriers are told; reduction: what `.red` computes of the other results for the last one."""
+    mbarriers are told; reduction: what `.red` computes of the other results for the last one; further: of `.16x32bx2`,
+    how far its second address is. In a kernel, names: those of the manual, of the places and then of the values."""
 
     kind: str
     form: str = ""
@@ -279,6 +280,8 @@ class TensorCore(Instruction):
     values: tuple[Operand, ...] = ()
     ctas: Operand | None = None
     reduction: str = ""
+    further: int = 0
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
