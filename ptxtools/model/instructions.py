@@ -193,6 +193,8 @@ class Cells:
             return read_product(self, word, modifiers)
         if opcode == "tcgen05":
             return read_tensor_core(self, word, modifiers)
+        if opcode == "multimem" and "async" in modifiers[1:3]:
+            return read_asynchronous(self, word, opcode, modifiers)
         if opcode == "multimem":
             return read_multimem(self, word, modifiers)
         if opcode == "tensormap":

@@ -180,13 +180,16 @@ class Mbarrier(Instruction):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copy(Instruction):
     """An asynchronous copy (9.7.9.25). places: to, from, and the mbarrier that is told of its end, if any; size: bytes;
-    bulk: through the async proxy; function, type: what a reduction computes."""
+    bulk: through the async proxy; function, type, scope: what a reduction computes, and its scope; multi: to a
+    multi-address (9.7.9.25.7)."""
 
     places: tuple[Place, ...]
     size: int
     bulk: bool
     function: str = ""
     type: Type | None = None
+    scope: str = "gpu"
+    multi: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +221,7 @@ class TensorMap(Instruction):
 class RemoteStore(Instruction):
     """st.async or red.async (9.7.9.12, 9.7.13.7). places: to, and the mbarrier that is told of the end, if any; values:
     what is stored, an element each; order, scope: of the access; function: what a reduction computes; type: of an
-    element."""
+    element; multi: to a multi-address."""
 
     places: tuple[Place, ...]
     values: tuple[Operand, ...]
@@ -226,6 +229,7 @@ class RemoteStore(Instruction):
     order: str
     scope: str
     function: str = ""
+    multi: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from ptxtools.launch.file import read_launch_file
 from ptxtools.launch.runner import run_job
 from ptxtools.machine.options import DeviceOptions
 
-HEAD = """.version 8.6
+HEAD = """.version 9.1
 .target {target}
 .address_size 64
 .visible .entry k({parameters})

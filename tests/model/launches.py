@@ -188,6 +188,33 @@ multicast.both.buffers = ["x", "y"]
     names=("out[0]", "out[1]"), right=(0x40000000, 14), marks=("release", "flag", "acquire"),
     parameters=".param .u64 both, " + OUT,
 )  # fmt: skip
+# A copy and a reduction to a multi-address, of the four words that the thread has stored.
+MULTICAST_BULK = Feature(
+    body="""    .shared .align 16 .u32 mine[4];
+    ld.param.u64 %rd1, [out];
+    ld.param.u64 %rd2, [both];
+    mov.u32 %r1, 5;
+    st.shared.v4.u32 [mine], {%r1, %r1, %r1, %r1};
+    fence.proxy.async.shared::cta; //proxy
+    multimem.cp.async.bulk.global.shared::cta.bulk_group [%rd2], [mine], 16;
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0; //copied
+    multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd2], [mine], 16;
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0; //reduced
+    multimem.ld_reduce.weak.global.add.u32 %r3, [%rd2+4];
+    st.global.u32 [%rd1], %r3;
+""",
+    launch="""grid = [1, 1, 1]
+block = [1, 1, 1]
+args = [{multicast="both"}, {buffer="out"}]
+buffers.x.zeros = "u32[4]"
+buffers.y.zeros = "u32[4]"
+buffers.out.zeros = "u32[1]"
+multicast.both.buffers = ["x", "y"]
+""",
+    names=("out[0]",), right=(20,), marks=("proxy", "copied", "reduced"), parameters=".param .u64 both, " + OUT,
+)  # fmt: skip
 CLUSTER = Feature(
     body="""    .shared .align 4 .u32 mine[2];
     ld.param.u64 %rd1, [out];
@@ -353,6 +380,7 @@ DONE:
 FEATURES = {
     "named barrier": NAMED_BARRIER,
     "tensor copy": TENSOR_COPY, "wgmma": PRODUCT, "tcgen05": TENSOR_CORE, "wgmma of integers": INTEGERS,
-    "tcgen05 shapes": SHAPES, "multimem": MULTICAST, "mapa": CLUSTER, "griddepcontrol": DEPENDENT,
+    "tcgen05 shapes": SHAPES, "multimem": MULTICAST,
+    "multimem copies": MULTICAST_BULK, "mapa": CLUSTER, "griddepcontrol": DEPENDENT,
     "changed map": CHANGED_MAP, **TENSOR_FEATURES,
 }  # fmt: skip
