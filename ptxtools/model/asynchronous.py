@@ -36,7 +36,7 @@ from .programs import (
     Type,
 )
 from .tensor_cores import follow_tensor_core
-from .tensors import Transfer, elements, follow_tensor_map, reduction_type, transfers
+from .tensors import Convert, Transfer, elements, follow_tensor_map, reduction_type, transfers
 from .wgmma import follow_product
 from .words import refuse
 
@@ -180,18 +180,20 @@ def _tensor_moves(
             if tensor is None:
                 moves.append(_Move(here, None, size, int.from_bytes(fill, "little")))
             else:
-                moves.append(_Move(here, tensor, size) if instruction.loads else _Move(tensor, here, size))
+                moves.append(_Move(here, tensor, size, convert=moved.convert) if instruction.loads
+                             else _Move(tensor, here, size))  # fmt: skip
     return moves
 
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """One element of a copy. source: None if a number is filled in."""
+    """One element of a copy. source: None if a number is filled in; convert: what becomes of its bytes on their way."""
 
     to: tuple[str, int]
     source: tuple[str, int] | None
     size: int
     fill: int = 0
+    convert: Convert | None = None
 
 
 def _copied(path: Path, instruction: Copy, moves: Sequence[_Move], bytes_: int, told_of: Sequence[tuple[str, int]],
@@ -215,7 +217,8 @@ def _copied(path: Path, instruction: Copy, moves: Sequence[_Move], bytes_: int, 
         if move.source is None:
             path.events.append(replace(write, kind="W", value=constant(move.fill)))
         else:
-            path.events.append(_stored(write, instruction, type_, reads[move.source], len(path.events)))
+            stored = _stored(write, instruction, type_, reads[move.source], len(path.events))
+            path.events.append(_converted(stored, move) if move.convert is not None else stored)
     last = len(path.events)
     if not instruction.bulk:
         path.copies = replace(copies, small=copies.small.with_copy(mask(first, last)))
@@ -286,6 +289,17 @@ def _stored(write: Event, instruction: Copy, type_: Type | None, read: int, at: 
     needs = 1 << read | 1 << at
     value = Value(needs, lambda reads: computed(function, type_, [reads[at], reads[read]], atomic=True))
     return replace(write, kind="U", order="relaxed", scope=scope, returns=False, value=value, needs=write.needs | needs)
+
+
+def _converted(write: Event, move: _Move) -> Event:
+    value, convert = write.value, move.convert
+    assert value is not None
+    assert convert is not None
+
+    def changed(reads: Sequence[int]) -> int:
+        return int.from_bytes(convert(value.of(reads).to_bytes(move.size, "little")), "little")
+
+    return replace(write, value=Value(value.needs, changed))
 
 
 def _copy_group(paths: Paths, path: Path, instruction: CopyGroup) -> list[Path]:

@@ -26,9 +26,14 @@ MOST_THREADS, MOST_INSTRUCTIONS = 16, 100
 DEFAULT_BITS = 64
 
 
+#: Floating-point types of 8 bits.
+NARROW_FLOATS = ("e4m3", "e5m2")
+
+
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A scalar type. kind: "u", "s", "b", "f" or "bf"; packed: of two floating-point numbers, each half the bits."""
+    """A scalar type. kind: "u", "s", "b", "f", "bf", or "e4m3" or "e5m2" of so many numbers as the bits have bytes;
+    packed: of two floating-point numbers, each half the bits."""
 
     kind: str
     bits: int
@@ -37,6 +42,8 @@ class Type:
     @property
     def float_name(self) -> str:
         """The name of a floating-point type, such as "f16x2"."""
+        if self.kind in NARROW_FLOATS:
+            return f"{self.kind}x{self.bits // 8}"
         return f"{self.kind}{self.bits // 2}x2" if self.packed else f"{self.kind}{self.bits}"
 
     def wrap(self, value: int) -> int:
@@ -235,7 +242,7 @@ class RemoteStore(Instruction):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Multimem(Instruction):
     """An operation on a multi-address (9.7.9.14). kind: "ld_reduce", "st" or "red"; places: the multi-address;
-    function: of the reduction."""
+    function: of the reduction; wide: the type of intermediate sums, "" if it is their own."""
 
     kind: str
     order: str
@@ -245,6 +252,7 @@ class Multimem(Instruction):
     values: tuple[Operand, ...] = ()
     results: tuple[str, ...] = ()
     function: str = ""
+    wide: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,7 @@
 """Kernels with launch files that the model and the simulator both run: one for each feature."""
 
+from dataclasses import replace
+
 from tests.model.features import OUT, Feature
 from tests.model.tensor_features import TENSOR_FEATURES
 
@@ -39,6 +41,19 @@ tensormaps.t = {buffer="x", type="u32", shape=[4, 4], box=[4, 2]}
 """,
     names=("out[0]", "out[1]"), right=(8, 8), marks=("wait",), idle=("proxy",),
     parameters=".param .align 64 .b8 map[128], " + OUT,
+)  # fmt: skip
+
+# Each element loses its low 13 bits, rounded to nearest even: 0x3f801000 is in the middle, and goes down.
+ROUNDED_COPY = replace(
+    TENSOR_COPY, right=(0x3F800000, 0x3F800000), launch=TENSOR_COPY.launch.replace('type="u32"', 'type="tf32"').replace(
+        'arange = "u32[16]"', 'fill = {type="u32[16]", value=0x3f801000}'))  # fmt: skip
+# Sixteen numbers of 4 bits are 8 bytes in memory, and have 8 more in the tile; the other half of a row of 128 follows.
+PADDED_COPY = replace(
+    TENSOR_COPY, right=(6, 6), target="sm_100a",
+    body=TENSOR_COPY.body.replace("tile[8]", "tile[32]").replace("bar], 32", "bar], 64").replace("%r3, 1", "%r3, 0")
+    .replace("[tile+16]", "[tile+48]"),
+    launch=TENSOR_COPY.launch.replace('type="u32", shape=[4, 4], box=[4, 2]',
+                                      'type="b4x16_p64", shape=[128, 1], box=[128, 1], swizzle="128B"'),
 )  # fmt: skip
 
 # Ones in both factors: every element of D is the number of columns of A. Bulk copies bring them.
@@ -215,6 +230,29 @@ multicast.both.buffers = ["x", "y"]
 """,
     names=("out[0]",), right=(20,), marks=("proxy", "copied", "reduced"), parameters=".param .u64 both, " + OUT,
 )  # fmt: skip
+# Four numbers of 8 bits in a register, and what is too large for them; x has 1.0, 2.0, the greatest and -1.5.
+MULTICAST_NARROW = Feature(
+    body="""    ld.param.u64 %rd1, [out];
+    ld.param.u64 %rd2, [both];
+    multimem.ld_reduce.weak.global.add.acc::f16.e4m3x4 %r1, [%rd2];
+    multimem.ld_reduce.weak.global.max.e4m3x4 %r2, [%rd2];
+    multimem.st.weak.global.e4m3x4 [%rd2], %r1;
+    multimem.ld_reduce.weak.global.min.e4m3x4 %r3, [%rd2];
+    st.global.u32 [%rd1], %r1;
+    st.global.u32 [%rd1+4], %r2;
+    st.global.u32 [%rd1+8], %r3;
+""",
+    launch="""grid = [1, 1, 1]
+block = [1, 1, 1]
+args = [{multicast="both"}, {buffer="out"}]
+buffers.x.fill = {type="u32[1]", value=0xbc7e4038}
+buffers.y.fill = {type="u32[1]", value=0x387e3840}
+buffers.out.zeros = "u32[3]"
+multicast.both.buffers = ["x", "y"]
+""",
+    names=("out[0]", "out[1]", "out[2]"), right=(0xB07F4444, 0x387E4040, 0xB07F4444),
+    parameters=".param .u64 both, " + OUT, target="sm_100a",
+)  # fmt: skip
 CLUSTER = Feature(
     body="""    .shared .align 4 .u32 mine[2];
     ld.param.u64 %rd1, [out];
@@ -379,8 +417,8 @@ DONE:
 
 FEATURES = {
     "named barrier": NAMED_BARRIER,
-    "tensor copy": TENSOR_COPY, "wgmma": PRODUCT, "tcgen05": TENSOR_CORE, "wgmma of integers": INTEGERS,
-    "tcgen05 shapes": SHAPES, "multimem": MULTICAST,
-    "multimem copies": MULTICAST_BULK, "mapa": CLUSTER, "griddepcontrol": DEPENDENT,
-    "changed map": CHANGED_MAP, **TENSOR_FEATURES,
+    "tensor copy": TENSOR_COPY, "rounded copy": ROUNDED_COPY, "padded copy": PADDED_COPY, "wgmma": PRODUCT,
+    "tcgen05": TENSOR_CORE, "wgmma of integers": INTEGERS, "tcgen05 shapes": SHAPES, "multimem": MULTICAST,
+    "multimem copies": MULTICAST_BULK, "multimem of 8 bits": MULTICAST_NARROW, "mapa": CLUSTER,
+    "griddepcontrol": DEPENDENT, "changed map": CHANGED_MAP, **TENSOR_FEATURES,
 }  # fmt: skip

@@ -85,7 +85,7 @@ def test_the_section_is_that_of_the_instruction():
 def test_what_is_refused_says_why():
     """Each reason, by one instruction; and docs/memory-model.md names every family that has one."""
     page = (Path(__file__).resolve().parents[2] / "docs" / "memory-model.md").read_text("utf-8")
-    opcodes = ("multimem.ld_reduce.add.e4m3x4", "discard.global.L2",
+    opcodes = ("multimem.cp.async.bulk.relaxed.sys.global.shared::cta.bulk_group.b128", "discard.global.L2",
                "tcgen05.alloc.cta_group::1.sync.aligned.b32",
                "ldmatrix.sync.aligned.m8n8.x1.shared.b16", "shfl.sync.bfly.b32",
                "tex.1d.v4.u32.s32", "ldu.global.u32", "call",
