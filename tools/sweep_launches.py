@@ -22,7 +22,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.model.exchanges import Exchange  # noqa: E402
-from tests.model.launches import FEATURES, Feature  # noqa: E402
+from tests.model.features import Feature  # noqa: E402
+from tests.model.launches import FEATURES  # noqa: E402
 
 #: One kernel in so many is one of the features.
 _EVERY = 10

@@ -37,6 +37,9 @@ def read_access(cells: Cells, word: Word, opcode: str, modifiers: list[str]) -> 
     type_ = cells.type_of(word, modifiers)
     if opcode == "ld" and "nc" in modifiers:
         proxy = _non_coherent(cells, word, modifiers)
+    elif opcode == "ld" and "const" in modifiers:
+        modifiers.remove("const")
+        proxy = "constant"
     mmio = "mmio" in modifiers
     order = scope = function = ""
     parts = 1

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING
 
 from .floats import FUNCTIONS
 from .functions import atomic_function
-from .programs import Copy, CopyGroup, Instruction, Local, Mbarrier, Operand, Place, RemoteStore, Type, reduced_type
+from .programs import (
+    SCOPES,
+    Copy,
+    CopyGroup,
+    Instruction,
+    Local,
+    Mbarrier,
+    Operand,
+    Place,
+    RemoteStore,
+    Type,
+    reduced_type,
+)
 from .refusals import not_modelled
 from .tensors import read_tensor_copy
 
@@ -36,6 +48,8 @@ _TO_MBARRIER, _IN_GROUP = "mbarrier::complete_tx::bytes", "bulk_group"
 
 def read_asynchronous(cells: Cells, word: Word, opcode: str, modifiers: list[str]) -> Instruction:
     """The rest of an instruction whose first word is given. Raises PtxError with position and reason."""
+    if opcode == "multimem":
+        opcode, *modifiers = modifiers
     if opcode == "mbarrier":
         return _mbarrier(cells, word, modifiers)
     if "tensor" in modifiers:
@@ -151,8 +165,9 @@ def _bulk(cells: Cells, word: Word, modifiers: list[str]) -> Instruction:
     rest = modifiers[3 if reduces else 2 :]
     if not reduces and rest[:1] in (["commit_group"], ["wait_group"]):
         return _group(cells, word, rest, bulk=True)
+    multi = word.text.startswith("multimem")
     completion = [modifier for modifier in rest if modifier in (_TO_MBARRIER, _IN_GROUP)]
-    if len(completion) != 1:
+    if len(completion) != 1 or (multi and completion != [_IN_GROUP]):
         not_modelled(reader, word)
     rest.remove(completion[0])
     type_: Type | None = None
@@ -164,6 +179,9 @@ def _bulk(cells: Cells, word: Word, modifiers: list[str]) -> Instruction:
         if type_ is None or not function or (type_.kind in ("f", "bf") and function not in FUNCTIONS):
             not_modelled(reader, word)
         rest = [modifier for modifier in rest if atomic_function(modifier) != function]
+    scope = next((modifier for modifier in rest if modifier in SCOPES), "")
+    if multi and bool(scope) == ("relaxed" in rest) and (reduces or not scope):
+        rest = [modifier for modifier in rest if modifier not in (scope, "relaxed", "weak"[: 4 * (not reduces)])]
     _rest(cells, word, rest)
     places = _places(cells, 2)
     size = _size(cells)
@@ -172,7 +190,8 @@ def _bulk(cells: Cells, word: Word, modifiers: list[str]) -> Instruction:
     if completion[0] == _TO_MBARRIER:
         cells.comma()
         places += _places(cells, 1)
-    return Copy(places=places, size=size, bulk=True, function=function, type=type_, **cells.done())
+    return Copy(places=places, size=size, bulk=True, function=function, type=type_, scope=scope or "gpu", multi=multi,
+                **cells.done())  # fmt: skip
 
 
 # --- asynchronous stores and reductions -------------------------------------------------------------------------------
@@ -183,8 +202,12 @@ def _remote(cells: Cells, word: Word, opcode: str, modifiers: list[str]) -> Inst
     into global memory, and then nothing in the kernel waits for them (9.7.9.12, 9.7.13.7)."""
     type_ = cells.type_of(word, modifiers)
     given = set(modifiers)
-    releases = "release" in given
-    if releases == (_TO_MBARRIER in modifiers) or type_ is None:
+    releases, multi = "release" in given, word.text.startswith("multimem")
+    if (
+        (multi and not (releases and given & {*_RELEASED} and "mmio" not in given))
+        or releases == (_TO_MBARRIER in modifiers)
+        or type_ is None
+    ):
         not_modelled(cells.reader, word)
     function, parts, order = "", 1, "weak" if opcode == "st" else "relaxed"
     scope = "sys" if releases else "cluster"
@@ -215,4 +238,4 @@ def _remote(cells: Cells, word: Word, opcode: str, modifiers: list[str]) -> Inst
         cells.comma()
         places += _places(cells, 1)
     return RemoteStore(places=places, values=values, type=type_, order=order, scope=scope if order != "weak" else "",
-                       function=function, **cells.done())  # fmt: skip
+                       function=function, multi=multi, **cells.done())  # fmt: skip

@@ -36,7 +36,7 @@ from .programs import (
     Type,
 )
 from .tensor_cores import follow_tensor_core
-from .tensors import Transfer, elements, follow_tensor_map, reduction_type, transfers
+from .tensors import Convert, Transfer, elements, follow_tensor_map, reduction_type, transfers
 from .wgmma import follow_product
 from .words import refuse
 
@@ -109,9 +109,10 @@ def _arrive_with_copies(path: Path, instruction: Mbarrier, event: Event) -> list
 def _copy(paths: Paths, path: Path, instruction: Copy) -> list[Path]:
     to, source = (paths.place(path, instruction, place, instruction.size) for place in instruction.places[:2])
     path.copies = replace(path.copies, agents=path.copies.agents + 1)
+    targets = _reached(paths, path, instruction, to, instruction.size)
     type_ = instruction.type or (paths.types[to[0]] if instruction.function else None)
     size = type_.bits // 8 if type_ is not None else 8
-    for name, offset in (to, source):
+    for name, offset in (*targets, source):
         size = gcd(size, paths.types[name].bits // 8, offset or size, instruction.size)
     count = instruction.size // size
     if count > MOST_ELEMENTS and instruction.function:
@@ -119,11 +120,23 @@ def _copy(paths: Paths, path: Path, instruction: Copy) -> list[Path]:
                f"at most {MOST_ELEMENTS} are modelled")  # fmt: skip
     if count > MOST_ELEMENTS:  # as one
         size = instruction.size
-    moves = [_Move((to[0], to[1] + at), (source[0], source[1] + at), size)
-             for at in range(0, instruction.size, size)]  # fmt: skip
+    moves = [_Move((name, start + at), (source[0], source[1] + at), size)
+             for at in range(0, instruction.size, size) for name, start in targets]  # fmt: skip
     told_of = [paths.place(path, instruction, place, WORD_BYTES) for place in instruction.places[2:]]
     _copied(path, instruction, moves, instruction.size, told_of, type_)
     return [path]
+
+
+def _reached(
+    paths: Paths, path: Path, instruction: Copy | RemoteStore, to: tuple[str, int], size: int
+) -> list[tuple[str, int]]:
+    """The places that one stands for: several, if it is a multi-address (8.2.3)."""
+    if not instruction.multi:
+        return [to]
+    members = paths.test.locations[to[0]].members
+    if not members:
+        refuse(paths.test.source, f"'{to[0]}' is no multi-address", instruction.span)
+    return [paths.place(path, instruction, (member, to[1]), size) for member in members]
 
 
 def _tensor_copy(paths: Paths, path: Path, instruction: TensorCopy) -> list[Path]:
@@ -167,18 +180,20 @@ def _tensor_moves(
             if tensor is None:
                 moves.append(_Move(here, None, size, int.from_bytes(fill, "little")))
             else:
-                moves.append(_Move(here, tensor, size) if instruction.loads else _Move(tensor, here, size))
+                moves.append(_Move(here, tensor, size, convert=moved.convert) if instruction.loads
+                             else _Move(tensor, here, size))  # fmt: skip
     return moves
 
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """One element of a copy. source: None if a number is filled in."""
+    """One element of a copy. source: None if a number is filled in; convert: what becomes of its bytes on their way."""
 
     to: tuple[str, int]
     source: tuple[str, int] | None
     size: int
     fill: int = 0
+    convert: Convert | None = None
 
 
 def _copied(path: Path, instruction: Copy, moves: Sequence[_Move], bytes_: int, told_of: Sequence[tuple[str, int]],
@@ -202,7 +217,8 @@ def _copied(path: Path, instruction: Copy, moves: Sequence[_Move], bytes_: int, 
         if move.source is None:
             path.events.append(replace(write, kind="W", value=constant(move.fill)))
         else:
-            path.events.append(_stored(write, instruction.function, type_, reads[move.source], len(path.events)))
+            stored = _stored(write, instruction, type_, reads[move.source], len(path.events))
+            path.events.append(_converted(stored, move) if move.convert is not None else stored)
     last = len(path.events)
     if not instruction.bulk:
         path.copies = replace(copies, small=copies.small.with_copy(mask(first, last)))
@@ -242,14 +258,15 @@ def _remote(paths: Paths, path: Path, instruction: RemoteStore) -> list[Path]:
                   needs=path.control, agent=copies.agents, behind=0 if releases else own,
                   after=own if releases else 0)  # fmt: skip
     for at, value in enumerate(values):
-        write = replace(event, offset=offset + at * size, value=value, needs=event.needs | value.needs)
-        path.events.append(_reduced(write, instruction, len(path.events)) if instruction.function else write)
+        for location, start in _reached(paths, path, instruction, (name, offset + at * size), size):
+            write = replace(event, location=location, offset=start, value=value, needs=event.needs | value.needs)
+            path.events.append(_reduced(write, instruction, len(path.events)) if instruction.function else write)
     if releases:
         return [path]
     name, offset = paths.place(path, instruction, instruction.places[1], WORD_BYTES)
     told = Event("U", path.steps, instruction, "release", "cluster", "generic", name, offset, WORD_BYTES,
                  needs=path.control, returns=False, mbarrier=True, agent=copies.agents,
-                 behind=own, completes=mask(first, first + count))  # fmt: skip
+                 behind=own, completes=mask(first, len(path.events)))  # fmt: skip
     path.events.append(updated(told, path, "complete_tx", [constant(size * count)]))
     return [path]
 
@@ -262,15 +279,27 @@ def _reduced(write: Event, instruction: RemoteStore, at: int) -> Event:
     return replace(write, kind="U", returns=False, value=value, needs=write.needs | needs)
 
 
-def _stored(write: Event, function: str, type_: Type | None, read: int, at: int) -> Event:
+def _stored(write: Event, instruction: Copy, type_: Type | None, read: int, at: int) -> Event:
     """The write, or the relaxed atomic operation of a reduction (9.7.9.25.4.2), of what an event has read."""
+    function, scope = instruction.function, instruction.scope
     if not function:
         return replace(
             write, kind="W", value=Value(1 << read, lambda reads: reads[read]), needs=write.needs | 1 << read
         )
     needs = 1 << read | 1 << at
     value = Value(needs, lambda reads: computed(function, type_, [reads[at], reads[read]], atomic=True))
-    return replace(write, kind="U", order="relaxed", scope="gpu", returns=False, value=value, needs=write.needs | needs)
+    return replace(write, kind="U", order="relaxed", scope=scope, returns=False, value=value, needs=write.needs | needs)
+
+
+def _converted(write: Event, move: _Move) -> Event:
+    value, convert = write.value, move.convert
+    assert value is not None
+    assert convert is not None
+
+    def changed(reads: Sequence[int]) -> int:
+        return int.from_bytes(convert(value.of(reads).to_bytes(move.size, "little")), "little")
+
+    return replace(write, value=Value(value.needs, changed))
 
 
 def _copy_group(paths: Paths, path: Path, instruction: CopyGroup) -> list[Path]:

@@ -13,10 +13,7 @@ from .words import refuse
 
 def spread(test: Test) -> None:
     """Give each CTA its own variables, if the test uses `mapa` or a mask of CTAs. Raises PtxError."""
-    uses = [
-        i for thread in test.threads for i in thread.instructions
-        if getattr(i, "function", "") == "mapa" or getattr(i, "ctas", None) is not None
-    ]  # fmt: skip
+    uses = [i for thread in test.threads for i in thread.instructions if names_other_ctas(i)]
     if not uses:
         return
     named = uses[0].text.split()[0]
@@ -44,6 +41,11 @@ def spread(test: Test) -> None:
         for register, initial in test.registers.items():
             if register.startswith(f"{thread.name}:"):
                 test.registers[register] = _in_cta(initial, own)
+
+
+def names_other_ctas(instruction: Instruction) -> bool:
+    """Whether it names CTAs of the cluster by their numbers."""
+    return getattr(instruction, "function", "") == "mapa" or getattr(instruction, "ctas", None) is not None
 
 
 def renamed(instruction: Instruction, own: dict[str, str]) -> Instruction:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, TypeAlias
 
-from .programs import Condition, State
-from .words import Reader, Word
+from .programs import Condition, State, Test
+from .words import Reader, Word, register_name
 
 _SIGNS: dict[str, Callable[[Any, Any], bool]] = {
     "=": eq, "==": eq, "!=": ne, "<>": ne, "<": lt, "<=": le, ">": gt, ">=": ge,
@@ -107,6 +107,17 @@ def read_location(reader: Reader, locations: Iterable[str]) -> str:
     return _Conditions(reader, set(), set(locations), {}).location(reader.name("a location or a register"))
 
 
+def owned_registers(test: Test) -> dict[str, str]:
+    """The registers that instructions write, without their threads -> with them; "" if several threads write them."""
+    found: dict[str, str] = {}
+    for thread in test.threads:
+        written = {register for i in thread.instructions
+                   for register in (*getattr(i, "results", ()), getattr(i, "result", ""))}  # fmt: skip
+        for register in written - {""}:
+            found[register] = "" if register in found else f"{thread.name}:{register}"
+    return found
+
+
 class _Conditions:
     def __init__(self, reader: Reader, threads: set[int], locations: set[str], registers: Mapping[str, str]) -> None:
         self.reader, self.threads, self.locations, self.registers = reader, threads, locations, registers
@@ -145,8 +156,8 @@ class _Conditions:
         reader = self.reader
         if reader.accept(sign, name):
             return True
-        if reader.next.text == half and reader.peek().text == half:
-            reader.take(), reader.take()
+        if reader.accept(half):
+            reader.accept(half)
             return True
         return False
 
@@ -205,12 +216,12 @@ class _Conditions:
         if thread not in self.threads:
             reader.fail(f"there is no thread P{thread}", reader.next)
         reader.take(), reader.take()
-        name = f"P{thread}:{reader.name('a register').text.lstrip('%')}"
+        name = f"P{thread}:{register_name(reader.name('a register').text)}"
         self.names.append(name)
         return name
 
     def location(self, word: Word) -> str:
-        owned = self.registers.get(word.text)
+        owned = self.registers.get(register_name(word.text))
         if owned is not None and word.text not in self.locations:
             if not owned:
                 self.reader.fail(f"several threads have a register '{word.text}'", word)
@@ -233,7 +244,7 @@ class _Conditions:
 
 
 def thread_number(word: Word) -> int | None:
-    """The thread that `P1` or `1` names."""
-    named = word.kind == "word" and word.text[:1] in "PT"
+    """The thread that `P1`, `p1`, `T1` or `1` names."""
+    named = word.kind == "word" and word.text[:1] in "PpTt"
     digits = word.text[1:] if named else word.text if word.kind == "number" else ""
     return int(digits) if digits.isdigit() and digits.isascii() and len(digits) < 6 else None

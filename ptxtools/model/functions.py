@@ -13,7 +13,7 @@ from .programs import UNTYPED, Type
 @dataclass(frozen=True, slots=True)
 class Function:
     """operands: how many; compute: from the type and the operands, the value before it is wrapped into the type; wide:
-    the result has twice the width."""
+    the result has twice the width, and a third operand that is added."""
 
     operands: int
     compute: Callable[..., int]
@@ -53,7 +53,15 @@ FUNCTIONS: dict[str, Function] = {
     "sub": Function(2, lambda _, a, b: a - b),
     "mul": Function(2, lambda _, a, b: a * b),
     "mul.wide": Function(2, lambda _, a, b: a * b, wide=True),
+    "mul.hi": Function(2, lambda t, a, b: a * b >> t.bits),
     "mad": Function(3, lambda _, a, b, c: a * b + c),
+    "mad.wide": Function(3, lambda _, a, b, c: a * b + c, wide=True),
+    "mad.hi": Function(3, lambda t, a, b, c: (a * b >> t.bits) + c),
+    "sad": Function(3, lambda _, a, b, c: abs(a - b) + c),
+    "abs": Function(1, lambda _, a: abs(a)),
+    "popc": Function(1, lambda t, a: (a & (1 << t.bits) - 1).bit_count()),
+    "clz": Function(1, lambda t, a: t.bits - (a & (1 << t.bits) - 1).bit_length()),
+    "brev": Function(1, lambda t, a: int(f"{a & (1 << t.bits) - 1:0{t.bits}b}"[::-1], 2)),
     "div": Function(2, _divided),
     "rem": Function(2, _remainder),
     "and": Function(2, lambda _, a, b: a & b),
@@ -95,5 +103,6 @@ def computed(function: str, type_: Type | None, values: list[int], *, atomic: bo
     if held.kind in ("f", "bf") and function in floats.FUNCTIONS:
         return floats.combined(function, held.float_name, values)
     chosen = (ATOMIC if atomic else FUNCTIONS)[function]
-    result = chosen.compute(held, *(held.wrap(value) for value in values))
-    return (Type(held.kind, 2 * held.bits) if chosen.wide else held).wrap(result)
+    wide = Type(held.kind, 2 * held.bits) if chosen.wide else held
+    given = [(held if at < 2 else wide).wrap(value) for at, value in enumerate(values)]
+    return wide.wrap(chosen.compute(held, *given))

@@ -34,13 +34,13 @@ from .refusals import not_modelled
 from .tensor_cores import read_tensor_core
 from .tensors import read_tensor_map
 from .wgmma import read_product
-from .words import Reader, Word
+from .words import Reader, Word, register_name
 
 #: Modifiers without a meaning in the model: state spaces (8.3) and caches.
 _IGNORED = frozenset(("global", "shared", "shared::cta", "shared::cluster", "generic", "ca", "cg", "cs", "lu", "cv",
                       "wb", "wt", "uni", "aligned", "noftz"))  # fmt: skip
 _BRANCHES = {"beq": "eq", "bne": "ne", "blt": "lt", "ble": "le", "bgt": "gt", "bge": "ge"}
-_REGISTER = re.compile(r"%.*|(?:r|rd|rs|p|f|fd)\d+")
+_REGISTER = re.compile(r"%.*|\$[A-Za-z_].*|(?:r|rd|rs|p|f|fd)\d+")
 
 
 _PREDICATE = Type("u", 1)
@@ -101,10 +101,10 @@ class Cells:
         return {"text": " ".join(reader.source.text[span[0] : span[1]].split()), "span": span}
 
     def is_register(self, name: str) -> bool:
-        return name.lstrip("%") in self.known or (name not in self.locations and bool(_REGISTER.fullmatch(name)))
+        return register_name(name) in self.known or (name not in self.locations and bool(_REGISTER.fullmatch(name)))
 
     def register(self, word: Word) -> str:
-        name = word.text.lstrip("%")
+        name = register_name(word.text)
         if not name:
             self.reader.fail("expected a register", word)
         return name
@@ -151,6 +151,7 @@ class Cells:
         """An address: a location or a register, with or without brackets, and bytes to add."""
         reader = self.reader
         bracket = reader.accept("[")
+        reader.accept("*", "&")
         word = reader.name("a location")
         base: str | Register
         base = Register(self.register(word)) if self.is_register(word.text) else self.location(word)
@@ -173,6 +174,9 @@ class Cells:
 
     def instruction(self, word: Word) -> Instruction:
         opcode, *modifiers = word.text.split(".")
+        if opcode.partition("_")[0] in ACCESSES:  # `atom_add` of public suites
+            opcode, *further = opcode.split("_")
+            modifiers = further + modifiers
         if opcode in ACCESSES and modifiers[:1] == ["async"]:
             return read_asynchronous(self, word, opcode, modifiers)
         if opcode in ACCESSES:
@@ -189,6 +193,8 @@ class Cells:
             return read_product(self, word, modifiers)
         if opcode == "tcgen05":
             return read_tensor_core(self, word, modifiers)
+        if opcode == "multimem" and "async" in modifiers[1:3]:
+            return read_asynchronous(self, word, opcode, modifiers)
         if opcode == "multimem":
             return read_multimem(self, word, modifiers)
         if opcode == "tensormap":
@@ -298,9 +304,10 @@ class Cells:
             self.reader.fail("floating-point arithmetic is not modelled", word)
         if function in ("mul", "mad") and "lo" in modifiers:
             modifiers.remove("lo")
-        elif function == "mul" and "wide" in modifiers:
-            modifiers.remove("wide")
-            function = "mul.wide"
+        for part in ("wide", "hi"):
+            if function in ("mul", "mad") and part in modifiers:
+                modifiers.remove(part)
+                function += "." + part
         self.rest(word, modifiers)
         result = self.result()
         self.comma()

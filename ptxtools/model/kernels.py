@@ -17,7 +17,7 @@ from ptxtools.diagnostics import Source
 from .clusters import renamed
 from .conditions import read_condition
 from .instructions import Cells
-from .matrices import add_tensor_memory
+from .matrices import WINDOW_BITS, add_tensor_memory
 from .multimem import add_multi_address, complete_aliases
 from .programs import (
     MOST_THREADS,
@@ -37,15 +37,15 @@ from .programs import (
     scalar_type,
 )
 from .tensors import MAP_BYTES, Engines
-from .words import Reader, refuse, words_of
+from .words import Reader, refuse, register_name, words_of
 
 #: Instructions of one thread, and bytes of a buffer, variable or parameter.
 MOST_INSTRUCTIONS, MOST_BYTES = 2000, 1 << 15
-#: Variables in shared memory are that far apart, at least, and those of two CTAs so many bits.
-_ALIGNED, _WINDOW_BITS = 1024, 24
+#: Variables in shared memory are that far apart, at least.
+_ALIGNED = 1024
 _WARP = 32
 #: Instructions that name shared memory of other CTAs.
-_CLUSTER = re.compile(r"^mapa|multicast::cluster")
+_CLUSTER = re.compile(r"^mapa|multicast::cluster|cta_group::2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ class _Builder:
         for number, (cta, thread) in enumerate(places):
             cluster = cta // self.launch.cluster if self.launch.cluster else -1
             one = Thread(number, cta, cluster, 0, warp=thread // 32, lane=thread % 32,
-                         window=ctas.index(cta) << _WINDOW_BITS)  # fmt: skip
+                         window=ctas.index(cta) << WINDOW_BITS)  # fmt: skip
             self.test.threads.append(one)
             own = {name: name if cta == first else f"{name}@{cta}" for name in self.shared}
             one.instructions = self._instructions(one, thread, own)
@@ -196,10 +196,11 @@ class _Builder:
     def _check_registers(self) -> None:
         names: set[str] = set()
         for variable in self.declared:
-            if variable.name in names:
-                refuse(self.source, f"two registers '{variable.name}' in different scopes are not modelled",
-                       variable.name_span)  # fmt: skip
-            names.add(variable.name)
+            name = register_name(variable.name)
+            if name in names:
+                refuse(self.source, f"two registers '{name}', in different scopes or with different signs in front, are"
+                       " not modelled", variable.name_span)  # fmt: skip
+            names.add(name)
 
     def _places(self) -> list[tuple[int, int]]:
         ctas, size = _product(self.launch.grid), _product(self.launch.block)
@@ -256,7 +257,7 @@ class _Builder:
                 self.used = -(-self.used // _ALIGNED) * _ALIGNED
                 for at, (cta, name) in enumerate(names.items()):
                     self._location(name, element, size, 0, variable.name_span, "shared")
-                    self.test.locations[name].address = (at << _WINDOW_BITS) + self.used
+                    self.test.locations[name].address = (at << WINDOW_BITS) + self.used
                     cluster = self.launch.cluster
                     if self.maps and cluster:
                         first = cta // cluster * cluster
@@ -340,7 +341,7 @@ class _Builder:
         if value is None or place.offset or statement.guard is not None or type_ is None:
             refuse(self.source, "this form is not modelled", span)
         text = reader.source.text[span[0] : span[1]]
-        name = result.name.lstrip("%")
+        name = register_name(result.name)
         if isinstance(value, int):
             return Local(text=text, span=span, result=name, function="mov", values=(value,), type=type_)
         buffer, offset = value
@@ -359,14 +360,11 @@ class _Builder:
         return found
 
     def _is_declared(self, register: str) -> bool:
-        name = "%" + register
         for variable in self.declared:
-            if variable.name in (name, register):
+            name = register_name(variable.name)
+            digits = register[len(name) :]
+            if register == name or (variable.count is not None and register.startswith(name) and digits.isdigit()):
                 return True
-            for whole in (name, register):
-                digits = whole[len(variable.name) :]
-                if variable.count is not None and whole.startswith(variable.name) and digits.isdigit():
-                    return True
         return False
 
 

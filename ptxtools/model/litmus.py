@@ -11,11 +11,12 @@ PTX MP
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from ptxtools.diagnostics import Source
 
-from .clusters import spread
-from .conditions import read_condition, read_location, thread_number
+from .clusters import names_other_ctas, spread
+from .conditions import owned_registers, read_condition, read_location, thread_number
 from .instructions import Cells
 from .mbarriers import initial
 from .multimem import complete_aliases, read_multi_address
@@ -23,22 +24,28 @@ from .programs import PROXIES, TENSOR_MEMORY, UNTYPED, Address, Branch, Label, L
 from .proxy_tests import is_proxy_test, read_proxy_tests
 from .scope_trees import read_map, read_tree, starts_map, starts_tree
 from .tensors import Engines, read_described
-from .words import Reader, Word, beginning, refuse, words_of
+from .words import Reader, Word, beginning, refuse, register_name, words_of
 
-_HEAD = re.compile(r"(?:GPU_PTX|PTX|ptx)\b[ \t]*([^\n{\"]*)")
+_HEAD = re.compile(r"(?:GPU_)?PTX(?:v?[\d._]+)?(?!\w)[ \t]*([^\n{\"]*)", re.IGNORECASE)
 _PRELUDE = re.compile(r'"[^"]*"|\(\*.*?\*\)|//[^\n]*|[^"{]', re.DOTALL)
 _BRACE_LINE = re.compile(r"^[ \t]*\{", re.MULTILINE)
-_THREADS_LINE = re.compile(r"^[ \t]*P?\d+[ \t]*[@|;]", re.MULTILINE)
+_THREADS_LINE = re.compile(r"^[ \t]*[PpTt]?\d+[ \t]*[@|;]", re.MULTILINE)
 _C_TYPES = {
     "int": Type("s", 32), "unsigned": Type("u", 32), "long": Type("s", 64), "int32_t": Type("s", 32),
     "uint32_t": Type("u", 32), "int64_t": Type("s", 64), "uint64_t": Type("u", 64), "uint16_t": Type("u", 16),
-    "uint8_t": Type("u", 8),
+    "uint8_t": Type("u", 8), "int16_t": Type("s", 16), "int8_t": Type("s", 8), "short": Type("s", 16),
+    "char": Type("s", 8), "bool": Type("u", 8), "size_t": Type("u", 64), "uintptr_t": Type("u", 64),
+    "intptr_t": Type("s", 64), "atomic_int": Type("s", 32), "atomic_uint": Type("u", 32), "atomic_long": Type("s", 64),
+    "atomic_ulong": Type("u", 64),
 }  # fmt: skip
+#: Words of C beside a type, which say nothing here.
+_QUALIFIERS = ("volatile", "_Atomic")
 _MEMORY_SPACES = {".global": "global", ".shared": "shared", ".const": "const", "global": "global", "shared": "shared",
                   ".tmem": TENSOR_MEMORY, "tmem": TENSOR_MEMORY}  # fmt: skip
-_SPACES = frozenset((*_MEMORY_SPACES, ".reg", ".pred", ".surfref", ".texref", ".conref", "volatile"))
+_SPACES = frozenset((*_MEMORY_SPACES, ".reg", ".pred", ".surfref", ".texref", ".conref", *_QUALIFIERS))
 #: What else the place of a thread may name: other words for a level, and levels inside of a CTA.
-_OTHER_LEVELS = {"block": "cta", "device": "gpu", "thread": "lane"}
+_OTHER_LEVELS = {"block": "cta", "device": "gpu", "thread": "lane", "tid": "lane", "system": "sys"}
+_ALIASES = ("aliases", "alias")
 #: Bytes of an array.
 MOST_BYTES = 1024
 _ENDINGS = ("exists", "forall", "~", "not", "filter", "locations", "observed", "final")
@@ -74,6 +81,7 @@ def read_litmus(source: Source, tensors: Engines | None = None) -> Test:
         _read_initial(reader, test)
     placed = _read_threads(reader, test)
     _read_rows(reader, test, placed)
+    _number_ctas(reader, test)
     spread(test)
     _read_end(reader, test, placed)
     return test
@@ -118,11 +126,12 @@ def _read_declaration(reader: Reader, test: Test, aliases: list[tuple[Word, str,
         return
     start = reader.at
     type_ = _read_types(reader)
+    reader.accept("*")
     thread = thread_number(reader.next)
     if thread is not None and reader.peek().text == ":":
         reader.take(), reader.take()
         _read_types(reader)
-        name = reader.name("a register").text.lstrip("%")
+        name = register_name(reader.name("a register").text)
         test.registers[f"P{thread}:{name}"] = _initial(reader, test) if reader.accept("=", "==") else 0
         return
     owner = None
@@ -152,9 +161,9 @@ def _read_declaration(reader: Reader, test: Test, aliases: list[tuple[Word, str,
         proxy = chosen.text
         if proxy not in PROXIES:
             reader.fail(f"unknown proxy '{proxy}'", chosen, f"one of {', '.join(PROXIES)}")
-        if reader.next.text != "aliases":
+        if reader.next.text not in _ALIASES:
             reader.fail("expected 'aliases'")
-    if reader.accept("aliases"):
+    if reader.accept(*_ALIASES):
         aliases.append((word, proxy, reader.name("a location")))
         return
     location = test.locations.setdefault(word.text, Location(word.text))
@@ -236,21 +245,25 @@ def _expecting(reader: Reader, word: Word, count: int | Address) -> int:
 def _read_types(reader: Reader) -> Type | None:
     """State spaces and a type before a name."""
     found = None
-    while reader.next.kind == "word" and reader.peek().kind in ("word", "sign") and reader.peek().text not in "=;}@":
+    unsigned = False
+    while reader.next.kind == "word" and _goes_on(reader.peek()):
         text = reader.next.text
-        type_ = scalar_type(text)
-        if type_ is not None:
-            found = type_
-        elif text in _C_TYPES:
-            found = _C_TYPES[text]
-        elif text not in _SPACES:
-            return found
+        type_ = scalar_type(text) or _C_TYPES.get(text)
+        if type_ is None and text not in _SPACES:
+            break
+        unsigned = unsigned or text == "unsigned"  # also of `unsigned long`
+        found = type_ or found
         reader.take()
-    return found
+    return replace(found, kind="u") if found and unsigned else found
+
+
+def _goes_on(word: Word) -> bool:
+    """Whether a name, or the thread of a register, may follow a type: what is in front of this word is no name then."""
+    return word.kind in ("word", "number") or (word.kind == "sign" and word.text not in "=;}@")
 
 
 def _initial(reader: Reader, test: Test) -> int | Address:
-    if reader.next.kind == "number" or reader.next.text == "-":
+    if reader.next.kind == "number" or reader.next.text in ("-", "+"):
         return reader.number("a number")
     reader.accept("&")
     name = reader.name("a number or a location").text
@@ -277,18 +290,8 @@ def _read_threads(reader: Reader, test: Test) -> bool:
         placed = at is not None
         places = {"cta": -1 if placed else len(test.threads), "cluster": -1, "gpu": 0, "sys": 0, "grid": 0,
                   "warp": 0, "lane": 0}  # fmt: skip
-        while at:
-            level = reader.name("'cta', 'cluster' or 'gpu'")
-            text = level.text.lower()
-            letters = text.rstrip("0123456789")
-            digits = text[len(letters) :]
-            name = _OTHER_LEVELS.get(letters, letters)
-            if name not in places or (name == "sys" and (digits or reader.next.text) != "0"):
-                reader.fail("expected 'cta', 'cluster' or 'gpu'", level)
-            if not digits:
-                reader.accept("=", ":")
-            places[name] = int(digits[:9]) if digits else reader.number("a number")
-            at = reader.accept(",")
+        if placed:
+            _read_place(reader, places)
         if places["cta"] < 0:
             reader.fail("the thread's place names no CTA", word)
         test.add(Thread(number, places["cta"], places["cluster"], places["gpu"], warp=places["warp"],
@@ -299,16 +302,58 @@ def _read_threads(reader: Reader, test: Test) -> bool:
     for name in test.registers:
         if int(name[1:].split(":")[0]) not in {thread.number for thread in test.threads}:
             reader.fail(f"there is no thread for the initial value of {name}")
-    _check_places(reader, test)
     return placed
 
 
-def _check_places(reader: Reader, test: Test) -> None:
+def _read_place(reader: Reader, places: dict[str, int]) -> None:
+    """The levels behind the sign, separated by commas, signs or blanks, and maybe in brackets."""
+    end = {"(": ")", "[": "]"}.get(reader.next.text)
+    if end:
+        reader.take()
+    more = True
+    while more:
+        level = reader.name("'cta', 'cluster' or 'gpu'")
+        text = level.text.lower()
+        letters = text.rstrip("0123456789")
+        digits = text[len(letters) :]
+        name = _level(letters)
+        if name not in places or (name == "sys" and (digits or reader.next.text) != "0"):
+            reader.fail("expected 'cta', 'cluster' or 'gpu'", level)
+        places[name] = int(digits[:9]) if digits else _place_number(reader)
+        more = bool(reader.accept(",", "@")) or _level(reader.next.text.lower().rstrip("0123456789")) in places
+        reader.accept("@")
+    if end:
+        reader.expect(end, "after the place of the thread")
+
+
+def _level(letters: str) -> str:
+    letters = letters.strip("._")
+    return _OTHER_LEVELS.get(letters, letters)
+
+
+def _place_number(reader: Reader) -> int:
+    """`0`, `= 0`, `: 0` or `(0)`."""
+    enclosed = reader.accept("(") is not None
+    if not enclosed:
+        reader.accept("=", ":")
+    number = reader.number("a number")
+    if enclosed:
+        reader.expect(")", "after the number")
+    return number
+
+
+def _number_ctas(reader: Reader, test: Test) -> None:
+    """CTAs of one number in several clusters are counted within these: give each a number within its GPU and grid."""
+    ctas = {(thread.gpu, thread.grid, thread.cluster, thread.cta) for thread in test.threads}
+    if len({(gpu, grid, cta) for gpu, grid, _, cta in ctas}) == len(ctas):
+        return
+    names = [i.text.split()[0] for thread in test.threads for i in thread.instructions if names_other_ctas(i)]
+    if names or any(location.owner is not None for location in test.locations.values()):
+        what = f"'{names[0]}'" if names else "'.shared @cta'"
+        reader.fail(f"{what} in a test with CTAs of one number in several clusters", reader.words[0])
+    order = sorted(ctas)
     for thread in test.threads:
-        for other in test.threads:
-            same = (thread.gpu, thread.grid, thread.cta) == (other.gpu, other.grid, other.cta)
-            if same and thread.cluster != other.cluster:
-                reader.fail(f"{thread.name} and {other.name} are in one CTA and in two clusters")
+        thread.cta = order.index((thread.gpu, thread.grid, thread.cluster, thread.cta))
 
 
 def _read_rows(reader: Reader, test: Test, placed: bool) -> None:
@@ -350,25 +395,25 @@ def _check_labels(reader: Reader, thread: Thread) -> None:
 
 def _read_end(reader: Reader, test: Test, placed: bool) -> None:
     threads = [thread.number for thread in test.threads]
+    owners = owned_registers(test)
     while reader.next.kind != "end":
         if starts_tree(reader):
             if placed:
                 reader.fail("the threads have their places already")
             read_tree(reader, test)
             placed = True
-            _check_places(reader, test)
         elif starts_map(reader):
             read_map(reader, test)
         elif reader.accept("locations", "observed"):
             test.observed += _read_observed(reader, threads, test)
         elif reader.accept("filter"):
-            test.filter = read_condition(reader, threads, test.named)
+            test.filter = read_condition(reader, threads, test.named, owners)
         else:
             if test.condition is not None:
                 reader.fail("expected the end of the test")
             final = reader.accept("final")
             test.quantifier, inner = ("exists", False) if final else _read_quantifier(reader)
-            test.condition = read_condition(reader, threads, test.named)
+            test.condition = read_condition(reader, threads, test.named, owners)
             if inner:
                 reader.expect(")", "after the condition")
             if final and reader.accept("with"):
@@ -409,7 +454,7 @@ def _read_observed(reader: Reader, threads: list[int], test: Test) -> tuple[str,
             if thread not in threads:
                 reader.fail(f"there is no thread P{thread}")
             reader.take(), reader.take()
-            found.append(f"P{thread}:{reader.name('a register').text.lstrip('%')}")
+            found.append(f"P{thread}:{register_name(reader.name('a register').text)}")
             continue
         found.append(read_location(reader, test.named))
     return tuple(found)

@@ -10,12 +10,9 @@ else there has no address.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
-
-from ptxtools import isa
-from ptxtools.isa.descriptors import decode, variant_of
 
 from .events import Event, Path, Value, equal
 from .programs import TENSOR_MEMORY, Instruction, Location, Operand, TensorCore, Test, Thread, Type
@@ -28,6 +25,8 @@ if TYPE_CHECKING:
     from .words import Word
 
 LANES, COLUMNS, CELL = 128, 512, 4
+#: Addresses of shared memory of two CTAs are so many bits apart.
+WINDOW_BITS = 24
 #: The name of a CTA's tensor memory.
 NAME = "tensor memory of CTA {}"
 #: Addresses from here on are those of tensor memory.
@@ -48,6 +47,10 @@ class Engine(Protocol):
                 elements: Sequence[tuple[int, int]], added: Sequence[int] | None, result: str, *,
                 negated: bool = False) -> list[int]:  # fmt: skip
         """Elements of a product, as bits."""
+
+    def issued(self, opcode: str, operands: Mapping[str, int], rank: int) -> Any:
+        """A tcgen05.mma, .cp or .shift, issued by the CTA of that rank in its pair: `reads` and `writes`, pieces as
+        (rank, whether in tensor memory, first byte, bytes), and `run`, from what is read to what is written."""
 
 
 def read_kernel_product(cells: Cells, word: Word, form: str) -> dict[str, Any]:
@@ -100,13 +103,20 @@ def read_pieces(paths: Paths, path: Path, event: Event, tile: Tile, rank: int) -
     except ValueError as error:
         refuse(paths.test.source, str(error), event.instruction.span)
     for at, size in pieces:
-        while size:
-            name, offset = paths.located(at + rank, event.instruction)
-            part = min(size, paths.extent(name) - offset)
-            found.append((len(path.events), part))
-            path.events.append(replace(event, location=name, offset=offset, size=part))
-            at, size = at + part, size - part
+        found += read_piece(paths, path, event, at + rank, size)
     return tuple(found)
+
+
+def read_piece(paths: Paths, path: Path, event: Event, at: int, size: int) -> list[tuple[int, int]]:
+    """Append reads of so many bytes of shared memory, perhaps those of several variables; events, bytes of each."""
+    found = []
+    while size:
+        name, offset = paths.located(at, event.instruction)
+        part = min(size, paths.extent(name) - offset)
+        found.append((len(path.events), part))
+        path.events.append(replace(event, location=name, offset=offset, size=part))
+        at, size = at + part, size - part
+    return found
 
 
 def bytes_read(paths: Paths, tile: Tile, parts: Sequence[tuple[int, int]], reads: Sequence[int]) -> tuple[bytes, ...]:
@@ -228,8 +238,3 @@ def cell(paths: Paths, instruction: Instruction, address: int) -> int:
     if not (0 <= lane < LANES and 0 <= column < COLUMNS):
         refuse(paths.test.source, f"{address:#x} is no address in tensor memory", instruction.span)
     return (column * LANES + lane) * CELL
-
-
-def shape_of(opcode: str, descriptor: int) -> Any:
-    """The decoded instruction descriptor of a tcgen05.mma. Raises ValueError."""
-    return decode(descriptor, variant_of(isa.resolve(opcode), wide=False))

@@ -12,9 +12,9 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from .events import Event, Path, Value
-from .floats import FUNCTIONS
+from .floats import FUNCTIONS, combined
 from .functions import computed
-from .programs import SCOPES, Instruction, Location, Multimem, Operand, reduced_type
+from .programs import NARROW_FLOATS, SCOPES, Instruction, Location, Multimem, Operand, Type, reduced_type
 from .refusals import not_modelled
 from .words import Reader, Word, refuse
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _ORDERS = {
     "ld_reduce": ("weak", "relaxed", "acquire"), "st": ("weak", "relaxed", "release"), "red": ("relaxed", "release"),
 }  # fmt: skip
+#: Modifiers that name the type of intermediate sums.
+_WIDE = {"acc::f32": "f32", "acc::f16": "f16"}
 _FUNCTIONS = ("min", "max", "add", "and", "or", "xor")
 #: Locations of one multi-address.
 MOST_LOCATIONS = 8
@@ -71,18 +73,20 @@ def read_multimem(cells: Cells, word: Word, modifiers: list[str]) -> Instruction
     if kind not in _ORDERS:
         not_modelled(reader, word)
     rest = modifiers[1:]
-    type_ = next((found for modifier in rest if (found := reduced_type(modifier))), None)
+    type_ = next((found for modifier in rest if (found := _type(modifier))), None)
     parts = next((int(modifier[1:]) for modifier in rest if modifier in ("v2", "v4", "v8")), 1)
     order = next((modifier for modifier in rest if modifier in _ORDERS[kind]), _ORDERS[kind][0])
     scope = next((modifier for modifier in rest if modifier in SCOPES), "sys" if kind == "red" else "")
     function = next((modifier for modifier in rest if modifier in _FUNCTIONS and kind != "st"), "")
     for modifier in rest:
-        plain = modifier in (order, scope, function, "global", f"v{parts}") or reduced_type(modifier) == type_
-        if not plain and not (modifier.startswith("acc::") or modifier == "noftz"):
+        plain = modifier in (order, scope, function, "global", f"v{parts}") or _type(modifier) == type_
+        if not plain and modifier not in _WIDE and modifier != "noftz":
             not_modelled(reader, word, modifier)
     if type_ is None or bool(function) == (kind == "st"):
         not_modelled(reader, word)
-    is_float = type_.kind in ("f", "bf")
+    is_float = type_.kind in ("f", "bf", *NARROW_FLOATS)
+    if kind == "red" and type_.kind in NARROW_FLOATS:
+        not_modelled(reader, word)
     if is_float and function and function not in FUNCTIONS:
         not_modelled(reader, word, function)
     if (type_.bits < 32 and parts == 1) or (parts > 1 and not is_float):
@@ -100,7 +104,14 @@ def read_multimem(cells: Cells, word: Word, modifiers: list[str]) -> Instruction
         cells.comma()
         values = cells.several(parts, cells.value)
     return Multimem(kind=kind, order=order, scope=scope, places=(place,), type=type_, values=values, results=results,
-                    function=function, **cells.done())  # fmt: skip
+                    function=function, wide=next((_WIDE[modifier] for modifier in rest if modifier in _WIDE), ""),
+                    **cells.done())  # fmt: skip
+
+
+def _type(name: str) -> Type | None:
+    """The type of that name; those of 8 bits, one, two or four together, in a register of their size."""
+    kind, _, count = name.partition("x")
+    return Type(kind, 8 * int(count or 1)) if kind in NARROW_FLOATS else reduced_type(name)
 
 
 def follow_multimem(paths: Paths, path: Path, instruction: Multimem) -> list[Path]:
@@ -136,6 +147,8 @@ def _together(instruction: Multimem, places: range) -> Value:
 
     def result(reads: Sequence[int]) -> int:
         found = [type_.wrap(reads[at]) for at in places]
+        if type_.kind not in "usb":
+            return combined(instruction.function, type_.float_name, found, instruction.wide)
         return reduce(lambda a, b: computed(instruction.function, type_, [a, b]), found)
 
     return Value(sum(1 << at for at in places), result)

@@ -97,7 +97,7 @@ def read_barrier(cells: Cells, word: Word, opcode: str, modifiers: list[str]) ->
     while reader.accept(","):
         operands.append(cells.value())
     # The public suites write `bar.cta.sync INSTANCE, BARRIER, COUNT`; PTX has barrier and count.
-    names = 2 if opcode == "bar" and "cta" in words and not cells.fixed else 1
+    names = 2 if "cta" in words and not cells.fixed and (opcode == "bar" or len(operands) == 3) else 1
     if len(operands) > names + 1:
         reader.fail(f"'{word.text}' has too many operands", word)
     count = operands[names] if len(operands) > names else None

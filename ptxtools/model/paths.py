@@ -298,7 +298,8 @@ class Paths:
             if value.needs:
                 refuse(self.test.source, "an address that depends on a read is not modelled here", instruction.span)
             base, offset = self.located(value.of(()) + offset, instruction)
-        if self.test.locations[base].members and not isinstance(instruction, Multimem):
+        several = isinstance(instruction, Multimem) or getattr(instruction, "multi", False)
+        if self.test.locations[base].members and not several:
             refuse(self.test.source, MULTI_ADDRESS, instruction.span)
         if self.test.locations[base].space == TENSOR_MEMORY and not isinstance(instruction, TensorCore):
             refuse(self.test.source, ONLY_TENSOR, instruction.span)

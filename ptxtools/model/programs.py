@@ -26,9 +26,14 @@ MOST_THREADS, MOST_INSTRUCTIONS = 16, 100
 DEFAULT_BITS = 64
 
 
+#: Floating-point types of 8 bits.
+NARROW_FLOATS = ("e4m3", "e5m2")
+
+
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A scalar type. kind: "u", "s", "b", "f" or "bf"; packed: of two floating-point numbers, each half the bits."""
+    """A scalar type. kind: "u", "s", "b", "f", "bf", or "e4m3" or "e5m2" of so many numbers as the bits have bytes;
+    packed: of two floating-point numbers, each half the bits."""
 
     kind: str
     bits: int
@@ -37,6 +42,8 @@ class Type:
     @property
     def float_name(self) -> str:
         """The name of a floating-point type, such as "f16x2"."""
+        if self.kind in NARROW_FLOATS:
+            return f"{self.kind}x{self.bits // 8}"
         return f"{self.kind}{self.bits // 2}x2" if self.packed else f"{self.kind}{self.bits}"
 
     def wrap(self, value: int) -> int:
@@ -180,13 +187,16 @@ class Mbarrier(Instruction):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copy(Instruction):
     """An asynchronous copy (9.7.9.25). places: to, from, and the mbarrier that is told of its end, if any; size: bytes;
-    bulk: through the async proxy; function, type: what a reduction computes."""
+    bulk: through the async proxy; function, type, scope: what a reduction computes, and its scope; multi: to a
+    multi-address (9.7.9.25.7)."""
 
     places: tuple[Place, ...]
     size: int
     bulk: bool
     function: str = ""
     type: Type | None = None
+    scope: str = "gpu"
+    multi: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +228,7 @@ class TensorMap(Instruction):
 class RemoteStore(Instruction):
     """st.async or red.async (9.7.9.12, 9.7.13.7). places: to, and the mbarrier that is told of the end, if any; values:
     what is stored, an element each; order, scope: of the access; function: what a reduction computes; type: of an
-    element."""
+    element; multi: to a multi-address."""
 
     places: tuple[Place, ...]
     values: tuple[Operand, ...]
@@ -226,12 +236,13 @@ class RemoteStore(Instruction):
     order: str
     scope: str
     function: str = ""
+    multi: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Multimem(Instruction):
     """An operation on a multi-address (9.7.9.14). kind: "ld_reduce", "st" or "red"; places: the multi-address;
-    function: of the reduction."""
+    function: of the reduction; wide: the type of intermediate sums, "" if it is their own."""
 
     kind: str
     order: str
@@ -241,6 +252,7 @@ class Multimem(Instruction):
     values: tuple[Operand, ...] = ()
     results: tuple[str, ...] = ()
     function: str = ""
+    wide: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,7 +281,8 @@ class TensorCore(Instruction):
     or "after" thread sync; form: the other modifiers, of a wait what it waits for; group: `cta_group::1` or `::2`;
     of a load or store its shape, and "pack" if registers hold two halves; places: in the order of the operands; values:
     what is stored, of a product the instruction descriptor, whether D is added to, a scale; ctas: a mask of CTAs whose
-    mbarriers are told; reduction: what `.red` computes of the other results for the last one."""
+    mbarriers are told; reduction: what `.red` computes of the other results for the last one; further: of `.16x32bx2`,
+    how far its second address is. In a kernel, names: those of the manual, of the places and then of the values."""
 
     kind: str
     form: str = ""
@@ -279,6 +292,8 @@ class TensorCore(Instruction):
     values: tuple[Operand, ...] = ()
     ctas: Operand | None = None
     reduction: str = ""
+    further: int = 0
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

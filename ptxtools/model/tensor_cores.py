@@ -51,9 +51,9 @@ _FORMS = {
 }  # fmt: skip
 #: Of kernels, in which tensor memory is allocated, the modifiers.
 _ALLOCATIONS = {
-    "alloc": re.compile(r"cta_group::1\.sync\.aligned(\.shared::cta)?\.b32"),
-    "dealloc": re.compile(r"cta_group::1\.sync\.aligned\.b32"),
-    "relinquish_alloc_permit": re.compile(r"cta_group::1\.sync\.aligned"),
+    "alloc": re.compile(r"cta_group::[12]\.sync\.aligned(\.shared::cta)?\.b32"),
+    "dealloc": re.compile(r"cta_group::[12]\.sync\.aligned\.b32"),
+    "relinquish_alloc_permit": re.compile(r"cta_group::[12]\.sync\.aligned"),
 }  # fmt: skip
 #: What tcgen05.commit tracks (9.7.16.6.2.1.1).
 _TRACKED = ("mma", "cp", "shift")
@@ -64,7 +64,7 @@ def read_tensor_core(cells: Cells, word: Word, modifiers: list[str]) -> Instruct
     """Raises PtxError with position and reason."""
     kind, _, what = (modifiers or [""])[0].partition("::")
     rest = ".".join(modifiers[1:])
-    if cells.fixed and _in_kernel(kind, rest) is not True:
+    if cells.fixed and kind in _ALLOCATIONS and not _ALLOCATIONS[kind].fullmatch(rest):
         not_modelled(cells.reader, word)
     if kind == "fence" and what in _FENCES and not rest:
         return TensorCore(kind=_FENCES[what], **cells.done())
@@ -81,13 +81,6 @@ def read_tensor_core(cells: Cells, word: Word, modifiers: list[str]) -> Instruct
     return not_modelled(cells.reader, word)
 
 
-def _in_kernel(kind: str, rest: str) -> bool:
-    """Whether kernels may have it: no copies, no shifts, no loads and stores at two addresses."""
-    if kind in _ALLOCATIONS:
-        return _ALLOCATIONS[kind].fullmatch(rest) is not None
-    return kind not in ("cp", "shift") and (kind not in ("ld", "st") or ".16x32bx2." not in rest)
-
-
 def _transfer(cells: Cells, word: Word, kind: str, match: re.Match[str]) -> Instruction:
     """`r, [d]` or `[d], r`; several registers are consecutive words. With .red `r, s, [d]`."""
     reader = cells.reader
@@ -102,13 +95,19 @@ def _transfer(cells: Cells, word: Word, kind: str, match: re.Match[str]) -> Inst
         cells.comma()
     place = cells.place()
     values: tuple[Operand, ...] = ()
+    further = 0
+    if form.startswith("16x32bx2") and reader.peek().kind == "number" and (kind == "ld" or reader.peek(2).text == ","):
+        cells.comma()
+        further = reader.number("how far the second address is")
+    elif form.startswith("16x32bx2") and cells.fixed:
+        reader.fail(f"'{word.text}' needs how far its second address is")
     if kind == "st":
         cells.comma()
         values = tuple(cells.listed(cells.value))
     if (number or len(values)) > most:
         reader.fail(f"'{word.text}' has at most {most} registers", word)
     return TensorCore(kind=kind, form=form, places=(place,), results=results, values=values,
-                      reduction=match["rule"] or "", **cells.done())  # fmt: skip
+                      reduction=match["rule"] or "", further=further, **cells.done())  # fmt: skip
 
 
 def _issued(cells: Cells, word: Word, kind: str, modifiers: list[str]) -> Instruction:
@@ -121,10 +120,10 @@ def _issued(cells: Cells, word: Word, kind: str, modifiers: list[str]) -> Instru
     if group not in _GROUPS or not _FORMS[kind].fullmatch(".".join(rest)):
         not_modelled(reader, word)
     form = ".".join((*variants, *rest))
-    if kind == "mma" and cells.fixed:
-        from .tensor_kernels import read_product
+    if kind != "commit" and cells.fixed:
+        from .tensor_kernels import read_issued
 
-        return read_product(cells, word, group, form)
+        return read_issued(cells, kind, group, form)
     if kind == "commit":
         place, ctas = cells.place(), None
         if "multicast::cluster" in rest:

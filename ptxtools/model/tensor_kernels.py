@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from .events import Event, Path, Value, constant
-from .matrices import CELL, LANES, NAME, Products, Tile, allocations, cell, columns, read_pieces, shape_of
+from .matrices import CELL, NAME, WINDOW_BITS, allocations, cell, columns, read_piece
 from .programs import Instruction, Operand, Place, TensorCore
-from .refusals import not_modelled
 from .tensor_cores import Operation, issue
 from .tensor_loads import LANES as LANES_OF
 from .tensor_loads import cells as cells_of
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from .paths import Paths
     from .words import Word
 
-#: How many columns allocations may have.
-_KINDS = ("kind::f16", "kind::tf32", "kind::f8f6f4", "kind::i8")
 _WARPS, _WARP = 4, 32
 
 
@@ -37,29 +35,38 @@ def read_allocation(cells: Cells, word: Word, kind: str) -> Instruction:
     return TensorCore(kind="alloc", places=(place,), values=(cells.value(),), **cells.done())
 
 
-def read_product(cells: Cells, word: Word, group: str, form: str) -> Instruction:
-    """tcgen05.mma: `[d], a-desc | [a], b-desc, idesc, {mask,} p`. values: the instruction descriptor, the predicate,
-    the descriptors of B and, if it is in shared memory, of A."""
+def read_issued(cells: Cells, kind: str, group: str, form: str) -> Instruction:
+    """tcgen05.mma, .cp and .shift, with the names that the manual has for their operands."""
     reader = cells.reader
-    if form not in _KINDS:
-        not_modelled(reader, word)
-    places: list[Place] = [cells.place()]
-    cells.comma()
-    left: tuple[Operand, ...] = ()
-    if reader.next.text == "[":
-        places.append(cells.place())
-    else:
-        left = (cells.value(),)
-    cells.comma()
-    right = cells.value()
-    cells.comma()
-    descriptor = cells.value()
-    cells.comma()
-    if reader.next.text == "{":
-        reader.fail("a mask of lanes is not modelled", word)
-    adds = cells.value()
-    return TensorCore(kind="mma", form=form, group=group, places=tuple(places), values=(descriptor, adds, right, *left),
-                      **cells.done())  # fmt: skip
+    places: dict[str, Place] = {("d_tmem" if kind == "mma" else "taddr"): cells.place()}
+    values: dict[str, Operand] = {}
+
+    def take(place: str, value: str) -> None:
+        cells.comma()
+        if place and (reader.next.text == "[" or not value):
+            places[place] = cells.place()
+        else:
+            values[value] = cells.value()
+
+    if kind == "cp":
+        take("", "s_desc")
+    elif kind == "mma":
+        words = form.split(".")
+        take("a_tmem", "a_desc")
+        take("", "b_desc")
+        if "sp" in words:
+            take("sp_meta", "")
+        take("", "idesc")
+        if "block_scale" in words:
+            take("scale_a", "")
+            take("scale_b", "")
+        if reader.peek().text == "{":
+            reader.fail("a mask of lanes is not modelled", reader.peek())
+        take("", "enable_input_d")
+        if reader.next.text == ",":
+            take("", "zero_column_mask_desc" if "ws" in words else "scale_input_d")
+    return TensorCore(kind=kind, form=form, group=group, places=tuple(places.values()), values=tuple(values.values()),
+                      names=(*places, *values), **cells.done())  # fmt: skip
 
 
 def follow_kernel_core(paths: Paths, path: Path, instruction: TensorCore) -> list[Path]:
@@ -78,8 +85,8 @@ def follow_kernel_core(paths: Paths, path: Path, instruction: TensorCore) -> lis
             for way, known in ways for after, address in columns(paths, way, instruction, base, offset)
         ]  # fmt: skip
     for way, addresses in ways:
-        if instruction.kind == "mma":
-            _multiplied(paths, way, instruction, addresses)
+        if instruction.names:
+            _worked(paths, way, instruction, addresses)
         else:
             _transferred(paths, way, instruction, addresses[0])
     return [way for way, _ in ways]
@@ -105,6 +112,10 @@ def _transferred(paths: Paths, path: Path, instruction: TensorCore, address: int
         refuse(paths.test.source, f"lane {address >> 16} is not the first one of this warp (9.7.16.8.1)",
                instruction.span)  # fmt: skip
     name = NAME.format(thread.cta)
+    if thread.lane >= _WARP // 2 and instruction.further:
+        address += instruction.further
+        if address >> 16 not in (first, first + 16):
+            refuse(paths.test.source, f"lane {address >> 16} is not one of this warp (9.7.16.8.1)", instruction.span)
     operation = Operation(paths, path, instruction)
     values = [paths.operand(path, value) for value in instruction.values]
     count = len(values) or len(instruction.results) - bool(instruction.reduction)
@@ -136,34 +147,69 @@ def _joined(parts: list[Value]) -> Value:
     return Value(low.needs | high.needs, lambda reads: low.of(reads) & 0xFFFF | (high.of(reads) & 0xFFFF) << 16)
 
 
-def _multiplied(paths: Paths, path: Path, instruction: TensorCore, addresses: tuple[int, ...]) -> None:
-    """A product whose D has all lanes, one accumulator of 32 bits in each column."""
-    source, span = paths.test.source, instruction.span
+def _worked(paths: Paths, path: Path, instruction: TensorCore, addresses: tuple[int, ...]) -> None:
+    """What a product, copy or shift reads, and what it then writes, in the CTA or in both of a pair."""
+    source, span, thread = paths.test.source, instruction.span, path.thread
     values = [paths.operand(path, value) for value in instruction.values]
     if any(value.needs for value in values):
         refuse(source, "a descriptor or predicate that depends on a read is not modelled", span)
-    descriptor, adds, right, *left = (value.of(()) for value in values)
-    opcode = instruction.text.split()[0] if instruction.guard is None else instruction.text.split()[1]
+    operands = dict(zip(instruction.names, (*addresses, *(value.of(()) for value in values)), strict=True))
+    for name in ("idesc", "scale_input_d"):
+        if name in operands:
+            operands[name] &= 0xFFFFFFFF
+    rank, first = 0, thread.cta
+    if instruction.group == "cta_group::2":
+        number, size = (paths.test.registers.get(f"{thread.name}:cluster_{what}") for what in ("ctarank", "nctarank"))
+        if not (isinstance(number, int) and isinstance(size, int) and number | 1 < size):
+            refuse(source, "a pair of CTAs needs a cluster that has both (9.7.16.5.1)", span)
+        rank = number % 2
+        first -= rank
+    opcode = instruction.text.split()[1 if instruction.guard else 0]
     try:
-        shape = shape_of(opcode, descriptor & 0xFFFFFFFF)
+        issued = paths.products().issued(opcode, operands, rank)
     except ValueError as error:
         refuse(source, str(error), span)
-    if shape.m != LANES or shape.dtype == "f16" or not left or shape.negate_a != shape.negate_b:
-        refuse(source, "in kernels, products with M = 128, D of 32 bits and A in shared memory are modelled", span)
-    name = NAME.format(path.thread.cta)
-    operation = Operation(paths, path, instruction, (name, addresses[0], descriptor))
-    tiles: tuple[Tile, Tile, str] = (
-        ("tcgen05", left[0], shape.m, shape.k, shape.atype, shape.a_mn_major),
-        ("tcgen05", right, shape.n, shape.k, shape.btype, shape.b_mn_major),
-        shape.dtype,
-    )
-    read = operation.event("R", in_tensor=False)
-    parts = [read_pieces(paths, path, read, tile, path.thread.window) for tile in tiles[:2]]
-    first, size = cell(paths, instruction, addresses[0]), CELL * LANES * shape.n
-    if addresses[0] >> 16 or first + size > paths.extent(name):
-        refuse(source, "D leads out of tensor memory", span)
-    old = operation.access("R", name, first, size) if adds else None
-    elements = [(row, column) for column in range(shape.n) for row in range(LANES)]
-    found = Products(paths, tiles, parts, elements, None if old is None else [old])
-    operation.access("W", name, first, size, found.tile())
+    accumulator = (NAME.format(thread.cta), addresses[0], operands["idesc"]) if instruction.kind == "mma" else None
+    operation = Operation(paths, path, instruction, accumulator)
+    found: list[tuple[int, int]] = []  # events and bytes of each piece that is read
+    shares: list[int] = []
+    for at, tensor, start, size in issued.reads:
+        cta, before = first + at, len(found)
+        if tensor:
+            operation.access("R", _memory(paths, instruction, cta), start, size)
+            found.append((len(path.events) - 1, size))
+        else:
+            window = thread.window + (cta - thread.cta << WINDOW_BITS)
+            found += read_piece(paths, path, operation.event("R", in_tensor=False), start + window, size)
+        shares.append(len(found) - before)
+    whole = _Worked(issued, found, shares)
+    for number, (at, _, start, size) in enumerate(issued.writes):
+        operation.access("W", _memory(paths, instruction, first + at), start, size, whole.piece(number))
     issue(path, operation)
+
+
+def _memory(paths: Paths, instruction: TensorCore, cta: int) -> str:
+    name = NAME.format(cta)
+    if name not in paths.test.locations:
+        refuse(paths.test.source, "a test with a pair of CTAs needs threads of both", instruction.span)
+    return name
+
+
+class _Worked:
+    """What an instruction writes, computed once for each state of what it reads."""
+
+    def __init__(self, issued: Any, found: Sequence[tuple[int, int]], shares: Sequence[int]) -> None:
+        """found: events and bytes; shares: how many of these are one piece."""
+        self.issued, self.found, self.shares = issued, found, shares
+        self.needs = sum(1 << at for at, _ in found)
+        self.known: dict[tuple[bytes, ...], list[bytes]] = {}
+
+    def piece(self, number: int) -> Value:
+        return Value(self.needs, lambda reads: int.from_bytes(self._of(reads)[number], "little"))
+
+    def _of(self, reads: Sequence[int]) -> list[bytes]:
+        parts = iter([reads[at].to_bytes(size, "little") for at, size in self.found])
+        contents = tuple(b"".join(next(parts) for _ in range(share)) for share in self.shares)
+        if contents not in self.known:
+            self.known[contents] = self.issued.run(contents)
+        return self.known[contents]

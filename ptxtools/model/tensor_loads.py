@@ -7,15 +7,18 @@ from collections.abc import Sequence
 #: Registers of a thread for each repetition of a shape (9.7.16.2.3).
 REGISTERS = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4, "16x32bx2": 1}
 #: Lanes of a shape; the address names the first one.
-LANES = {"32x32b": 32, "16x64b": 16, "16x128b": 16, "16x256b": 16}
+LANES = {"32x32b": 32, "16x64b": 16, "16x128b": 16, "16x256b": 16, "16x32bx2": 16}
 _WORD, _SIGN, _LARGEST, _NAN, _INFINITY = 0xFFFFFFFF, 1 << 31, 0x7FFFFFFF, 0x7FFFFFFF, 0x7F800000
 
 
 def cells(shape: str, lane: int, count: int) -> list[tuple[int, int]]:
-    """Lane and column, relative to the address, of each register of a thread (9.7.16.2.3)."""
+    """Lane and column, relative to the address, of each register of a thread (9.7.16.2.3). Threads 16 to 31 of
+    16x32bx2 count from a second address."""
     row, pair = lane // 4, lane % 4
     if shape == "32x32b":
         return [(lane, at) for at in range(count)]
+    if shape == "16x32bx2":
+        return [(lane % 16, at) for at in range(count)]
     if shape == "16x64b":
         return [(row + 8 * (lane % 2), pair // 2 + 2 * at) for at in range(count)]
     if shape == "16x128b":

@@ -44,6 +44,10 @@ MOST_MAPS, MOST_RUNS = 64, 64
 _BOX = 16
 
 
+#: What becomes of the bytes of elements on their way.
+Convert = Callable[[bytes], bytes]
+
+
 class Run(Protocol):
     """Bytes that lie together on both sides. tensor: from the map's address on, -1 for what is outside of the tensor;
     shared: from the tile's address on; fill: the bytes that are written then."""
@@ -56,13 +60,14 @@ class Run(Protocol):
 
 class Transfer(Protocol):
     """What a copy moves. address: that of the map's tensor; bytes: what an mbarrier counts; element: bytes of an
-    element; type: its name."""
+    element; type: its name; convert: what becomes of elements on their way, None if they stay."""
 
     address: int
     bytes: int
     element: int
     type: str
     runs: Sequence[Run]
+    convert: Convert | None
 
 
 class Engine(Protocol):

@@ -97,6 +97,11 @@ def words_of(source: Source, start: int = 0, end: int | None = None) -> list[Wor
     return found
 
 
+def register_name(text: str) -> str:
+    """A register's name without the sign that it may begin with: `%r1`, `$r1` and `r1` are one."""
+    return text.lstrip("%$")
+
+
 class Reader:
     """Words one after the other."""
 
@@ -129,6 +134,8 @@ class Reader:
     def number(self, what: str) -> int:
         """An integer, maybe with a sign."""
         negative = self.accept("-") is not None
+        if not negative and self.next.text == "+" and self.peek().kind == "number":
+            self.take()
         if self.next.kind != "number":
             self.fail(f"expected {what}")
         word = self.take()

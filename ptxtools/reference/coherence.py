@@ -15,12 +15,11 @@ from collections.abc import Iterable
 from .views import Agent, Write, hidden_by, mutual, strong
 
 
-def put(write: Write, history: list[Write], at: int, seen: set[Write]) -> bool:
-    """Put a write there, if nothing forbids it. seen: what precedes it in causality order, in front of that place."""
-    first, later = {history[0], *seen}, set[Write]()
-    for position, other in enumerate(history):
-        if strong(write, other):
-            (first if position < at else later).add(other)
+def put(write: Write, history: list[Write], at: int, seen: set[Write], fellows: set[Write]) -> bool:
+    """Put a write there, if nothing forbids it. seen: what precedes it in causality order, in front of that place;
+    fellows: those of the history that it is morally strong with."""
+    later = fellows.intersection(history[at:])
+    first = {history[0], *seen} | (fellows - later)
     mine = (first | hidden_by(first)).intersection(history)
     moved = {other: other.earlier | mine | {write} for other in history[at:] if other in later or other.earlier & later}
     whole = [*history[:at], write, *history[at:]]
@@ -37,17 +36,17 @@ def put(write: Write, history: list[Write], at: int, seen: set[Write]) -> bool:
 def _is_torn(write: Write, whole: list[Write], orders: dict[Write, set[Write]], moved: Iterable[Write]) -> bool:
     """Whether a morally strong write stands between the read and the write of an atomic operation (8.10.3)."""
     changed = {write, *moved}
-    for atomic in whole:
+    for atomic in whole if len(changed) > 1 else (write,):
         if atomic.behind is None:
             continue
-        between = [other for other in orders[atomic] if other in orders and strong(atomic, other)]
+        order = orders[atomic]
         if atomic.behind not in orders:  # forgotten: what comes now comes later
-            if write in between:
+            if write in order and strong(atomic, write):
                 return True
-        elif any(
-            atomic.behind in orders[other] for other in between if atomic in changed or other in changed
-        ):  # fmt: skip
-            return True
+            continue
+        for other in order if atomic in changed else order & changed:
+            if other in orders and atomic.behind in orders[other] and strong(atomic, other):
+                return True
     return False
 
 

@@ -76,9 +76,11 @@ def settle(write: Write, *, observed: bool) -> None:
 
 @dataclass(slots=True, eq=False)
 class Phase:
-    """One use of a cluster's barrier. arrivals: what the threads published that have arrived, by thread."""
+    """One use of a cluster's barrier. arrivals: what the threads published that have arrived, by thread; whole: all of
+    it as one, once somebody has waited for all."""
 
     arrivals: dict[int, list[View]] = field(default_factory=dict)
+    whole: View | None = None
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ class Agent:
     scope; read: messages that an acquire operation of this location, or a fence, acquires; acquired: how often it may
     have acquired something; phase: of the cluster's barrier, the one in which it arrived last; awaited: the one that it
     has waited for, and still has to join; pending: its undecided reads; reads: these and those of others that precede
-    what it does next."""
+    what it does next; joined: views that it has joined lately."""
 
     cta: int
     cluster: int
@@ -116,6 +118,7 @@ class Agent:
     awaited: Phase | None = None
     pending: list[Pending] = field(default_factory=list)
     reads: set[Pending] = field(default_factory=set)
+    joined: set[View] = field(default_factory=set)
 
     def seen(self) -> View:
         """The view as it is now, for those who synchronise with it."""

@@ -32,7 +32,21 @@ from .memory import narrow, parts, update
 from .pending import MOST_PENDING, Pending, slots_of
 from .registry import Array, Threads
 from .reordered import is_local
-from .views import Agent, Habits, Location, Message, Phase, View, Write, hidden_by, known, merged, mutual, settle
+from .views import (
+    Agent,
+    Habits,
+    Location,
+    Message,
+    Phase,
+    View,
+    Write,
+    hidden_by,
+    known,
+    merged,
+    mutual,
+    settle,
+    strong,
+)
 
 if TYPE_CHECKING:
     from .buffers import Buffer
@@ -41,6 +55,8 @@ if TYPE_CHECKING:
 _MOST_WRITES = 16
 #: Messages that a fence might still acquire; if there are more, the thread sees everything.
 _MOST_MESSAGES = 200
+#: Views that a thread knows it has joined; others it joins again, which changes nothing.
+_MOST_JOINED = 1000
 #: What threads bring to a barrier of a CTA, or it hands on, in locations times threads; beyond that all see everything.
 _MOST_HANDED_ON = 10_000
 #: How likely a warp changes its speed when it takes a turn, and its speeds.
@@ -67,7 +83,7 @@ class WeakMemory:
         self.agents: dict[tuple[int, int], Agent] = {}
         self.phases: dict[int, Phase] = {}  # of each cluster
         self.late: set[int] = set()  # threads that may have undecided reads
-        self.orders: dict[tuple[int, str], Message] = {}  # the last fence.sc of each thread and scope
+        self.orders: dict[tuple[int, str], Message] = {}  # the last fence.sc of each CTA and scope
         self.turns = np.random.default_rng(seed)
         self.speeds = self.turns.choice(_SPEEDS, 1 + int(machine.warp_of.max(initial=0)))
 
@@ -201,8 +217,8 @@ class WeakMemory:
             read.done = True
             return
         read.done = True
-        found = [write for write in history if write is not read.returned and self._may_return(read, write)]
-        if not found or self.random.random() >= agent.habits.otherwise:
+        found = [] if self.random.random() >= agent.habits.otherwise else self._others(read)
+        if not found:
             return
         write = self.random.choice(found)
         if read.generic:
@@ -234,9 +250,16 @@ class WeakMemory:
         buffer = self.m.shared if location[0] else self.m.memory
         buffer.store(np.array([location[1]]), location[2], write.value)
 
+    def _others(self, read: Pending) -> list[Write]:
+        """What it may return as well."""
+        history = read.history
+        found = readable(read.agent, read.scope, history, set(read.seen)) if read.generic else history
+        return [write for write in found if write is not read.returned and self._may_return(read, write)]
+
     def _may_return(self, read: Pending, write: Write) -> bool:
         """Whether the read precedes no write that it returns (8.10.6), and what precedes other operations stays as it
-        was: nobody has accessed the location behind it, and nothing has synchronised by it, or would have."""
+        was: nobody has accessed the location behind it, and nothing has synchronised by it, or would have. write: one
+        that may be read."""
         agent, history = read.agent, read.history
         if read in write.after or write is read.own:
             return False
@@ -244,8 +267,6 @@ class WeakMemory:
             return False
         if not read.generic:
             return True
-        if write not in readable(agent, read.scope, history, set(read.seen)):
-            return False
         if not mutual(agent, read.scope, write.agent, write.scope):
             return read.own is None or is_whole(agent, read.scope, read.own, write, history)
         releases = any(message.agent.includes(message.scope, agent) for message in write.messages)
@@ -389,16 +410,21 @@ class WeakMemory:
         self._raise_floor(agent)
         if order != "release":
             agent.acquired += 1
-            for _, message in list(agent.read.values()):
-                if mutual(agent, scope, message.agent, message.scope):
-                    self._join(agent, message.view)
+            self._acquire(agent, scope)
         if order == "sc":
             for message in self.orders.values():
                 if mutual(agent, scope, message.agent, message.scope):
                     self._join(agent, message.view)
-            self.orders[id(agent), scope] = Message(agent, scope, agent.seen())
+            self.orders[agent.cta, scope] = Message(agent, scope, agent.seen())
         if order != "acquire":
             agent.fences[scope] = agent.seen()
+
+    def _acquire(self, agent: Agent, scope: str, location: Location | None = None) -> None:
+        """Join what strong reads, of this location or of any, have found in messages of fitting scopes."""
+        for key, (where, message) in list(agent.read.items()):
+            if location in (None, where) and mutual(agent, scope, message.agent, message.scope):
+                self._join(agent, message.view)
+                del agent.read[key]
 
     def _read(
         self, agent: Agent, location: Location, history: list[Write], seen: set[Write], order: str, scope: str
@@ -425,11 +451,10 @@ class WeakMemory:
         if observed:
             agent.learns(location, (found,))
             for message in found.messages:
-                agent.read[id(message)] = (location, message)
+                if message.view not in agent.joined:
+                    agent.read[id(message)] = (location, message)
         if order in ("acquire", "acq_rel"):
-            for where, message in list(agent.read.values()):
-                if where == location and mutual(agent, scope, message.agent, message.scope):
-                    self._join(agent, message.view)
+            self._acquire(agent, scope, location)
         if len(agent.read) > _MOST_MESSAGES:
             agent.read.clear()
             agent.all = True
@@ -438,10 +463,15 @@ class WeakMemory:
         """Put a write behind those that precede it, where nothing forbids it."""
         assert write.agent is not None
         low = max((at for at, other in enumerate(history) if other in seen), default=0)
-        places = list(range(len(history), low, -1))
+        fellows = {other for other in history if strong(write, other)}
+        high = len(history)
+        if write.behind in fellows:  # none of these between it and what an atomic operation has read (8.10.3)
+            later = (at for at in range(low, high) if history[at] in fellows)
+            high = next((at for at in later if write.behind in history[at].earlier), high)
+        places = list(range(high, low, -1))
         if self.random.random() >= write.agent.habits.behind:
             self.random.shuffle(places)
-        return any(put(write, history, at, seen) for at in places)
+        return any(put(write, history, at, seen, fellows) for at in places)
 
     def _written(self, write: Write, location: Location, history: list[Write], order: str) -> None:
         """What a write that has its place publishes, and what it is for its own thread."""
@@ -475,9 +505,17 @@ class WeakMemory:
             agent.floor, agent.all = self.number, False
         if agent.awaited is not None:
             phase, agent.awaited = agent.awaited, None
-            for views in phase.arrivals.values():
-                for view in views:
-                    self._join(agent, view)
+            self._take_over(agent, phase)
+
+    def _take_over(self, agent: Agent, phase: Phase) -> None:
+        """What the arrivals of a complete phase have published."""
+        if phase.whole is None:
+            phase.whole = merged([view for views in phase.arrivals.values() for view in views])
+        if len(phase.whole.writes) * len(phase.arrivals) > _MOST_HANDED_ON:
+            agent.all = True
+            self._raise_floor(agent)
+            return
+        self._join(agent, phase.whole)
 
     def _seen(self, agent: Agent, location: Location, history: list[Write]) -> set[Write]:
         """The writes of a location that precede what a thread does now. Undecided reads that do so, too, observe
@@ -492,6 +530,11 @@ class WeakMemory:
         return {write for write in history if write in found or write.number <= agent.floor}
 
     def _join(self, agent: Agent, view: View) -> None:
+        if view in agent.joined:
+            return  # what an undecided read of it has observed since, `_observe_late` has told
+        if len(agent.joined) > _MOST_JOINED:
+            agent.joined.clear()
+        agent.joined.add(view)
         agent.floor = max(agent.floor, view.floor)
         for read in view.reads:
             if not read.done:
@@ -499,8 +542,13 @@ class WeakMemory:
                 agent.reads.add(read)
             elif read.observed is not None:
                 agent.learns(read.location, (read.observed,))
+        own = agent.view
         for location, writes in view.writes.items():
-            agent.learns(location, writes)
+            mine = own.get(location)
+            if mine is None:
+                own[location] = writes
+            elif mine is not writes and not writes <= mine:
+                agent.learns(location, writes)
 
     def _is_weak(self, buffer: Buffer) -> bool:
         return buffer is self.m.memory or buffer is self.m.shared

@@ -3,7 +3,7 @@ which fences stand between are drawn. Copies, tensor maps, multi-addresses and p
 
 import random
 
-from tests.model.launches import OUT, Feature
+from tests.model.features import OUT, Feature
 
 _PARAMETERS = ".param .align 64 .b8 map[128], .param .u64 x, .param .u64 both, .param .u64 flag, " + OUT
 _LAUNCH = """args = [{tensormap="t"}, {buffer="x"}, {multicast="both"}, {buffer="flag"}, {buffer="out"}]

@@ -1,80 +1,9 @@
-"""Kernels with launch files that the model and the simulator both run: one for each feature, whole, with lines that
-may be left out marked by comments such as `//wait`."""
+"""Kernels with launch files that the model and the simulator both run: one for each feature."""
 
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import replace
 
-import numpy as np
-
-import ptxtools
-from ptxtools.api import loadable
-from ptxtools.diagnostics import Trap
-from ptxtools.launch.file import read_launch_file
-from ptxtools.launch.runner import run_job
-from ptxtools.machine.options import DeviceOptions
-
-HEAD = """.version 8.6
-.target {target}
-.address_size 64
-.visible .entry k({parameters})
-{{
-    .reg .pred %p<8>; .reg .b32 %r<24>; .reg .b64 %rd<12>; .reg .b32 %f<24>;
-"""
-OUT = ".param .u64 out"
-
-
-@dataclass(frozen=True)
-class Feature:
-    """A kernel. body: its instructions; launch: its launch file without module and condition, in TOML; names: what
-    makes an outcome; right: the only outcome of the whole kernel; marks: of lines, without which there are others;
-    idle: marks of lines without which there are none."""
-
-    body: str
-    launch: str
-    names: tuple[str, ...]
-    right: tuple[int, ...]
-    marks: tuple[str, ...] = ()
-    idle: tuple[str, ...] = ()
-    parameters: str = OUT
-    target: str = "sm_90a"
-    litmus: str = ""
-    options: dict[str, object] = field(default_factory=dict)
-
-    def without(self, *marks):
-        """The text of the kernel without the lines that have one of the marks."""
-        lines = [line for line in self.body.split("\n") if not any(line.endswith(f"//{mark}") for mark in marks)]
-        head = HEAD.format(target=self.target, parameters=self.parameters)
-        return head + "\n".join(lines) + "\n    ret;\n}\n"
-
-    def write(self, folder, *marks):
-        """Write the kernel and its launch file, whose condition is that the outcome is the right one."""
-        (folder / "k.ptx").write_text(self.without(*marks))
-        condition = " /\\\\ ".join(f"{name} == {value}" for name, value in zip(self.names, self.right, strict=True))
-        path = folder / "k.toml"
-        path.write_text(f'module = "k.ptx"\n{self.launch}\n[litmus]\ncondition = "forall ({condition})"\n{self.litmus}')
-        return path
-
-    def allowed(self, path):
-        """What the model allows: the outcomes, in the order of the names."""
-        found = ptxtools.litmus_launch(str(path), unroll=3)
-        places = [found.names.index(name) for name in self.names]
-        return found, {tuple(state[at] for at in places) for state in found.states}
-
-    def outcome(self, path, seed, memory):
-        """What the simulator does: None if it traps, as a kernel that lacks lines may."""
-        job = read_launch_file(str(path))
-        job.device = DeviceOptions(seed=seed, memory_model=memory) if memory == "weak" else DeviceOptions(seed=seed)
-        try:
-            report = run_job(job, lambda name: loadable(Path(name).read_bytes(), name), keep=True)
-        except Trap:
-            return None
-        return tuple(_element(report.memory, name) for name in self.names)
-
-
-def _element(memory, name):
-    buffer, _, index = name.partition("[")
-    return int(np.asarray(memory[buffer].array).reshape(-1)[int(index[:-1] or 0)])
-
+from tests.model.features import OUT, Feature
+from tests.model.tensor_features import TENSOR_FEATURES
 
 TENSOR_COPY = Feature(
     body="""    .shared .align 128 .u32 tile[8];
@@ -112,6 +41,19 @@ tensormaps.t = {buffer="x", type="u32", shape=[4, 4], box=[4, 2]}
 """,
     names=("out[0]", "out[1]"), right=(8, 8), marks=("wait",), idle=("proxy",),
     parameters=".param .align 64 .b8 map[128], " + OUT,
+)  # fmt: skip
+
+# Each element loses its low 13 bits, rounded to nearest even: 0x3f801000 is in the middle, and goes down.
+ROUNDED_COPY = replace(
+    TENSOR_COPY, right=(0x3F800000, 0x3F800000), launch=TENSOR_COPY.launch.replace('type="u32"', 'type="tf32"').replace(
+        'arange = "u32[16]"', 'fill = {type="u32[16]", value=0x3f801000}'))  # fmt: skip
+# Sixteen numbers of 4 bits are 8 bytes in memory, and have 8 more in the tile; the other half of a row of 128 follows.
+PADDED_COPY = replace(
+    TENSOR_COPY, right=(6, 6), target="sm_100a",
+    body=TENSOR_COPY.body.replace("tile[8]", "tile[32]").replace("bar], 32", "bar], 64").replace("%r3, 1", "%r3, 0")
+    .replace("[tile+16]", "[tile+48]"),
+    launch=TENSOR_COPY.launch.replace('type="u32", shape=[4, 4], box=[4, 2]',
+                                      'type="b4x16_p64", shape=[128, 1], box=[128, 1], swizzle="128B"'),
 )  # fmt: skip
 
 # Ones in both factors: every element of D is the number of columns of A. Bulk copies bring them.
@@ -260,6 +202,56 @@ multicast.both.buffers = ["x", "y"]
 """,
     names=("out[0]", "out[1]"), right=(0x40000000, 14), marks=("release", "flag", "acquire"),
     parameters=".param .u64 both, " + OUT,
+)  # fmt: skip
+# A copy and a reduction to a multi-address, of the four words that the thread has stored.
+MULTICAST_BULK = Feature(
+    body="""    .shared .align 16 .u32 mine[4];
+    ld.param.u64 %rd1, [out];
+    ld.param.u64 %rd2, [both];
+    mov.u32 %r1, 5;
+    st.shared.v4.u32 [mine], {%r1, %r1, %r1, %r1};
+    fence.proxy.async.shared::cta; //proxy
+    multimem.cp.async.bulk.global.shared::cta.bulk_group [%rd2], [mine], 16;
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0; //copied
+    multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd2], [mine], 16;
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0; //reduced
+    multimem.ld_reduce.weak.global.add.u32 %r3, [%rd2+4];
+    st.global.u32 [%rd1], %r3;
+""",
+    launch="""grid = [1, 1, 1]
+block = [1, 1, 1]
+args = [{multicast="both"}, {buffer="out"}]
+buffers.x.zeros = "u32[4]"
+buffers.y.zeros = "u32[4]"
+buffers.out.zeros = "u32[1]"
+multicast.both.buffers = ["x", "y"]
+""",
+    names=("out[0]",), right=(20,), marks=("proxy", "copied", "reduced"), parameters=".param .u64 both, " + OUT,
+)  # fmt: skip
+# Four numbers of 8 bits in a register, and what is too large for them; x has 1.0, 2.0, the greatest and -1.5.
+MULTICAST_NARROW = Feature(
+    body="""    ld.param.u64 %rd1, [out];
+    ld.param.u64 %rd2, [both];
+    multimem.ld_reduce.weak.global.add.acc::f16.e4m3x4 %r1, [%rd2];
+    multimem.ld_reduce.weak.global.max.e4m3x4 %r2, [%rd2];
+    multimem.st.weak.global.e4m3x4 [%rd2], %r1;
+    multimem.ld_reduce.weak.global.min.e4m3x4 %r3, [%rd2];
+    st.global.u32 [%rd1], %r1;
+    st.global.u32 [%rd1+4], %r2;
+    st.global.u32 [%rd1+8], %r3;
+""",
+    launch="""grid = [1, 1, 1]
+block = [1, 1, 1]
+args = [{multicast="both"}, {buffer="out"}]
+buffers.x.fill = {type="u32[1]", value=0xbc7e4038}
+buffers.y.fill = {type="u32[1]", value=0x387e3840}
+buffers.out.zeros = "u32[3]"
+multicast.both.buffers = ["x", "y"]
+""",
+    names=("out[0]", "out[1]", "out[2]"), right=(0xB07F4444, 0x387E4040, 0xB07F4444),
+    parameters=".param .u64 both, " + OUT, target="sm_100a",
 )  # fmt: skip
 CLUSTER = Feature(
     body="""    .shared .align 4 .u32 mine[2];
@@ -425,7 +417,8 @@ DONE:
 
 FEATURES = {
     "named barrier": NAMED_BARRIER,
-    "tensor copy": TENSOR_COPY, "wgmma": PRODUCT, "tcgen05": TENSOR_CORE, "wgmma of integers": INTEGERS,
-    "tcgen05 shapes": SHAPES, "multimem": MULTICAST, "mapa": CLUSTER, "griddepcontrol": DEPENDENT,
-    "changed map": CHANGED_MAP,
+    "tensor copy": TENSOR_COPY, "rounded copy": ROUNDED_COPY, "padded copy": PADDED_COPY, "wgmma": PRODUCT,
+    "tcgen05": TENSOR_CORE, "wgmma of integers": INTEGERS, "tcgen05 shapes": SHAPES, "multimem": MULTICAST,
+    "multimem copies": MULTICAST_BULK, "multimem of 8 bits": MULTICAST_NARROW, "mapa": CLUSTER,
+    "griddepcontrol": DEPENDENT, "changed map": CHANGED_MAP, **TENSOR_FEATURES,
 }  # fmt: skip

@@ -258,7 +258,9 @@ NEVER = "~exists (P1:r0 == 1 /\\ P1:r1 == 0)"
 
 @rows("declared", ["int x = 0, y = 0;", ".u32 x, y = 0", "volatile int x; global y = 0;", "int *x, *y;",
                    "x = 0x0; y = 0u", "P0:r0 = 0, P1:r1 = 0; x, y", "1:.reg .pred p1; 1:.reg .s32 r0;",
-                   "uint64_t x = 0;\n(* y *)", "[x] = 0; [y] = 0"])  # fmt: skip
+                   "uint64_t x = 0;\n(* y *)", "[x] = 0; [y] = 0", "uint64_t *0:r8 = x; unsigned long 1:r9 = y;",
+                   ".reg .b64 0:r8 = x; x; y", "atomic_int x; _Atomic int y; bool z;", "x = -0; y = +0",
+                   "t @ texture alias x; y = 0", "P0:$r8 = 0; 1:%r9 = 0;", "size_t x; short y"])  # fmt: skip
 def test_declarations(declared):
     assert run(read(VARIANT.format(declared, PLACES, NEVER))).holds
 
@@ -266,7 +268,11 @@ def test_declarations(declared):
 @rows("places", ["P0 @ cta 0, gpu 0|P1 @ cta 1, gpu 0;", "P0@CTA=0,GPU=0 | P1@CTA=1,GPU=0;",
                  "P0@cta0,gpu0 | P1@cta1,gpu0;", "P0@gpu 0,cta 0 | P1@gpu 0,cta 1;", "P0@block 0 | P1@block 1;",
                  "P0@thread 0,warp 0,cta 0,gpu 0 | P1@thread 1,warp 1,cta 0,gpu 0;",
-                 "P0@cta 0,device 0,sys 0 | P1@cta 1,device 0,sys 0;"])  # fmt: skip
+                 "P0@cta 0,device 0,sys 0 | P1@cta 1,device 0,sys 0;", "P0@cta(0),gpu(0) | P1@cta(1),gpu(0);",
+                 "P0@(cta 0, gpu 0) | P1@[cta 1, gpu 0];", "P0 @cta 0 @gpu 0 | P1 @cta 1 @gpu 0;",
+                 "P0@cta 0 gpu 0 | P1@cta 1 gpu 0;", "p0@cta_0,gpu_0 | p1@cta_1,gpu_0;",
+                 "T0@cta 0.gpu 0|T1@cta 1.gpu 0;",
+                 "P0@cta 0,cluster 0,gpu 0 | P1@cta 0,cluster 1,gpu 0;"])  # fmt: skip
 def test_places(places):
     test = read(VARIANT.format(DECLARED, places, NEVER))
     assert run(test).holds and [thread.gpu for thread in test.threads] == [0, 0]
@@ -277,9 +283,45 @@ def test_places(places):
                     "~exists (1:r0 = 1UL /\\ 1:r1 = 0x0l)", "not exists (P1:r0 = 1 and P1:r1 = 0)",
                     "forall 1:r0=0 or 1:r1=1", "exists 0==0", "filter (P1:r0 == 1) forall (P1:r1 == 1)",
                     "locations [x; 1:r0;] exists (true);",
+                    "forall (r0 == 1 => %r1 == 1)", "exists (P1:$r0 == 1 & P1:%r1 == 1)",
+                    "forall (1:r0 = 0 | 1:r1 = 1)",
                     "forall (P1:r0 == 1 => P1:r1 == 1)", "exists (P1:r0 == P1:r1 && [x] = 1)"])  # fmt: skip
 def test_conditions(condition):
     assert run(read(VARIANT.format(DECLARED, PLACES, condition))).holds
+
+
+@rows("head", ["PTX MP", "ptx MP", "PTXv7_5 MP", "GPU_PTX MP", "PTX7.5 MP", "PTX\nMP", 'PTX "MP"'])
+def test_headings(head):
+    assert run(read(VARIANT.format(DECLARED, PLACES, NEVER).replace("PTX MP", head))).holds
+
+
+@rows("instruction", ["st.relaxed.gpu *x, 1", "st_relaxed.gpu &x, 1", "atom_add.relaxed.gpu r5, x, 1",
+                      "red_plus.relaxed.gpu x, 1", "mov $r5, 1 ;\n st.relaxed.gpu x, $r5"])  # fmt: skip
+def test_spellings_of_a_store(instruction):
+    assert run(read(VARIANT.replace("st.relaxed.gpu x, 1 ", instruction).format(DECLARED, PLACES, NEVER))).holds
+
+
+def test_constant_memory_has_a_proxy_of_its_own():
+    text = "PTX t\n{ x = 0; c @ constant aliases x; }\n P0@cta 0,gpu 0 ;\n st.weak x, 1 ;\n "
+    for fence, allowed in (("", True), ("fence.proxy.constant ;\n ", False)):
+        assert run(read(text + fence + "ld.const r0, c ;\nexists (P0:r0 == 0)\n")).allowed == allowed
+
+
+def test_a_barrier_with_three_operands_has_an_instance():
+    rows_ = "st.weak x, 1 | barrier.cta.sync 0, 1, 2 ;\n barrier.cta.sync 0, 1, 2 | ld.weak r0, x ;\n"
+    text = f"PTX t\n{{ x = 0; }}\n P0@cta 0,gpu 0 | P1@cta 0,gpu 0 ;\n {rows_}forall (P1:r0 == 1)\n"
+    assert run(read(text)).holds and run(read(text.replace("0, 1, 2 |", "1, 1, 2 |"))).executions == 0
+
+
+@rows("instruction, value", [
+    ("mul.hi.s32 r0, -1, 5", 0xFFFFFFFF), ("mul.hi.u32 r0, 0x80000000, 6", 3), ("popc.b32 r0, -1", 32),
+    ("mad.wide.u32 r0, 0x80000000, 2, 0x100000001", 0x200000001), ("mad.hi.u32 r0, 0x80000000, 6, 4", 7),
+    ("sad.s32 r0, -1, 2, 10", 13), ("sad.u32 r0, 1, 4, 0", 3), ("abs.s32 r0, -7", 7), ("clz.b32 r0, 1", 31),
+    ("clz.b64 r0, 0", 64), ("brev.b32 r0, 0xc0000000", 3), ("popc.b64 r0, -1", 64),
+])  # fmt: skip
+def test_arithmetic(instruction, value):
+    """As 9.7.1 has them."""
+    assert run(read(f"PTX t\n{{ x = 0; }}\n P0@cta 0,gpu 0 ;\n {instruction} ;\nforall (P0:r0 == {value})\n")).holds
 
 
 @rows("end, message", [("~(exists (x = 1)", "expected ')' after the condition"),

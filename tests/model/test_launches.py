@@ -5,7 +5,8 @@ import pytest
 
 import ptxtools
 from tests.model.exchanges import Exchange
-from tests.model.launches import FEATURES, HEAD, OUT
+from tests.model.features import HEAD, OUT
+from tests.model.launches import FEATURES
 from tests.rows import rows
 
 ROWS = [(name, mark) for name, feature in FEATURES.items() for mark in ("", *feature.marks, *feature.idle)]

@@ -13,7 +13,8 @@ from ptxtools.machine.residents import Cta
 from .layout import COLUMNS, LANES
 from .numbers import Array
 
-_KEY = "tensor memory"
+#: Where a CTA keeps its tensor memory.
+KEY = "tensor memory"
 #: Columns are allocated in units of this many.
 UNIT = 32
 
@@ -62,15 +63,15 @@ class TensorMemory:
 
 def allocated_columns(cta: Cta) -> int:
     """Columns that a CTA has allocated."""
-    memory: TensorMemory | None = cta.state.get(_KEY)
+    memory: TensorMemory | None = cta.state.get(KEY)
     return 0 if memory is None else sum(memory.allocations.values())
 
 
 def of(cta: Cta) -> TensorMemory:
     """The tensor memory of a CTA, created on first use."""
-    memory: TensorMemory | None = cta.state.get(_KEY)
+    memory: TensorMemory | None = cta.state.get(KEY)
     if memory is None:
-        memory = cta.state[_KEY] = TensorMemory()
+        memory = cta.state[KEY] = TensorMemory()
         cta.at_end.append(memory.changed)
     return memory
 

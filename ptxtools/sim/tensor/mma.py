@@ -29,10 +29,15 @@ def product(view: View) -> None:
     for lane in view.lanes():
         call = call_of(view, lane)
         issue(
-            view, lambda call=call: _run(call), "tcgen05.mma", lane,  # type: ignore[misc]
-            lambda call=call: _cells(call) + _matrices(call), lambda call=call: _cells(call),  # type: ignore[misc]
+            view, lambda call=call: run(call), "tcgen05.mma", lane,  # type: ignore[misc]
+            lambda call=call: spans(call), lambda call=call: _cells(call),  # type: ignore[misc]
         )  # fmt: skip
         direct.take_over(call)
+
+
+def spans(call: Call) -> list[Span]:
+    """What a product reads and writes."""
+    return _cells(call) + _matrices(call)
 
 
 @lru_cache
@@ -99,7 +104,7 @@ def _matrix_spans(cta: Cta, d: shared.Descriptor, t: str, mn: int, k: int, mn_ma
 # --- the product ------------------------------------------------------------------------------------------------------
 
 
-def _run(call: Call) -> None:
+def run(call: Call) -> None:
     """Compute D in every CTA that takes part."""
     if direct.multiply(call):
         return

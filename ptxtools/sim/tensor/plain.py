@@ -1,10 +1,10 @@
-"""Products of matrices in plain terms, integers and bytes, for those who have no device: where a matrix descriptor
-finds its matrix in shared memory, and what a product of matrices is. Sums are rounded once, at the end. Raises
-`DescriptorError`, a ValueError."""
+"""Products of warpgroups in plain terms, integers and bytes, for those who have no device: where a matrix descriptor
+finds its matrix in shared memory, and what a product of matrices is. Sums are rounded once, at the end. What tcgen05
+does, `issued` says. Raises `DescriptorError`, a ValueError."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -12,11 +12,17 @@ import numpy as np
 from ptxtools.isa.descriptors import DescriptorError
 
 from . import shared
+from .alone import Issued
 from .numbers import BITS, Array
 
 #: A descriptor of wgmma or tcgen05, rows of mn, columns of K, the type of elements, whether mn leads.
 Place = tuple[str, int, int, int, str, bool]
 _RESULTS = {"f32": (np.float32, np.uint32), "f16": (np.float16, np.uint16), "s32": (np.int64, np.uint32)}
+
+
+def issued(opcode: str, operands: Mapping[str, int], rank: int) -> Issued:
+    """A tcgen05.mma, .cp or .shift."""
+    return Issued(opcode, operands, rank)
 
 
 def _descriptor(place: Place) -> shared.Descriptor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -20,7 +21,7 @@ from .layout import LANES
 from .memory import check_columns, partners, split
 from .numbers import Array, unpack_containers
 from .operands import number, registers, set_registers, uniform
-from .queue import issue
+from .queue import Work, issue
 
 _WARP = 32
 
@@ -175,10 +176,12 @@ def copy_lanes(shape: str, multicast: str) -> Array:
 def copy(view: View) -> None:
     """Shared memory to tensor memory (9.7.16.9.2); with .cta_group::2 in both CTAs, each from its shared memory."""
     for lane in view.lanes():
-        _issue_copy(view, lane)
+        work, spans = copied(view, lane)
+        issue(view, work, "tcgen05.cp", lane, spans)
 
 
-def _issue_copy(view: View, lane: int) -> None:
+def copied(view: View, lane: int) -> tuple[Work, Callable[[], list[Span]]]:
+    """A lane's copy, and what it reads and writes. Raises `Trap`."""
     op = view.op.opcode
     assert op is not None
     ctas = partners(view, int(op.mods["cta_group"][-1]), "tcgen05.cp", lane)
@@ -216,7 +219,7 @@ def _issue_copy(view: View, lane: int) -> None:
             found.append(Span(cta, column, column + words, "write", tensor=True, lanes=lanes))
         return found
 
-    issue(view, work, "tcgen05.cp", lane, spans)
+    return work, spans
 
 
 def _source(view: View, cta: Cta, descriptor: shared.Descriptor, rows: int, words: int, lane: int) -> Array:
@@ -236,23 +239,33 @@ _SHIFTED = 8  # columns: 32 bytes
 def shift(view: View) -> None:
     """Rows move down by one in each group of 32 lanes; the last row of a group stays (9.7.16.9.3). The manual leaves
     open the direction, and that all groups from the address on take part: see docs/tensor-cores.md."""
+    for lane in view.lanes():
+        issue(view, shifted(view, lane)[0], "tcgen05.shift")
+
+
+def shifted(view: View, lane: int) -> tuple[Work, Callable[[], list[Span]]]:
+    """A lane's shift, and what it reads and writes. Raises `Trap`."""
     op = view.op.opcode
     assert op is not None
-    for lane in view.lanes():
-        ctas = partners(view, int(op.mods["cta_group"][-1]), "tcgen05.shift", lane)
-        first, column = split(number(view, "taddr", lane))
-        if first % 32 or first >= LANES:
-            raise view.trap(
-                f"tcgen05.shift at lane {first}: the lane must be a multiple of 32 below 128",
-                lane,
-                cause=Cause.TENSOR_MEMORY,
-            )
+    ctas = partners(view, int(op.mods["cta_group"][-1]), "tcgen05.shift", lane)
+    first, column = split(number(view, "taddr", lane))
+    if first % 32 or first >= LANES:
+        raise view.trap(
+            f"tcgen05.shift at lane {first}: the lane must be a multiple of 32 below 128",
+            lane,
+            cause=Cause.TENSOR_MEMORY,
+        )
 
-        def work(ctas: tuple[Cta, ...] = ctas, first: int = first, column: int = column, lane: int = lane) -> None:
-            for cta in ctas:
-                cells = check_columns(view, cta, column, _SHIFTED, "tcgen05.shift", lane)
-                block = cells[first:, column : column + _SHIFTED].reshape(-1, _WARP, _SHIFTED)
-                block[:, :-1] = block[:, 1:].copy()
-                cells[first:, column : column + _SHIFTED] = block.reshape(-1, _SHIFTED)
+    def work() -> None:
+        for cta in ctas:
+            cells = check_columns(view, cta, column, _SHIFTED, "tcgen05.shift", lane)
+            block = cells[first:, column : column + _SHIFTED].reshape(-1, _WARP, _SHIFTED)
+            block[:, :-1] = block[:, 1:].copy()
+            cells[first:, column : column + _SHIFTED] = block.reshape(-1, _SHIFTED)
 
-        issue(view, work, "tcgen05.shift")
+    def spans() -> list[Span]:
+        lanes = mask_of(np.arange(first, LANES))
+        return [Span(cta, column, column + _SHIFTED, kind, tensor=True, lanes=lanes)
+                for cta in ctas for kind in ("read", "write")]  # fmt: skip
+
+    return work, spans

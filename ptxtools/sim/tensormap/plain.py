@@ -1,18 +1,19 @@
 """Tensor maps in plain terms, integers and bytes, for those who have no device: which bytes a copy moves where, and
-what `tensormap.replace` changes. Raises `TensorMapError` for what a chip refuses, and for conversions on the way."""
+what `tensormap.replace` changes. Raises `TensorMapError` for what a chip refuses, and for elements that are packed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from . import fields, tiles
 from .boxes import Array, Region
-from .descriptor import BYTES, TensorMap, TensorMapError
+from .descriptor import BYTES, TYPES, TensorMap, TensorMapError
 from .modes import region
 
+Convert = Callable[[bytes], bytes]
 #: Bits of a distance in bytes that are followed, in steps of a byte.
 _DIGITS = 4
 #: Fields that fill their bytes; all others share words with other fields.
@@ -33,13 +34,14 @@ class Run:
 @dataclass(frozen=True, slots=True)
 class Transfer:
     """What a copy moves. address: that of the map's tensor; bytes: what an mbarrier counts (9.7.9.25.5.2); element:
-    bytes of an element; type: its name."""
+    bytes of an element; type: its name; convert: what becomes of elements on their way, None if they stay."""
 
     address: int
     bytes: int
     element: int
     type: str
     runs: tuple[Run, ...]
+    convert: Convert | None = None
 
 
 def transfer(map_: bytes, mode: str, coordinates: Sequence[int], offsets: Sequence[int], start: int, *, store: bool,
@@ -50,14 +52,22 @@ def transfer(map_: bytes, mode: str, coordinates: Sequence[int], offsets: Sequen
         place = region(made, mode, coordinates, offsets)
     except (KeyError, ValueError, IndexError) as error:
         raise TensorMapError(str(error)) from None
-    if made.type.padded or made.type.name.startswith("tf32"):
-        raise TensorMapError(f"elements of {made.type.name} are converted on their way")
+    if made.type.padded and store:
+        raise TensorMapError(f"elements of {made.type.name} are packed on their way")
     if store:
         tiles.check_store(made)
     if reduction:
         tiles.check_reduction(made, reduction)
-    pairs = _stored(made, place, start) if store else _loaded(made, place, start)
-    return Transfer(made.address, place.bytes, made.type.memory, made.type.name, tuple(_runs(pairs)))
+    rounds = made.type.name.startswith("tf32") and not store
+    moved = replace(made, type=TYPES["f32"]) if rounds else made  # as it is, so that places can be followed
+    pairs = _stored(moved, place, start) if store else _loaded(moved, place, start)
+    convert = _rounded if rounds else None
+    return Transfer(made.address, place.bytes, made.type.memory, made.type.name, tuple(_runs(pairs)), convert)
+
+
+def _rounded(data: bytes) -> bytes:
+    """Numbers of f32 as elements of tf32 maps arrive."""
+    return tiles.to_tf32(np.frombuffer(data, np.uint8)).tobytes()
 
 
 def _loaded(map_: TensorMap, place: Region, start: int) -> list[tuple[int, int, int]]:

@@ -39,7 +39,7 @@ def _blank(map_: TensorMap, size: int) -> Array:
     return np.full(size // 2, OOB_NAN, np.uint16).view(np.uint8)
 
 
-def _to_tf32(data: Array) -> Array:
+def to_tf32(data: Array) -> Array:
     """Elements of tf32 maps lose their low 13 bits, rounded to nearest even; NaNs are canonical."""
     bits = data.reshape(-1).view(np.uint32)
     rounded = (bits + np.uint32(0xFFF) + (bits >> np.uint32(13) & np.uint32(1))) & np.uint32(0xFFFF_E000)
@@ -51,7 +51,7 @@ def _to_tf32(data: Array) -> Array:
 def load(map_: TensorMap, region: Region, memory: Memory, target: Array, start: int) -> None:
     """Copy a box into shared memory. target: shared memory from the tile's address `start` on, as far as it goes."""
     tile = _blank(map_, region.bytes)
-    region.load(memory, tile, _to_tf32 if map_.type.name.startswith("tf32") else None)
+    region.load(memory, tile, to_tf32 if map_.type.name.startswith("tf32") else None)
     layout(map_, region).scatter(tile, target, start)
 
 
