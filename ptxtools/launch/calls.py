@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.machine.options import LaunchOptions, Option, RunOptions, options_of
@@ -53,11 +54,20 @@ class Call(RunOptions, LaunchOptions, _First):
 def typed_values(described: type, given: Any) -> dict[str, Any]:
     """The options (`DeviceOptions`, …) in an object, as the simulator takes them. Raises TypeError for a value of the
     wrong type, `LaunchError` for one that is no shape."""
-    values = {}
-    for option in options_of(described):
-        value = getattr(given, option.name)
-        values[option.name] = value if value is option.default else _typed(option, value)
+    defaults, options = _defaults(described)
+    values = defaults.copy()
+    for name, default, option in options:
+        value = getattr(given, name)
+        if value is not default:
+            values[name] = _typed(option, value)
     return values
+
+
+@cache
+def _defaults(described: type) -> tuple[dict[str, Any], list[tuple[str, Any, Option]]]:
+    """The defaults of options by name; each option with its name and default."""
+    options = options_of(described)
+    return {one.name: one.default for one in options}, [(one.name, one.default, one) for one in options]
 
 
 def _typed(option: Option, value: Any) -> Any:

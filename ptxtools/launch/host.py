@@ -428,6 +428,8 @@ class _Uploads:
 
     def value(self, index: int, arg: Any, parameter: Parameter) -> bytes:
         """The bytes of one parameter."""
+        if type(arg) is Buffer and arg.device is self._device:  # most often
+            return pointer_bytes(arg.address, index, parameter)
         if isinstance(arg, (int, float)):
             return number_bytes(arg, index, parameter)
         if arg is None:

@@ -79,7 +79,7 @@ class InitCheck:
     @staticmethod
     def shares(program: Program) -> bool:
         """Whether workers may share a grid (`machine.observers.Alone`)."""
-        return independent(program)
+        return program.found(independent)
 
     @staticmethod
     def restarts(program: Program, device: Device) -> bool:

@@ -116,7 +116,7 @@ class MemCheck:
         """Whether workers may share a grid (`machine.observers.Alone`). Which maps a fence is about depends on who has
         executed it first."""
         fences = any(is_fence(op.opcode) for op in program.operations())
-        return independent(program) and not fences
+        return program.found(independent) and not fences
 
     @staticmethod
     def restarts(program: Program, device: Any) -> bool:

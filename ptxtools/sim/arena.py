@@ -6,6 +6,7 @@ import ctypes
 import mmap
 import sys
 from bisect import bisect_left, bisect_right
+from contextlib import suppress
 
 from ptxtools.diagnostics import LaunchError
 from ptxtools.records import dataclass
@@ -26,6 +27,9 @@ _KEPT_CHECKED, _KEPT_BYTES_CHECKED = 4096, 256 << 20
 #: Bytes at each end of a freed allocation that are poisoned, and checked after each launch while it is kept.
 _FREED_ENDS = 4096
 PAGE = mmap.PAGESIZE
+#: Allocations of so many bytes are in pages as large as that, where the system has them, and what lies before them.
+LARGE_PAGE = 2 << 20
+_HUGE = getattr(mmap, "MADV_HUGEPAGE", 0)
 #: Reserve only address space: untouched memory costs nothing. Python names the flag from 3.13 on.
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
 
@@ -88,6 +92,7 @@ class Arena:
         self._own: set[int] = set()  # the freed ones whose addresses only kernels have known
         self._holes = False  # there may be free ranges below the last allocation
         self._watched: list[tuple[int, int, bytes]] | None = None  # what `overwritten` compares, while nothing changes
+        self._large = 0  # offset behind the memory that was asked for in large pages
         self._touched = self.base  # memory from here on was never handed out: it still reads as zero
 
     @property
@@ -106,6 +111,15 @@ class Arena:
         """Bytes from the first one to the end of the last allocation, and the poison behind it."""
         return min(_round_up(self._after_last() + ZONE - self.base, PAGE), self.size)
 
+    def _ask_for_large_pages(self, end: int) -> None:
+        """Ask Linux for pages of 2 MB up to an offset: of small ones, chance decides where in the caches they lie."""
+        start = _round_up(self.host + self._large, LARGE_PAGE) - self.host
+        end = (self.host + end) // LARGE_PAGE * LARGE_PAGE - self.host
+        if start < end and _HUGE:
+            self._large = end
+            with suppress(OSError):
+                self._map.madvise(_HUGE, start, end - start)
+
     def allocate(self, size: int, alignment: int = ALIGNMENT, *, zero: bool = False) -> Allocation:
         """`size` bytes, aligned to at least 256; raises `OutOfMemory`. An allocation of 0 bytes has an address too.
 
@@ -123,6 +137,8 @@ class Arena:
         before = self._ends(place - 1) if place else self.base
         after = self._starts[place] if place < len(self._starts) else _round_up(address + room, 16)
         self._watched = None
+        if size >= LARGE_PAGE:
+            self._ask_for_large_pages(address - self.base + size)
         self._sizes[address] = room
         self._starts.insert(place, address)
         if zero and address < self._touched:

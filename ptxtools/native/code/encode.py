@@ -62,7 +62,8 @@ class Encoded:
     """The tables of one program; they keep the memory that their addresses point to alive. where: index into
     `Program.lines` for each record; operations: the operation of each record; specials: names of special registers, in
     the order of the launch's table; cells: of events, by the identity of the operation; shapes: what launches of the
-    same shape have in common; known: the constants of functions of which launches decide some, by their numbers."""
+    same shape have in common; known: the constants of functions of which launches decide some, by their numbers, and of
+    those the others, which are no bytes of parameters."""
 
     program: Program
     code: ctypes.Array[ctypes.c_char]
@@ -85,6 +86,7 @@ class Encoded:
     filtered: bool = False  # the cells of observers' events have been filled
     shapes: dict[Hashable, Any] = field(default_factory=dict)
     known: dict[int, ConstantRows] | None = None
+    others: list[LaunchConstant] | None = None
 
 
 def encode(

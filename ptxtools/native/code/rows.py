@@ -5,7 +5,7 @@ What depends on nothing of the sort is mostly the same in half a warp or more, a
 
 from __future__ import annotations
 
-from ptxtools.program.details import SpecialRegister
+from ptxtools.program.details import Run, SpecialRegister
 from ptxtools.program.operations import LANE_ACCESS, LANEWISE
 from ptxtools.program.program import Op, Program
 
@@ -48,3 +48,14 @@ def along_rows(program: Program) -> list[int]:
                 entries[target] |= words
                 todo.append(target)
     return entries
+
+
+def likely_points(run: Run) -> set[int]:
+    """Numbers of a run's operands that are mostly the same in half a warp."""
+    points = set(run.points)
+    for step in run.steps:
+        if step.space or (step.kind == "sreg" and step.detail.name.startswith(_ALONG)):
+            continue
+        if all(number in points or number < 0 for number, _, _ in step.sources):
+            points |= {number for number, _, _ in step.targets}
+    return points

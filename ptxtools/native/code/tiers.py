@@ -67,10 +67,11 @@ class Regions:
         """A launch has executed so many thread-instructions until now; whole: it is over."""
         if not self.waiting:
             return
+        if self.spent + instructions <= (self.pays or PAYS):
+            self.spent += instructions * whole  # of launches at once, one may be lost: no more than a guess is
+            return
         with self._lock:
-            begin = self.waiting and self.spent + instructions > (self.pays or PAYS)
-            self.waiting = self.waiting and not begin
-            self.spent += instructions * whole
+            begin, self.waiting = self.waiting, False
         if begin:
             _running[:] = [thread for thread in _running if thread.is_alive()]
             # A worker that counts is a daemon, and what it starts would be one: the process would end below LLVM.

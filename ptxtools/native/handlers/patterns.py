@@ -144,7 +144,8 @@ class Patterns:
         """An operand of each half's first lane that runs, and the number of that lane in the half; of a half without
         any, the other's."""
         e = self.code
-        place = self.contents.place(self.read[number][0]) if number in self.read else ""
+        in_slot = number in self.read and number not in self.contents.same
+        place = self.contents.place(self.read[number][0]) if in_slot else ""
         whole, part, on = (e.label(hint) for hint in ("whole", "part", "on"))
         e.branch(e.value(f"icmp eq i32 {active}, -1"), whole, part, likely=True)
         e.begin(whole)

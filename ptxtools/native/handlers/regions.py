@@ -20,6 +20,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ptxtools.native.code.handler import ELEMENT, Handler
+from ptxtools.native.code.rows import likely_points
 from ptxtools.native.code.runs import Step
 from ptxtools.program.details import BoundedRun, Run
 from ptxtools.semantics.algebra import Value
@@ -74,7 +75,7 @@ class Accesses:
         self.skipped, self._steady = addresses.skipped, addresses.steady
         self.grown = {root: self.code.value("alloca i64") for root in self.strides}
         self.opaque: dict[int, str] = {}
-        self.points = self._likely_points(detail)
+        self.points = likely_points(detail)
         self.measures = None
         if any(step.kind == "measure" for step in self.steps):
             from .region_measures import Measures
@@ -109,14 +110,6 @@ class Accesses:
     def steps_at(self, place: Place) -> list[Step]:
         """The accesses of a group."""
         return [step for step in self.steps if step.space and self._place(step) == place]
-
-    def _likely_points(self, detail: Run) -> set[int]:
-        """Numbers of operands that are mostly the same in half a warp."""
-        points = set(detail.points)
-        for step in self.steps:
-            if not step.space and all(number in points or number < 0 for number, _, _ in step.sources):
-                points |= {number for number, _, _ in step.targets}
-        return points
 
     # --- the order of things ------------------------------------------------------------------------------------------
 

@@ -268,6 +268,8 @@ class Contents:
         self.loose: dict[int, Value] = {}
         self.loose_slots: set[int] = set()
         self.loose_numbers: set[int] = set()
+        #: Numbers of values that are the same in all lanes, and computed for one.
+        self.same: frozenset[int] = frozenset()
 
     def find_loose(self, steps: Sequence[Step], carried: dict[Key, int]) -> None:
         """Find the slots whose values go from round to round as they are: only arithmetic makes them and reads them."""
@@ -281,6 +283,17 @@ class Contents:
             if carried.get(key) in made and number not in others:
                 self.loose_slots.add(key[0])
                 self.loose_numbers |= {number, carried[key]}
+
+    def level(self, number: int, storage: str) -> None:
+        """Let a value be that of lane 0 in all lanes."""
+        e, value = self.handler.code, self.known[number]
+        if storage == "pred":
+            first = e.value(f"extractelement <32 x i1> {value}, i32 0")
+            self.known[number] = self.flags(number, e.value(f"sext i1 {first} to i32"))
+        else:
+            element = ELEMENT[storage]
+            first = e.value(f"extractelement <32 x {element}> {value}, i32 0")
+            self.known[number] = e.spread(element, first)
 
     def any_nan(self, number: int) -> Value:
         """A value, if it is an f32 with whatever NaNs."""
@@ -357,6 +370,8 @@ def _step(h: Handler, step: Step, contents: Contents, kept: dict[int, Key], acce
         contents[number] = (
             wide if lanes is None else h.algebra.select(storage, lanes, wide, contents[step.before[place]])
         )
+        if number in contents.same:
+            contents.level(number, storage)
         if number in kept and accesses is None:
             _keep(h, *kept[number], contents, number)
 

@@ -8,22 +8,23 @@ that are at each; `warp.pc` has that only when the function is left. `pend` is t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from itertools import pairwise
 
 from ptxtools.native.code import modes
-from ptxtools.native.code.algebra import LLVMAlgebra
 from ptxtools.native.code.emitter import Emitter
-from ptxtools.native.code.handler import ELEMENT, WHOLE, Handler
+from ptxtools.native.code.handler import ELEMENT, WHOLE
 from ptxtools.native.code.live_words import Key
 from ptxtools.native.code.notation import CONVENTION, call_of
+from ptxtools.native.code.sections import find
 from ptxtools.native.code.structures import QUICK_COUNTED, QUICK_PART, QUICK_WHOLE, SERVED_DONE
 from ptxtools.native.code.unison import Part, Stage, finds_addresses, grouped, runs_of
 from ptxtools.program.details import Run, Unison
 from ptxtools.program.program import LANES, Op, Slot
 
 from . import region_bounds, run, unison_turns
+from .inline import First, Inline
 from .parts import Window, window
 from .regions import Accesses
 
@@ -51,43 +52,6 @@ def _next_blocks(stage: Stage) -> set[int]:
     return {stage.target} if stage.kind == "jump" else {stage.other} if stage.kind == "warpsync" else set()
 
 
-class Inline(Handler):
-    """Emits operations into the function: running, lanes and full are set for each part."""
-
-    def __init__(self, emitter: Emitter, op: Op) -> None:
-        self.code, self.op = emitter, op
-        self.algebra = LLVMAlgebra(emitter, context=self._context)
-
-        self._rooms: dict[str, list[str]] = {}
-        self._used: dict[str, int] = {}
-
-    def room(self, kind: str) -> str:
-        """Memory for one value until the end of the part."""
-        rooms, at = self._rooms.setdefault(kind, []), self._used.get(kind, 0)
-        self._used[kind] = at + 1
-        if at == len(rooms):
-            rooms.append(self.code.room(kind))
-        return rooms[at]
-
-    def begin_part(self) -> None:
-        """What is in rooms is needed no more."""
-        self._used.clear()
-
-    def lanes_are(self, mask: str) -> None:
-        """The lanes that run from here on."""
-        self.running = mask
-        self.lanes = self.code.value(f"bitcast i32 {mask} to <32 x i1>")
-        self.full = self.code.value(f"icmp eq i32 {mask}, -1")
-
-    @contextmanager
-    def all_lanes(self) -> Iterator[None]:
-        """While it is entered, code is for warps of which all lanes run."""
-        before = self.running, self.lanes, self.full
-        self.running, self.lanes, self.full = "-1", "splat (i1 true)", "true"
-        yield
-        self.running, self.lanes, self.full = before
-
-
 class RegionPart(Accesses):
     """The accesses of one part: what all parts have in common is found once."""
 
@@ -112,7 +76,7 @@ class Whole:
     registers."""
 
     def __init__(self, emitter: Emitter, op: Op) -> None:
-        self.code, self.handler = emitter, Inline(emitter, op)
+        self.code, self.op, self.handler = emitter, op, Inline(emitter, op)
         self.detail = op.of(Unison)
         self.stages: tuple[Stage, ...] = self.detail.stages
         self.constants: dict[Key, int | None] = {
@@ -133,15 +97,25 @@ class Whole:
         self.tried = 0
         #: Whether the block is one that lanes are often missing in.
         self.parting = True
+        #: Slots whose contents are scalars (`sections`).
+        self.same: frozenset[Key] = frozenset()
+        #: Fields of the record and bits that say that a section has missed, by the block that it begins with.
+        self.section_bits: dict[int, tuple[str, int]] = {}
 
-    def first(self) -> _First:
+    def first(self) -> First:
         """Emit into the start of the function."""
-        return _First(self.code)
+        return First(self.code)
 
     # --- the function -------------------------------------------------------------------------------------------------
 
     def text(self, name: str) -> str:
         e = self.code
+        found = find(self.stages, self.constants)
+        sections, functions = found.sections, ""
+        if sections:
+            from . import section_turns  # which takes this class
+
+            functions = section_turns.functions(self, name, found)
         with self.first():
             for space in ("global", "shared"):
                 self.windows[space] = window(self.handler, space, cta="%cta")
@@ -149,7 +123,9 @@ class Whole:
             with self.first():
                 e.expand("%chain.filter = get ctx.bounded")
                 region_bounds.completion(e, "%complete")
-        unison_turns.begin(self)
+        unison_turns.begin(self, sections=bool(sections), fresh=any(section.start == 0 for section in sections))
+        if sections:
+            section_turns.enter(self, name, found)
         for number, stage in enumerate(self.stages):
             self._stage(number, stage)
         for label, mask, record, soon in self.leaving:
@@ -160,7 +136,7 @@ class Whole:
         attributes = "#2" if WHOLE.search(body) else "#0"
         attributes += " strictfp" if modes.LOAD in body else ""
         signature = "ptr %warps, ptr %ip, i32 %ready, ptr %ctx, ptr %cta"
-        return f"define {CONVENTION} void @{name}({signature}) {attributes} {{\n{body}\n}}\n"
+        return f"{functions}define {CONVENTION} void @{name}({signature}) {attributes} {{\n{body}\n}}\n"
 
     # --- variables ----------------------------------------------------------------------------------------------------
 
@@ -352,8 +328,7 @@ class Whole:
     def _try_rows(self, other: str, there: str) -> str:
         """Look whether a part has missed its rows in this launch, or the lanes that it needs are not `there`, and go
         elsewhere if so; a label that notes a miss."""
-        e, word, bit = self.code, f"rec.s{2 + self.tried // 32}", self.tried % 32
-        self.tried += 1
+        e, (word, bit) = self.code, self.tried_bit()
         miss, rows = e.label("miss"), e.label("rows")
         missed = e.value(f"load atomic i32, ptr {e.address(word)} monotonic, align 4")
         fresh = e.value(f"icmp eq i32 {e.value(f'and i32 {missed}, {1 << bit}')}, 0")
@@ -370,10 +345,15 @@ class Whole:
         h = self.handler
         h.begin_part()
         contents = run.Contents(h, {number: (slot, storage) for number, slot, storage in detail.read})
-        targets = {number: (slot, storage) for number, slot, storage in detail.kept}
+        contents.same = self._numbers(detail)
+        left = self._behind(detail)
+        scalars = {number: (slot, storage) for number, slot, storage in detail.kept if (slot, storage) in left}
+        targets = {number: (slot, storage) for number, slot, storage in detail.kept if number not in scalars}
         for operand, slot, storage in detail.read:
             if (slot, storage) in self.constants:
                 self._same_for_all(contents, operand, slot, storage)
+            elif (slot, storage) in self.same:
+                self._read_same(contents, operand, (slot, storage))
             elif (slot, storage) in self.values:
                 value = self.values[slot, storage]
                 contents.known[operand] = contents.flags(operand, value) if storage == "pred" else value
@@ -384,12 +364,36 @@ class Whole:
             contents.made = {number: storage for step in detail.steps for number, storage, _ in step.targets}
             targets = {number: key for number, key in targets.items() if number not in accesses.skipped}
         run.steps(h, detail, contents, targets, accesses)
+        for scalar, key in scalars.items():
+            self._keep_same(contents, scalar, key)
         made = {
             key: contents.word(target) if key[1] == "pred" else contents[target]
             for target, key in targets.items()
             if key in self.wanted and _kind(key[1])
         }
         return contents.word(number) if number >= 0 else "", made
+
+    def _numbers(self, detail: Run) -> frozenset[int]:
+        """Operands of a run that are computed as scalars."""
+        return frozenset()
+
+    def _behind(self, detail: Run) -> frozenset[Key]:
+        """Slots whose contents are scalars behind a run."""
+        return self.same
+
+    def _read_same(self, contents: run.Contents, number: int, key: Key) -> None:
+        """Let an operand be the scalar of a slot."""
+        raise NotImplementedError
+
+    def _keep_same(self, contents: run.Contents, number: int, key: Key) -> None:
+        """Note what a slot's scalar is now."""
+        raise NotImplementedError
+
+    def tried_bit(self) -> tuple[str, int]:
+        """A field of the record and a bit of it, which a launch begins without."""
+        word, bit = f"rec.s{2 + self.tried // 32}", self.tried % 32
+        self.tried += 1
+        return word, bit
 
     def _same_for_all(self, contents: run.Contents, number: int, slot: Slot, storage: str) -> None:
         """Let an operand be a constant, or one that a launch gives."""
@@ -585,19 +589,6 @@ class Whole:
         self.set("pend", e.call("llvm.umin.i32", "i32", [("i32", self.get("pend")), ("i32", str(2 * high))]))
         self.set("mask", low_mask)
         self._land(low)
-
-
-class _First:
-    """While it is entered, lines go into the start of the function."""
-
-    def __init__(self, code: Emitter) -> None:
-        self.code = code
-
-    def __enter__(self) -> None:
-        self.lines, self.code.lines = self.code.lines, self.code._entry
-
-    def __exit__(self, *_: object) -> None:
-        self.code.lines = self.lines
 
 
 def function(emitter: Emitter, name: str, op: Op) -> str:

@@ -23,6 +23,8 @@ VARIABLES = {
     "ready": "i32", "living": "i32", "waiting": "i32", "todo": "i32", "number": "i32",
     "mask": "i32", "pend": "i32", "slice": "i32", "block": "i32", "record": "i32",
     "count": "i64", "clock": "i64", "left": "i64", "spent": "i64", "outcome": "i32",
+    "wide": "i32", "fresh": "i32", "lazy": "i32", "partly": "i32", "result": "i32", "high": "i32", "others": "i32",
+    "keys": "i64",
 }  # fmt: skip
 
 _DECLARED = {
@@ -79,6 +81,8 @@ look:
   %l.warp = phi ptr [%warps, %try], [%l.warp.next, %l.on]
   %l.living = phi i32 [0, %try], [%l.living.new, %l.on]
   %l.waiting = phi i32 [0, %try], [%l.waiting.new, %l.on]
+  %l.missing = phi i32 [0, %try], [%l.missing.new, %l.on]
+  %l.begun = phi i32 [0, %try], [%l.begun.new, %l.on]
   %l.alive = get warp.alive of %l.warp
   %l.gone = icmp eq i32 %l.alive, 0
   %l.bit = shl i32 1, %l.number
@@ -100,6 +104,7 @@ l.where:
   %l.half = lshr i32 %l.block, 1
   %l.place = getelementptr i32, ptr %v.at, i32 %l.number
   store i32 %l.half, ptr %l.place
+  %l.others = xor i32 %l.alive, -1
   %l.runs = icmp eq i32 %l.ready, %l.alive
   br i1 %l.runs, label %l.on, label %l.waits
 l.waits:
@@ -120,6 +125,10 @@ l.remember:
 l.on:
   %l.lives = phi i32 [0, %look], [%l.bit, %l.where], [%l.bit, %l.remember]
   %l.sleeps = phi i32 [0, %look], [0, %l.where], [%l.bit, %l.remember]
+  %l.lacks = phi i32 [0, %look], [%l.others, %l.where], [%l.others, %l.remember]
+  %l.place.at = phi i32 [0, %look], [%l.half, %l.where], [%l.half, %l.remember]
+  %l.missing.new = or i32 %l.missing, %l.lacks
+  %l.begun.new = or i32 %l.begun, %l.place.at
   %l.living.new = or i32 %l.living, %l.lives
   %l.waiting.new = or i32 %l.waiting, %l.sleeps
   %l.next = add i32 %l.number, 1
@@ -129,6 +138,13 @@ l.on:
 found:
   store i32 %l.living.new, ptr %v.living
   store i32 %l.waiting.new, ptr %v.waiting
+  %l.wide = icmp eq i32 %l.missing.new, 0
+  %l.wide32 = zext i1 %l.wide to i32
+  store i32 %l.wide32, ptr %v.wide
+  %l.moved = or i32 %l.begun.new, %l.waiting.new
+  %l.fresh = icmp eq i32 %l.moved, 0
+  %l.fresh32 = zext i1 %l.fresh to i32
+  store i32 %l.fresh32, ptr %v.fresh
   %now.ready = xor i32 %l.living.new, %l.waiting.new
   store i32 %now.ready, ptr %v.ready
   %b.count = get ctx.count
@@ -190,29 +206,33 @@ due:
   %t.alarm = get ctx.alarm
   %t.clock = load i64, ptr %v.clock
   %t.late = icmp sge i64 %t.clock, %t.alarm
-  br i1 %t.late, label %alarm, label %round
+  store i32 %t.ready, ptr %v.todo
+  br i1 %t.late, label %alarm, label %{first}
 alarm:
   store i32 STATUS_ALARM, ptr %v.outcome
   br label %write
 round:
-  %todo = phi i32 [%t.ready, %due], [%n.todo, %next]
-  %number = call i32 @llvm.cttz.i32(i32 %todo, i1 true)
+  %todo = load i32, ptr %v.todo
+  %todo.number = call i32 @llvm.cttz.i32(i32 %todo, i1 true)
   %todo.less = sub i32 %todo, 1
   %todo.rest = and i32 %todo, %todo.less
   store i32 %todo.rest, ptr %v.todo
-  store i32 %number, ptr %v.number
+  store i32 %todo.number, ptr %v.number
+  store i32 %given, ptr %v.slice
+  br label %take
+take:
+  %number = load i32, ptr %v.number
   %number64 = zext i32 %number to i64
   %offset = mul i64 %number64, %bytes
   %warp = getelementptr i8, ptr %warps, i64 %offset
   %fp = getelementptr i8, ptr %warp, i64 WARP_BYTES
-  store i32 %given, ptr %v.slice
   %alive = get warp.alive
   store i32 %alive, ptr %v.mask
   store i32 NOWHERE, ptr %v.pend
   %at.p = getelementptr i32, ptr %v.at, i32 %number
   %at = load i32, ptr %at.p
   store i32 %at, ptr %v.block
-  br label %enter
+  br label %{taken}
 enter:
   %entered = load i32, ptr %v.block
   switch i32 %entered, label %nowhere [{targets}]
@@ -273,6 +293,9 @@ depart:                                           ; the group has exited
   %e.threads.new = sub i32 %e.threads, %e.gone
   set cta.alive, %e.threads.new
   %e.some = icmp ne i32 %e.rest, 0
+  %e.wide = load i32, ptr %v.wide
+  %e.wide.new = select i1 %e.some, i32 0, i32 %e.wide
+  store i32 %e.wide.new, ptr %v.wide
   br i1 %e.some, label %dispatch, label %e.warp
 e.warp:
   set warp.group, 0
@@ -303,9 +326,11 @@ arrive:
 a.open:                                           ; the last one goes on
   store i32 %a.living, ptr %v.ready
   store i32 0, ptr %v.waiting
+  br label %{opened}
+a.time:
   %a.slice = load i32, ptr %v.slice
-  %a.time = icmp sge i32 %a.slice, 0
-  br i1 %a.time, label %enter, label %settle
+  %a.enough = icmp sge i32 %a.slice, 0
+  br i1 %a.enough, label %enter, label %settle
 a.wait:
   store i32 %a.waiting.new, ptr %v.waiting
   %a.record = load i32, ptr %v.record
@@ -482,7 +507,8 @@ def leave_at(whole: Whole, mask: str, record: int, *, soon: bool) -> None:
     whole.code.expand(f"set ctx.resume_ip, {where}\nbr label %lanes.{'soon' if soon else 'leave'}")
 
 
-def begin(whole: Whole) -> None:
+def begin(whole: Whole, *, sections: bool, fresh: bool) -> None:
+    """The turns; sections: there are some, and one that CTAs begin with (fresh)."""
     e, count, blocks = whole.code, len(whole.stages), whole.kind_of("apart")
     for symbol, text in _DECLARED.items():
         e.declare(symbol, text)
@@ -503,5 +529,12 @@ def begin(whole: Whole) -> None:
     turn, whole_round, lanes, end = (
         text.format(name=name) for text, name in ((_SPENT, "turn"), (_SETTLED, "n"), (_SPENT, "w.l"), (_SETTLED, "c"))
     )
-    e.expand(_TURNS.format(targets=targets, most=_MOST_PASSED, spent=turn, settled=whole_round, blocks=blocks))
+    labels = {
+        "first": "sec.fresh" if fresh else "round",
+        "taken": "sec.taken" if sections else "enter",
+        "opened": "sec.open" if sections else "a.time",
+    }
+    e.expand(
+        _TURNS.format(targets=targets, most=_MOST_PASSED, spent=turn, settled=whole_round, blocks=blocks, **labels)
+    )
     e.expand(_WRITE.format(barrier=number, bit=bit, spent=lanes, settled=end, blocks=blocks))

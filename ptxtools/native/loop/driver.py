@@ -99,7 +99,7 @@ def _unison_serves(listeners: Listeners) -> bool:
 class _GridRun:
     def __init__(self, launch: Launch, encoded: Encoded, shape: Shape) -> None:
         self.launch, self.encoded, self.shape = launch, encoded, shape
-        self.tables = Tables(launch, encoded)
+        self.tables = Tables(launch, encoded, shape)
         self.bounds: list[Bounds] = []
         if launch.observers is not None:
             from . import filters

@@ -22,8 +22,14 @@ ask:                                              ; several at once, where all c
   %busy = icmp ne i32 %occupied, 0
   %cluster = get ctx.cluster_size
   %large = icmp ne i32 %cluster, 1
-  %one.1 = or i1 %alone, %busy
-  %one = or i1 %one.1, %large
+  %one = or i1 %busy, %large
+  br i1 %alone, label %alone.next, label %beside
+alone.next:                                       ; nobody counts beside it: a locked addition would wait for all stores
+  %first.alone = load atomic i64, ptr %next.p monotonic, align 8
+  %next.alone = add i64 %first.alone, 1
+  store atomic i64 %next.alone, ptr %next.p monotonic, align 8
+  br label %claimed
+beside:
   br i1 %one, label %claim, label %several
 several:
   %gone = load atomic i64, ptr %next.p monotonic, align 8
@@ -38,8 +44,12 @@ several:
   %count.some = call i64 @llvm.umax.i64(i64 %fits, i64 1)
   br label %claim
 claim:
-  %count = phi i64 [1, %ask], [%count.some, %several]
-  %first = atomicrmw add ptr %next.p, i64 %count monotonic
+  %count.shared = phi i64 [1, %beside], [%count.some, %several]
+  %first.shared = atomicrmw add ptr %next.p, i64 %count.shared monotonic
+  br label %claimed
+claimed:
+  %count = phi i64 [1, %alone.next], [%count.shared, %claim]
+  %first = phi i64 [%first.alone, %alone.next], [%first.shared, %claim]
   %left = icmp ult i64 %first, %total
   br i1 %left, label %keep, label %none
 keep:

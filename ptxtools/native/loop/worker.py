@@ -7,12 +7,13 @@ import mmap
 import sys
 import threading
 import time
+from collections.abc import Hashable
 from math import gcd
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.machine.issued import WARPS
-from ptxtools.machine.launch import flagged_local, launch_special, local_bytes, no_counts
+from ptxtools.machine.launch import flagged_local, launch_special, launch_value, local_bytes, no_counts
 from ptxtools.machine.residents import MARKS_HEAD, PLANES, Schedule, take_back
 from ptxtools.native.code import library, structures
 from ptxtools.native.code.encode import ConstantRows, Encoded, frame_area, set_constants
@@ -79,8 +80,9 @@ class Shape:
 
     #: Fills the contexts of its workers, once there is one.
     filling: Filling | None = None
-    #: Thread-instructions of the last launch.
+    #: Thread-instructions of the last launch, and the values that it added to the program.
     instructions = 0
+    given: Given | None = None
 
     def __init__(self, launch: Launch) -> None:
         x, y, z = launch.block
@@ -133,27 +135,51 @@ def _up(size: int, unit: int) -> int:
     return -(-size // unit) * unit
 
 
-class Tables:
-    """The values that a launch adds to a program: parameters, constants and special registers of the grid."""
+class Given:
+    """What launches of one shape with the same parameters add to a program, which nobody changes: parameters, constants
+    and special registers of the grid. key: what it depends on."""
 
-    def __init__(self, launch: Launch, encoded: Encoded) -> None:
+    def __init__(self, launch: Launch, encoded: Encoded, key: Hashable) -> None:
+        self.key = key
         params = launch.params + bytes(64)
         self.params = array_of(ctypes.c_char, len(params)).from_buffer_copy(params)
         values = [_special(launch, name) & (1 << 64) - 1 for name in encoded.specials]
         self.specials = array_of(ctypes.c_uint64, max(1, len(values)))(*values)
-        self.next = ctypes.c_uint64(0)
-        self.polls = Polls()
         self.functions = encoded.functions
         self.keep: list[object] = []
-        if encoded.known is None:
-            functions = enumerate(launch.program.functions)
-            encoded.known = {number: ConstantRows(one) for number, one in functions if one.launch_constants}
-        if encoded.known:
+        known = _known(launch, encoded)
+        if known:
             self.functions = type(encoded.functions).from_buffer_copy(encoded.functions)
-            for number, rows in encoded.known.items():
+            for number, rows in known.items():
                 table = rows.table(launch)
                 self.keep.append(table)
                 set_constants(self.functions, number, table, rows.count)
+        self.addresses = tuple(map(ctypes.addressof, (self.functions, self.params, self.specials)))
+
+
+class Tables:
+    """What the workers of a launch have in common: the values that it adds to the program, those of the last launch if
+    they are the same; the number of the next CTA; what workers know of each other."""
+
+    def __init__(self, launch: Launch, encoded: Encoded, shape: Shape) -> None:
+        if encoded.others is None:
+            encoded.others = [one for rows in _known(launch, encoded).values() for _, one in rows.others]
+        values = [_special(launch, name) for name in encoded.specials]
+        key = launch.params, *values, *[launch_value(launch, one) for one in encoded.others]
+        given = shape.given
+        if given is None or given.key != key:
+            given = shape.given = Given(launch, encoded, key)
+        self.given = given
+        self.next = ctypes.c_uint64(0)
+        self.polls = Polls()
+
+
+def _known(launch: Launch, encoded: Encoded) -> dict[int, ConstantRows]:
+    """The constants of functions of which launches decide some, by the functions' numbers."""
+    if encoded.known is None:
+        functions = enumerate(launch.program.functions)
+        encoded.known = {number: ConstantRows(one) for number, one in functions if one.launch_constants}
+    return encoded.known
 
 
 def _special(launch: Launch, name: str) -> int:
@@ -198,9 +224,9 @@ class Worker:
             shape.filling = Filling(CTX, self._alike(), _OWN)
         unison = encoded.unison if launch.seed is None and shape.cluster == 1 else 0
         values = (
-            ctypes.addressof(tables.functions), ctypes.addressof(tables.params), ctypes.addressof(tables.specials),
-            ctypes.addressof(tables.next), ctypes.addressof(self.ranges), self.ctx + _PAGE, memory.host - memory.base,
-            memory.base, memory.size, memory.const[0], memory.const[1] - memory.const[0], len(launch.params), slots,
+            *tables.given.addresses, ctypes.addressof(tables.next), ctypes.addressof(self.ranges), self.ctx + _PAGE,
+            memory.host - memory.base, memory.base, memory.size, memory.const[0], memory.const[1] - memory.const[0],
+            len(launch.params), slots,
             unison, time.time_ns() if launch.seed is None else 0, tables.polls.live,
         )  # fmt: skip
         shape.filling.fill(self.memory, 0, values)

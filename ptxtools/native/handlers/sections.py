@@ -1,0 +1,449 @@
+"""Functions of the sections of kernels in unison (`native.code.sections`): all warps of a CTA from one barrier to the
+next, each in turn, in the order and with the slices that `unison_turns` would give them.
+
+A section begins where the last warp has come to a barrier, which goes on at once, the others after it; or with a CTA.
+All lanes of all warps are there. Contents of slots that are the same in all threads are scalars in the state that
+`STATE` lists, where the warps' frames have old ones: `place` writes them there when a section is left. Accesses
+are to words in a row, or the section goes back to where general code can begin, and is not tried again in this launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+
+from ptxtools.native.code import modes
+from ptxtools.native.code.handler import WHOLE
+from ptxtools.native.code.live_words import Key
+from ptxtools.native.code.sections import Found, Section, behind, is_same, overlap, runs_in, same_numbers, ways_of
+from ptxtools.native.code.unison import Part, Stage, grouped
+from ptxtools.program.details import Run
+from ptxtools.program.program import LANES
+
+from . import run, unison_turns
+from .parts import window
+from .section_state import (
+    ARRIVED,
+    BEFORE,
+    BLOCK,
+    PARAMETERS,
+    RECORD,
+    RUNNING,
+    STATE,
+    numbered,
+    put,
+    scalar_offset,
+    scalar_type,
+)
+from .unison import Whole
+
+_BEGIN = """
+  %bytes = get ctx.warp_bytes
+  %given64 = get ctx.warp_slice
+  %given = trunc i64 %given64 to i32
+  %alarm = get ctx.alarm
+  %code = get ctx.code
+  store i32 0, ptr %v.waiting
+  store i32 DONE_RESULT, ptr %v.result
+  store i32 0, ptr %v.end
+  %b.number = load i32, ptr %v.number
+  %b.living = load i32, ptr %v.living
+  %b.fresh = icmp slt i32 %b.number, 0
+  br i1 %b.fresh, label %b.all, label %b.last
+b.all:
+  store i32 %b.living, ptr %v.todo
+  store i1 false, ptr %v.first
+  br label %each
+b.last:
+  %b.bit = shl i32 1, %b.number
+  %b.others = xor i32 %b.living, %b.bit
+  store i32 %b.others, ptr %v.todo
+  store i1 true, ptr %v.first
+  br label %take
+each:
+  %e.todo = load i32, ptr %v.todo
+  %e.number = call i32 @llvm.cttz.i32(i32 %e.todo, i1 true)
+  %e.less = sub i32 %e.todo, 1
+  %e.rest = and i32 %e.todo, %e.less
+  store i32 %e.rest, ptr %v.todo
+  store i32 %given, ptr %v.slice
+  br label %take
+take:
+  %number = phi i32 [%b.number, %b.last], [%e.number, %each]
+  store i32 %number, ptr %v.number
+  %number64 = zext i32 %number to i64
+  %offset = mul i64 %number64, %bytes
+  %warp = getelementptr i8, ptr %warps, i64 %offset
+  %fp = getelementptr i8, ptr %warp, i64 WARP_BYTES
+"""
+
+_TURNS = """
+arrived:
+  %a.bit = shl i32 1, %number
+  %a.waiting = load i32, ptr %v.waiting
+  %a.waiting.new = or i32 %a.waiting, %a.bit
+  store i32 %a.waiting.new, ptr %v.waiting
+  br label %on
+departed:
+  set warp.alive, 0
+  set warp.ready, 0
+  set warp.group, 0
+  %d.threads = get cta.alive
+  %d.threads.new = sub i32 %d.threads, LANES_OF_ALL
+  set cta.alive, %d.threads.new
+  %d.bit = shl i32 1, %number
+  %d.living = load i32, ptr %v.living
+  %d.living.new = xor i32 %d.living, %d.bit
+  store i32 %d.living.new, ptr %v.living
+  store i32 GONE_RESULT, ptr %v.result
+  br label %on
+on:
+  %o.todo = load i32, ptr %v.todo
+  %o.none = icmp eq i32 %o.todo, 0
+  br i1 %o.none, label %finish, label %o.more
+o.more:
+  %o.slice = load i32, ptr %v.slice
+  %o.used32 = sub i32 %given, %o.slice
+  %o.used = sext i32 %o.used32 to i64
+  %o.spent = load i64, ptr %v.spent
+  %o.spent.new = add i64 %o.spent, %o.used
+  %o.first = load i1, ptr %v.first
+  br i1 %o.first, label %o.turn, label %o.next
+o.next:
+  store i64 %o.spent.new, ptr %v.spent
+  br label %each
+o.turn:                                           ; the others have their turn, if there is time
+  %t.left = load i64, ptr %v.left
+  %t.left.new = sub i64 %t.left, %o.spent.new
+  %t.clock = load i64, ptr %v.clock
+  %t.clock.new = add i64 %t.clock, %o.spent.new
+  %t.over = icmp slt i64 %t.left.new, 0
+  %t.late = icmp sge i64 %t.clock.new, %alarm
+  %t.stop = or i1 %t.over, %t.late
+  br i1 %t.stop, label %o.stop, label %o.go
+o.go:
+  store i64 %t.left.new, ptr %v.left
+  store i64 %t.clock.new, ptr %v.clock
+  store i64 0, ptr %v.spent
+  store i1 false, ptr %v.first
+  br label %each
+o.stop:
+  store i32 TURN_RESULT, ptr %v.result
+  br label %bail
+finish:
+  %f.result = load i32, ptr %v.result
+  %f.gone = icmp eq i32 %f.result, GONE_RESULT
+  br i1 %f.gone, label %f.left, label %f.done
+f.left:
+  %f.slice = load i32, ptr %v.slice
+  %f.used32 = sub i32 %given, %f.slice
+  %f.used = sext i32 %f.used32 to i64
+  %f.spent = load i64, ptr %v.spent
+  %f.spent.new = add i64 %f.spent, %f.used
+  store i64 %f.spent.new, ptr %v.spent
+  br label %write
+"""
+
+#: Warp %number stops: write what was scalars to all frames.
+_BAIL = """
+  %x.bit = shl i32 1, %number
+  %x.waiting = load i32, ptr %v.waiting
+  %x.others = xor i32 %x.waiting, -1
+  %x.running = and i32 %x.bit, %x.others
+  %x.living = load i32, ptr %v.living
+  %x.mine = and i32 %x.running, %x.living
+  %x.both = or i32 %x.waiting, %x.running
+  %x.done = xor i32 %x.both, -1
+  %x.rest = and i32 %x.living, %x.done
+  %x.running.keys = load i64, ptr %v.running.keys
+  call void @{name}({warps}, ptr %x.before, i64 {keys}, i32 %x.rest, i32 {start}, i32 0, {arrays})
+  call void @{name}({warps}, ptr %x.arrived, i64 %x.keys, i32 %x.waiting, i32 %x.end, i32 %x.record, {arrays})
+  call void @{name}({warps}, ptr %x.now, i64 %x.running.keys, i32 %x.mine, i32 {start}, i32 0, {arrays})
+  %x.first = load i1, ptr %v.first
+  %x.todo = load i32, ptr %v.todo
+  %x.todo.new = select i1 %x.first, i32 0, i32 %x.todo
+  store i32 %x.todo.new, ptr %v.todo
+  br label %write
+"""
+
+_LOCAL = {
+    **{name: unison_turns.VARIABLES[name] for name in STATE if name in unison_turns.VARIABLES},
+    "high": "i32", "others": "i32", "first": "i1", "result": "i32", "end": "i32", "keys": "i64",
+    "running.keys": "i64",
+}  # fmt: skip
+
+
+class Code(Whole):
+    """One section as a function: variables are its own, and written to the state where it ends."""
+
+    def __init__(self, main: Whole, section: Section, found: Found) -> None:
+        super().__init__(main.code, main.op)
+        self.section, self.found, self.keys = section, found, found.keys
+        self.parting = False
+        self.handler.running, self.handler.lanes, self.handler.full = "-1", "splat (i1 true)", "true"
+        self.word, self.bit = main.tried_bit()
+        #: Sites where a warp stops: label, result, block or record, lanes that run and lanes that wait, the block where
+        #: these are, and the slots that are scalars.
+        self.bails: list[tuple[str, int, int, str, str, int, int]] = []
+        #: The blocks that end at barriers.
+        self.ends = [number for number in section.stages if self.stages[number].kind == "barrier"]
+        #: The block that is emitted; where others of its lanes wait, and which; lanes that blocks are entered with.
+        self.stage, self.high, self.others = -1, -1, "0"
+        self.entered: dict[int, str] = {}
+        #: Contents of slots that are in registers behind each block.
+        self.left: dict[int, dict[Key, str]] = {}
+        #: What is done where accesses are not to words in a row.
+        self.cold: list[str] = []
+
+    def kind_of(self, variable: str) -> str:
+        return _LOCAL[variable]
+
+    # --- the function -------------------------------------------------------------------------------------------------
+
+    def function(self, name: str, place: str) -> str:
+        e = self.code
+        with self.first():
+            for variable, kind in _LOCAL.items():
+                e.value(f"alloca {kind}", f"%v.{variable}")
+            for number, key in enumerate(self.keys):
+                e.value(f"alloca {scalar_type(key)}", f"%u.{number}")
+            for space in ("global", "shared"):
+                self.windows[space] = window(self.handler, space, cta="%cta")
+            for variable in STATE[:7]:
+                self.set(variable, self._of_state(variable))
+            before = [self._scalar(BEFORE, number) for number in range(len(self.keys))]
+        e.expand(numbered(_BEGIN))
+        for number, value in enumerate(before):
+            e.line(f"store {scalar_type(self.keys[number])} {value}, ptr %u.{number}")
+        e.jump(f"body{self.section.start}")
+        for number in self.section.stages:
+            self._stage(number, self.stages[number])
+        e.expand(numbered(_TURNS))
+        e.begin("f.done")
+        for number in range(len(self.keys)):
+            self._note(BEFORE, number, self._now(number))
+        block, _, keys = self._ending()
+        self.set("block", block)
+        self.set("keys", keys)
+        e.jump("write")
+        for label, result, where, mask, others, high, bits in self.bails:
+            e.begin(label)
+            self.set("result", result)
+            self.set("record" if result == RECORD else "block", where)
+            self.set("mask", mask)
+            self.set("others", others)
+            self.set("high", high)
+            self.set("running.keys", bits)
+            e.jump("bail")
+        e.lines += self.cold
+        self._bail(place)
+        e.begin("write")
+        for variable in STATE:
+            self._keep(variable)
+        e.line(f"ret i32 {self.get('result')}")
+        body = e.take()
+        attributes = "#2" if WHOLE.search(body) else "#0"
+        attributes += " strictfp" if modes.LOAD in body else ""
+        return f"define internal i32 @{name}({PARAMETERS}) {attributes} {{\n{body}\n}}\n"
+
+    def _bail(self, place: str) -> None:
+        e = self.code
+        e.begin("bail")
+        for number in range(len(self.keys)):
+            self._note(RUNNING, number, self._now(number))
+        for which, name in ((BEFORE, "%x.before"), (ARRIVED, "%x.arrived"), (RUNNING, "%x.now")):
+            e.value(f"getelementptr i8, ptr %state, i64 {scalar_offset(len(self.keys), which, 0)}", name)
+        start = self.section.start
+        keys, arrays = self._bits(self.found.same[start]), "ptr %at, ptr %records"
+        end, record, there = self._ending()
+        for name, kind, value in (("end", "i32", end), ("record", "i32", record), ("keys", "i64", there)):
+            e.value(f"add {kind} {value}, 0", f"%x.{name}")
+        e.expand(_BAIL.format(name=place, start=start, keys=keys, warps="ptr %warps, i64 %bytes", arrays=arrays))
+
+    def _ending(self) -> list[str]:
+        """Where warps go on that have come to the barrier: the block, the barrier's record, and the scalars there."""
+        e, found = self.code, ["0", "0", "0"]
+        for at, number in enumerate(self.ends):
+            stage = self.stages[number]
+            here = (stage.other, stage.end, self._bits(self.found.same[stage.other]))
+            if len(self.ends) == 1:
+                return [str(value) for value in here]
+            is_it = e.value(f"icmp eq i32 {self.get('end')}, {at}")
+            found = [
+                e.value(f"select i1 {is_it}, {kind} {value}, {kind} {old}")
+                for kind, value, old in zip(("i32", "i32", "i64"), here, found, strict=True)
+            ]
+        return found
+
+    def _bits(self, same: frozenset[Key]) -> int:
+        """A set of slots as a word."""
+        return sum(1 << number for number, key in enumerate(self.keys) if key in same)
+
+    def _now(self, number: int) -> str:
+        """What a scalar is for the warp that runs."""
+        return self.code.value(f"load {scalar_type(self.keys[number])}, ptr %u.{number}")
+
+    def _of_state(self, variable: str) -> str:
+        place = self.code.value(f"getelementptr i8, ptr %state, i64 {8 * STATE.index(variable)}")
+        return self.code.value(f"load {_LOCAL[variable]}, ptr {place}")
+
+    def _keep(self, variable: str) -> None:
+        place = self.code.value(f"getelementptr i8, ptr %state, i64 {8 * STATE.index(variable)}")
+        self.code.line(f"store {_LOCAL[variable]} {self.get(variable)}, ptr {place}")
+
+    def _scalar(self, which: int, number: int) -> str:
+        place = self.code.value(f"getelementptr i8, ptr %state, i64 {scalar_offset(len(self.keys), which, number)}")
+        return self.code.value(f"load {scalar_type(self.keys[number])}, ptr {place}")
+
+    def _note(self, which: int, number: int, value: str) -> None:
+        place = self.code.value(f"getelementptr i8, ptr %state, i64 {scalar_offset(len(self.keys), which, number)}")
+        self.code.line(f"store {scalar_type(self.keys[number])} {value}, ptr {place}")
+
+    # --- contents of slots --------------------------------------------------------------------------------------------
+
+    def _read_same(self, contents: run.Contents, number: int, key: Key) -> None:
+        value = self._now(self.keys.index(key))
+        if key[1] == "pred":
+            contents.known[number] = contents.flags(number, value)
+        else:
+            contents.known[number] = self.code.spread(scalar_type(key), value)
+
+    def _numbers(self, detail: Run) -> frozenset[int]:
+        return same_numbers(detail, self.same | self.found.constants) if self.high < 0 else frozenset()
+
+    def _behind(self, detail: Run) -> frozenset[Key]:
+        return behind(detail, self.same, self.found.constants, inside=self.high >= 0)
+
+    def _keep_same(self, contents: run.Contents, number: int, key: Key) -> None:
+        kind = scalar_type(key)
+        if key[1] == "pred":
+            value = contents.word(number)
+        else:
+            value = self.code.value(f"extractelement <{LANES} x {kind}> {contents[number]}, i32 0")
+        self.code.line(f"store {kind} {value}, ptr %u.{self.keys.index(key)}")
+
+    # --- blocks -------------------------------------------------------------------------------------------------------
+
+    def _stage(self, number: int, stage: Stage) -> None:
+        e, high = self.code, self.section.apart.get(number, -1)
+        e.begin(f"body{number}")
+        self.values, self.flags, self.same = self._inherited(number), "", self.found.same[number]
+        self.high, self.others, whole = high, "0", high < 0
+        if not whole:
+            self.handler.lanes_are(self.entered[number])
+            self.others = e.value(f"xor i32 {self.handler.running}, -1")
+        self.stage = number
+        with self.handler.all_lanes() if whole else nullcontext():
+            groups = list(grouped(stage.parts))
+            for group in groups:
+                guard = stage.number if group is groups[-1] else -1
+                self._group(group, guard, first=group is groups[0])
+            self._charge(stage)
+            self.left[number] = self.values
+            self._end(number, stage)
+
+    def _inherited(self, number: int) -> dict[Key, str]:
+        """Contents of slots that are in registers where a block begins, whichever way the warp comes."""
+        apart = self.section.apart
+        before = [at for at in self.section.stages if number in ways_of(self.stages[at]) and apart.get(at) != number]
+        if len(before) != 1:
+            return {}
+        values = self.left[before[0]]
+        for at, high in apart.items():
+            if high == number:
+                values = _without(values, runs_in(self.stages[at]) or [])
+        return values
+
+    def _group(self, group: Sequence[Part], guard: int, *, first: bool) -> None:
+        """Parts of a block; guard: as for `_parts`; first: the first ones, before which nothing has been done."""
+        if group[0].whole is not None:
+            self._accesses(group[0], group[0].whole, group[0].number if guard >= 0 else -1, first=first)
+            return
+        for part in group:
+            assert part.run is not None
+            self._accesses(part, part.run, guard if part is group[-1] else -1, first=first and part is group[0])
+
+    def _accesses(self, part: Part, detail: Run, number: int, *, first: bool) -> None:
+        way, fail, before = "", "", self.values
+        if any(step.space for step in detail.steps):
+            way, fail = ("rows" if self.high < 0 else "part"), self._missed(part, first=first)
+        self.flags, made = self._version(detail, number, way, fail)
+        self.same = self._behind(detail)
+        kept = _without(before, [detail]) | made
+        self.values = {key: value for key, value in kept.items() if key not in self.same}
+
+    def _missed(self, part: Part, *, first: bool) -> str:
+        """Label for where an access is not to words in a row: the section is not tried again."""
+        e, lines = self.code, self.code.lines
+        label, bail = e.label("missed"), e.label("bail")
+        e.lines = self.cold
+        e.begin(label)
+        e.value(f"atomicrmw or ptr {e.address(self.word)}, i32 {1 << self.bit} monotonic")
+        e.jump(bail)
+        e.lines = lines
+        result, where = (BLOCK, self.stage) if first else (RECORD, part.record)
+        bits = self._bits(self.same)
+        self.bails.append((bail, result, where, self.handler.running, self.others, self.high, bits))
+        return label
+
+    def _end(self, number: int, stage: Stage) -> None:
+        e = self.code
+        if stage.kind == "jump":
+            self._go(stage.target)
+        elif stage.kind == "warpsync":
+            self._go(stage.other)
+        elif stage.kind == "branch":
+            self._branch(stage)
+        elif stage.kind == "exit":
+            e.jump("departed")
+        else:
+            self._settle(stage.other)
+            same = self.found.same[stage.other]
+            for at, key in enumerate(self.keys):
+                if key in same:
+                    self._note(ARRIVED, at, self._now(at))
+            if len(self.ends) > 1:
+                self.set("end", self.ends.index(number))
+            e.jump("arrived")
+
+    def _settle(self, to: int) -> None:
+        """Write scalars to slots that are vectors where the warp goes on, and may be read there."""
+        e = self.code
+        for key in sorted((self.same - self.found.same[to]) & self.found.live[to]):
+            put(e, key, self._now(self.keys.index(key)))
+
+    def _go(self, to: int) -> None:
+        self._settle(to)
+        self.code.jump(f"body{to}")
+
+    def _branch(self, stage: Stage) -> None:
+        e, flags = self.code, self.flags
+        if not flags and (stage.guard, "pred") in self.same:
+            flags = self._now(self.keys.index((stage.guard, "pred")))
+        elif not flags:
+            flags = e.value(f"load i32, ptr {e.value(f'getelementptr i8, ptr %fp, i64 {stage.guard}')}")
+        if stage.negated:
+            flags = e.value(f"xor i32 {flags}, -1")
+        yes, no = e.label("way"), e.label("way")
+        start = self.found.same[self.stage]
+        if stage.target == stage.other or is_same(stage, runs_in(stage) or [], start, self.found.constants):
+            e.branch(e.value(f"icmp ne i32 {flags}, 0"), yes, no)
+            ways = (yes, stage.target), (no, stage.other)
+        else:
+            low, high = sorted((stage.target, stage.other))
+            mask = flags if stage.target == low else e.value(f"xor i32 {flags}, -1")
+            at = low
+            while at != high:
+                self.entered[at] = mask
+                at = self.stages[at].target
+            e.branch(e.value(f"icmp eq i32 {mask}, 0"), yes, no)
+            ways = (yes, high), (no, low)
+        for label, to in ways:
+            e.begin(label)
+            self._go(to)
+
+
+def _without(values: dict[Key, str], details: Sequence[Run]) -> dict[Key, str]:
+    """Without the slots that runs write."""
+    written = [(slot, storage) for detail in details for _, slot, storage in detail.kept]
+    return {key: value for key, value in values.items() if not any(overlap(key, other) for other in written)}
