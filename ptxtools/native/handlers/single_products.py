@@ -15,6 +15,7 @@ from ptxtools.native.tiles.interface import rounding_of
 from ptxtools.native.tiles.sums import MOST_FRACTION, STEP, VectorSums
 from ptxtools.program.program import LANES
 from ptxtools.semantics import tensorcore
+from ptxtools.semantics.accumulation import RESULTS
 from ptxtools.semantics.algebra import Value
 from ptxtools.semantics.fragments import Fragment
 
@@ -147,16 +148,33 @@ class SingleProduct:
         most = k.greater(largest, k.power_of(addend))
         unit = k.unit_of(most)
         whole = e.value(f"fptosi {_SINGLES} {k.multiply(addend, unit)} to {_WORDS}")
+        if self._fits_words(len(columns)):
+            for number in columns:
+                whole = e.value(f"add {_WORDS} {whole}, {self._term(k, number, column, unit)}")
+            return k.finish_words(whole, unit, largest, addend)
         total = ""
         for first in range(0, len(columns), STEP):
             for number in columns[first : first + STEP]:
-                scaled = k.multiply(unit, self._factor(self.elements, number, column))
-                term = e.value(f"fptosi {_SINGLES} {k.multiply(self.columns[number][0], scaled)} to {_WORDS}")
+                term = self._term(k, number, column, unit)
                 whole = term if not whole else e.value(f"add {_WORDS} {whole}, {term}")
             wide = e.value(f"sitofp {_WORDS} {whole} to {k.doubles}")
             total = wide if not total else e.value(f"fadd {k.doubles} {total}, {wide}")
             whole = ""
         return k.finish(total, most, largest, addend)
+
+    def _fits_words(self, terms: int) -> bool:
+        """Whether the sum of so many products and the addend is below 2**31, and is a result's significand as it is but
+        for the bits that f32 has no room for."""
+        rule = self.tile.rule
+        assert rule is not None
+        exact = rule.format == RESULTS["f32"] and (terms + 1) << rule.fraction + 2 <= 1 << 31
+        return exact and self.code.rounds
+
+    def _term(self, k: VectorSums, number: int, column: str, unit: Value) -> Value:
+        """The products of a column of A, cut off to whole units."""
+        scaled = k.multiply(unit, self._factor(self.elements, number, column))
+        product = k.multiply(self.columns[number][0], scaled)
+        return self.code.value(f"fptosi {_SINGLES} {product} to {_WORDS}")
 
     def _factor(self, room: str, number: int, column: str) -> Value:
         """An element of B in all rows: row `number`; the lanes of its columns are alike."""
