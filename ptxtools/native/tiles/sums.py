@@ -90,15 +90,14 @@ class VectorSums:
         exact = b.value(f"fadd {self.doubles} {exact}, zeroinitializer")
         return self.special(self.kept(self.cut(exact), products, addend), addend)
 
-    def finish_words(self, whole: str, unit: str, products: str, addend: str) -> str:
-        """The same for a sum of whole units (i32) that is cut off to f32's significand. A unit is not so small that the
-        result could be subnormal (`unit_of`)."""
+    def scaled_back(self, whole: str, unit: str) -> str:
+        """A sum of whole units (i32), cut off to f32's significand. A unit is not so small that the result could be
+        subnormal (`unit_of`)."""
         b = self.code
         bits = b.value(f"bitcast {self.vector} {unit} to {self.words}")
         down = b.value(f"sub {self.words} {splat('i32', 254 << 23)}, {bits}")  # 1 / unit
         down = b.value(f"bitcast {self.words} {down} to {self.vector}")
-        exact = self.multiply(b.toward_zero(whole), down)
-        return self.special(self.kept(exact, products, addend), addend)
+        return self.multiply(b.toward_zero(whole), down)
 
     def special(self, single: str, addend: str) -> str:
         """An infinite addend stays; a NaN gives the canonical NaN."""
