@@ -57,8 +57,9 @@ class SingleProduct:
         #: Addends are only those of which nothing is lost when they are brought to the scale of the largest term, if
         #: there are no products but zero, and whose sums stay finite. Sums with products of f16 are such addends, too.
         rule = t.rule
-        self.plain = rule is not None and t.product.atype == "f16" and t.code.rounds
-        self.plain = self.plain and all(self._fits_words(len(columns)) for columns in rule.chunks(t.product.k))
+        assert rule is not None
+        fits = all(self._fits_words(len(columns)) for columns in rule.chunks(t.product.k))
+        self.plain = t.product.atype == "f16" and fits
 
     def usable(self) -> str:
         """Decode the factors; i1: this code may compute with them."""
