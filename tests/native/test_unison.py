@@ -283,10 +283,12 @@ def _misses(encoded: Encoded) -> int:
     return found
 
 
-def _launched(body: str, threads: int = 96, **options: Any) -> tuple[tuple[object, ...], list[int]]:
+def _launched(
+    body: str, threads: int = 96, shared: str = SHARED, **options: Any
+) -> tuple[tuple[object, ...], list[int]]:
     """What a kernel leaves in unison, which has to be what it leaves record by record; and the turns that
     were passed by of those programs that can."""
-    text = body_kernel(body, 4, SHARED)
+    text = body_kernel(body, 4, shared)
     expected = outcome(native, text, threads, tier="interpreter", **options)
     memory = Memory(8192 + 4 * WORDS)
     out = memory.put(np.zeros(2048, np.uint32))
@@ -353,6 +355,23 @@ def test_words_that_lanes_access_one_after_another_are_rows(width: int, limit: i
 def test_rows_at_the_end_of_memory(limit: int) -> None:
     """Those that are not in it as a whole are accessed word by word, and outside of it is a trap."""
     _strided(limit, 4, 4 * (WORDS - 60))
+
+
+@pytest.mark.parametrize(("mask", "more"), [(7, 0), (7, 4), (15, 0), (0, 28), (0, 32), (3, 16), (3, 20)])
+def test_words_at_the_end_of_shared_memory(mask: int, more: int) -> None:
+    """Half a warp would go beyond it, and none of its lanes does; or some do, which is a trap."""
+    body = f"""shl.b32 %r1, %t, 2; mov.u32 %r2, words; add.u32 %r1, %r1, %r2; setp.lt.u32 %p1, %t, 8; mov.u32 %r5, 1;
+        @%p1 st.shared.u32 [%r1], %t; bar.sync 0; and.b32 %r3, %t, {mask}; shl.b32 %r3, %r3, 2; add.u32 %r3, %r3, %r2;
+        setp.ne.u32 %p2, %t, 40; ld.shared.u32 %r4, [%r3+{more}]; @%p2 ld.shared.u32 %r5, [%r3+{more}];
+        mad.lo.u32 %r4, %r4, 256, %r5; st.global.u32 [%out], %r4; ret;"""
+    outcome_, misses = _launched(body, shared=".shared .align 4 .b8 words[32];")
+    inside = 4 * mask + more + 4 <= 32
+    assert (len(outcome_) == 2) == inside
+    if inside:
+        assert misses == [0]
+        word = (np.arange(96) & mask) + more // 4
+        want = word * 256 + np.where(np.arange(96) == 40, 1, word)
+        assert np.array_equal(np.frombuffer(outcome_[1], np.uint32, 96), want)
 
 
 def test_lanes_that_come_to_a_barrier_one_by_one_leave():
