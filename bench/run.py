@@ -104,15 +104,17 @@ def recorded_peers() -> dict[str, float]:
 
 
 def warm_up(launches: Iterable[Launch]) -> None:
-    """Check what launches compute, and run them until their hot code is compiled."""
+    """Check what launches compute, all of whose code is compiled at once: that of a kernel in unison would be when it
+    has run for as long as that takes, which can be after more launches than are made here."""
     from ptxtools.native.code import tiers
 
+    tiers.AT_ONCE = True
     for launch in launches:
         launch.run()
         launch.check()
         for _ in range(4 * ROUNDS):
             launch.run()
-    tiers.settle()
+    tiers.AT_ONCE = False
 
 
 def bench_kernels(folder: Path) -> None:

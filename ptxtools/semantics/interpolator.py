@@ -190,30 +190,17 @@ def lg2(A: Algebra, x: Value) -> Value:
 
 
 def ex2(A: Algebra, x: Value) -> Value:
-    """2**x, from floor(|x| * 2**23)."""
-    exponent = _exponent(A, x)
-    significand = A.or_("u32", A.and_with("u32", x, FRACTION), A.const("u32", 1 << 23))
-    clamped = A.minimum("u32", A.maximum("u32", exponent, A.const("u32", 96)), A.const("u32", 134))
-    right = A.maximum("s32", A.sub("s32", A.const("s32", 127), clamped), A.const("s32", 0))
-    left = A.maximum("s32", A.sub("s32", clamped, A.const("s32", 127)), A.const("s32", 0))
-    fixed = A.shl("u32", A.shr("u32", significand, right), left)
-    whole, part = A.shr_by("u32", fixed, 23), A.and_with("u32", fixed, FRACTION)
-    negative = A.is_negative("u32", x)
-    broken = A.and_("pred", negative, A.is_nonzero("u32", part))
-    down = A.sub("s32", A.neg("s32", whole), A.resize("pred", "u32", broken))
-    whole = A.select("s32", negative, down, whole)
-    part = A.select("u32", broken, A.xor("u32", part, A.const("u32", FRACTION)), part)
-    value, _ = evaluate(A, "ex2", part)
+    """2**x, from x * 2**23 cut off to a whole number; below zero, the complement of that of |x|."""
+    fixed = A.float_to_int("f32", "s32", A.fmul("f32", x, A.real("f32", 2.0**23)), 1 << 31)
+    part = A.is_nonzero("u32", A.and_with("u32", fixed, FRACTION))
+    fixed = A.sub("s32", fixed, A.resize("pred", "u32", A.and_("pred", A.is_negative("u32", fixed), part)))
+    value, _ = evaluate(A, "ex2", A.and_with("u32", fixed, FRACTION))
     bits = A.and_with("u32", A.shr_by("u32", value, 3), FRACTION)
-    result = A.or_("u32", A.shl_by("u32", A.add("s32", whole, A.const("s32", 127)), 23), bits)
-    large = A.compare("ge", "u32", exponent, A.const("u32", 135))
-    end = A.select("u32", negative, A.const("u32", 0), A.const("u32", INFINITY))
+    result = A.or_("u32", A.and_with("u32", fixed, ~FRACTION), bits)
     return _choose(
-        A, result,
-        (A.compare("gt", "s32", whole, A.const("s32", 127)), A.const("u32", INFINITY)),
-        (A.compare("lt", "s32", whole, A.const("s32", -126)), A.const("u32", 0)),
-        (large, end),
-        (_is(A, exponent, 0), A.const("u32", 0x3F80_0000)),
+        A, A.add("u32", result, A.const("u32", 127 << 23)),
+        (A.compare("ge", "s32", fixed, A.const("s32", 128 << 23)), A.const("u32", INFINITY)),
+        (A.compare("lt", "s32", fixed, A.const("s32", -126 << 23)), A.const("u32", 0)),
         (_is_nan(A, x), A.const("u32", NAN)),
     )  # fmt: skip
 

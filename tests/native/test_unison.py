@@ -86,6 +86,19 @@ class Writer:
             )
         )
 
+    def row(self) -> None:
+        """Accesses to two or four words behind each other, with lanes as far apart, in any order."""
+        rng = self.rng
+        width = rng.choice([2, 4, 4])
+        space, address = rng.choice([("shared", "%r18"), ("global", "%d4"), ("global", "%d3")])
+        first = 4 * rng.randint(0, 4 - width) if space == "shared" else 4 * rng.randint(0, 5)
+        words = rng.sample(range(width), width if rng.random() < 0.7 else width - 1)
+        load = space == "global" or rng.random() < 0.5
+        for word in words:
+            place = f"[{address}+{first + 4 * word}]"
+            text = f"ld.{space}.u32 {self.register()}, {place};"
+            self.lines.append(self.guard() + (text if load else f"st.{space}.u32 {place}, {self.register()};"))
+
     def exchange(self) -> None:
         """A barrier, words of other threads, and a barrier."""
         rng = self.rng
@@ -123,6 +136,8 @@ class Writer:
         kind = self.rng.random()
         if depth == 0 or kind < 0.35:
             self.work()
+        elif kind < 0.45:
+            self.row()
         elif kind < 0.6:
             self.access()
         elif kind < 0.68 and together:
@@ -268,10 +283,12 @@ def _misses(encoded: Encoded) -> int:
     return found
 
 
-def _launched(body: str, threads: int = 96, **options: Any) -> tuple[tuple[object, ...], list[int]]:
+def _launched(
+    body: str, threads: int = 96, shared: str = SHARED, **options: Any
+) -> tuple[tuple[object, ...], list[int]]:
     """What a kernel leaves in unison, which has to be what it leaves record by record; and the turns that
     were passed by of those programs that can."""
-    text = body_kernel(body, 4, SHARED)
+    text = body_kernel(body, 4, shared)
     expected = outcome(native, text, threads, tier="interpreter", **options)
     memory = Memory(8192 + 4 * WORDS)
     out = memory.put(np.zeros(2048, np.uint32))
@@ -306,6 +323,55 @@ def test_words_anywhere_are_gathered():
         st.shared.u32 [%r4], %r2; bar.sync 0; xor.b32 %r3, %r3, 256; mov.u32 %r4, words; add.u32 %r4, %r4, %r3;
         ld.shared.u32 %r5, [%r4]; st.global.u32 [%out], %r5; ret;"""
     assert _launched(body)[1] == [0]
+
+
+def _strided(limit: int, width: int, last: int = 0) -> tuple[tuple[object, ...], list[int]]:
+    """Threads load `width` words each and store them in another order, those whose numbers are below a limit."""
+    body = f"mul.wide.u32 %d1, %t, {4 * width}; add.u64 %d1, %d1, %in;"
+    body += f"add.u64 %d1, %d1, {last};"
+    for word in range(width):
+        body += f"mul.lo.u32 %r7, %t, {width}; add.u32 %r7, %r7, {word}; setp.lt.u32 %p{word + 1}, %r7, {limit};"
+        body += f"mov.u32 %r{word + 1}, 7;"
+    body += "".join(f"@%p{word + 1} ld.global.u32 %r{word + 1}, [%d1+{4 * word}];" for word in range(width))
+    body += f"mul.wide.u32 %d3, %r0, {4 * width - 4}; add.u64 %d2, %out, %d3;"
+    for word in reversed(range(width)):
+        body += f"@%p{word + 1} st.global.u32 [%d2+{4 * word}], %r{width - word};"
+    return _launched(f"{body} ret;")
+
+
+@pytest.mark.parametrize("limit", [0, 77, 130, 1000])
+@pytest.mark.parametrize("width", [2, 4])
+def test_words_that_lanes_access_one_after_another_are_rows(width: int, limit: int) -> None:
+    (_, memory), misses = _strided(limit, width)
+    assert misses == [0]
+    words = np.arange(WORDS, dtype=np.uint32) * np.uint32(2654435761)
+    numbers = np.arange(96 * width)
+    given = np.where(numbers < limit, words[: numbers.size], 7).reshape(96, width)
+    want = np.where(numbers < limit, given[:, ::-1].ravel(), 0)
+    assert np.array_equal(np.frombuffer(memory, np.uint32, numbers.size), want)
+
+
+@pytest.mark.parametrize("limit", [60, 1000])
+def test_rows_at_the_end_of_memory(limit: int) -> None:
+    """Those that are not in it as a whole are accessed word by word, and outside of it is a trap."""
+    _strided(limit, 4, 4 * (WORDS - 60))
+
+
+@pytest.mark.parametrize(("mask", "more"), [(7, 0), (7, 4), (15, 0), (0, 28), (0, 32), (3, 16), (3, 20)])
+def test_words_at_the_end_of_shared_memory(mask: int, more: int) -> None:
+    """Half a warp would go beyond it, and none of its lanes does; or some do, which is a trap."""
+    body = f"""shl.b32 %r1, %t, 2; mov.u32 %r2, words; add.u32 %r1, %r1, %r2; setp.lt.u32 %p1, %t, 8; mov.u32 %r5, 1;
+        @%p1 st.shared.u32 [%r1], %t; bar.sync 0; and.b32 %r3, %t, {mask}; shl.b32 %r3, %r3, 2; add.u32 %r3, %r3, %r2;
+        setp.ne.u32 %p2, %t, 40; ld.shared.u32 %r4, [%r3+{more}]; @%p2 ld.shared.u32 %r5, [%r3+{more}];
+        mad.lo.u32 %r4, %r4, 256, %r5; st.global.u32 [%out], %r4; ret;"""
+    outcome_, misses = _launched(body, shared=".shared .align 4 .b8 words[32];")
+    inside = 4 * mask + more + 4 <= 32
+    assert (len(outcome_) == 2) == inside
+    if inside:
+        assert misses == [0]
+        word = (np.arange(96) & mask) + more // 4
+        want = word * 256 + np.where(np.arange(96) == 40, 1, word)
+        assert np.array_equal(np.frombuffer(outcome_[1], np.uint32, 96), want)
 
 
 def test_lanes_that_come_to_a_barrier_one_by_one_leave():

@@ -120,6 +120,25 @@ class Patterns:
         equal = [e.value(f"icmp eq <16 x i32> {pattern.words[side]}, zeroinitializer") for side in SIDES]
         pattern.together = self.all(equal, pattern.active)
 
+    def unless_at_edge(self, inside: str, pattern: Pattern, units: list[str], most: str) -> str:
+        """i1: `inside`, or no lane goes beyond the end of a window, though a whole row from the first one on would;
+        units: of the halves' first lanes, i64 words; most: words at which one may begin. Behind the window has to be
+        memory that can be read."""
+        e, edge, on, start = self.code, self.code.label("edge"), self.code.label("within"), self.code.label("ends")
+        e.jump(start)
+        e.begin(start)
+        e.branch(inside, on, edge, likely=True)
+        e.begin(edge)
+        near = []
+        for side in SIDES:
+            left = e.call("llvm.usub.sat.i64", "i64", [("i64", most), ("i64", units[side])])
+            room = e.spread("i32", e.value(f"trunc i64 {left} to i32"), WORDS)
+            near.append(e.value(f"icmp ult <16 x i32> {pattern.words[side]}, {room}"))
+        fits = self.all(near, pattern.active)
+        e.jump(on)
+        e.begin(on)
+        return e.value(f"phi i1 [true, %{start}], [{fits}, %{edge}]")
+
     def _close(self, near: str, words: list[Value], active: str) -> str:
         """i1: the lanes have a pattern that is served; an empty one where anything else is a miss."""
         if "avx512f" not in self.code.features:

@@ -428,9 +428,8 @@ class Accesses:
         least = min(group.imms)
         if not group.hosts:
             self._check(group, place, pattern, root, terms)
-        if step.imm == least:
-            return pattern, list(group.hosts)
-        return pattern, [e.value(f"add i64 {host}, {step.imm - least}") for host in group.hosts]
+        more = step.imm - least
+        return pattern, [e.value(f"add i64 {host}, {more}") if more else host for host in group.hosts]
 
     def _check(self, group: _Group, place: Place, pattern: Pattern, root: int, terms: tuple[int, ...]) -> None:
         """Find whether all accesses of a group are in bounds and aligned."""
@@ -441,7 +440,7 @@ class Accesses:
         e, least, number = self.code, min(group.imms), place[0]
         if not self.bounded:
             limit = self._limit_of(place, group, pattern)
-        good: list[str] = []
+        good, all_units = list[str](), list[str]()
         nobody = e.value(f"icmp eq i32 {pattern.active}, 0")
         for first in pattern.first:
             at = first
@@ -456,10 +455,13 @@ class Accesses:
             start = self._window(place)
             offset = e.value(f"sub i64 {group.starts[-1]}, {start.base}")
             offset = e.value(f"select i1 {nobody}, i64 0, i64 {offset}")
-            units = in_units(self.handler, offset, 1 + place[5].bit_length(), "i64")
-            good.append(e.value(f"icmp ult i64 {units}, {limit}"))
+            all_units.append(in_units(self.handler, offset, 1 + place[5].bit_length(), "i64"))
+            good.append(e.value(f"icmp ult i64 {all_units[-1]}, {limit}"))
             group.hosts.append(e.value(f"add i64 {start.host}, {offset}"))
         inside = e.value(f"and i1 {good[0]}, {good[1]}")
+        if place[3] == "shared" and place[5] == 1 and not self.bounded and not pattern.point:
+            most = self._limit("shared", max(group.imms) - least, point=True)
+            inside = self.maker.unless_at_edge(inside, pattern, all_units, most)
         if not self.lenient or number in self.skipped - self.found.keys() or number in self.strides:
             self.maker.demand(inside)
         else:
@@ -504,8 +506,7 @@ class Accesses:
         return e.value(f"lshr i64 {e.value(f'add i64 {words}, {width - 1}')}, {width.bit_length() - 1}")
 
     def _limit(self, space: str, span: int, *, point: bool) -> str:
-        """Words of a window at which accesses may begin that touch so many bytes more than half a warp does, or than
-        one word has (point)."""
+        """Words at which accesses may begin to so many bytes more than half a warp has, or one word has (point)."""
         if (space, span, point) not in self.limits:
             self.limits[space, span, point] = self._words_in(self.windows[space], span, point=point)
         return self.limits[space, span, point]
@@ -537,8 +538,8 @@ class Accesses:
             active = self._active(guard, negated=negated)
             self.maker.lenient = self.lenient and number not in self.strides
             straight = self.aligned and number >= 0 and guard < 0 and (active == "-1" or width == 1)
-            make = self._straight(number, width, active) if straight else self._make(number, active)
-            made = self.patterns[key] = make
+            find = partial(self._straight, number, width) if straight else partial(self._make, number)
+            made = self.patterns[key] = find(active)
             if number in self.points and not made.point and width == 1:
                 self.maker.together(made)
         return self.patterns[key]
@@ -547,8 +548,7 @@ class Accesses:
         """The lanes that run whose guard holds."""
         if guard < 0:
             return self.handler.running
-        flags = self.contents.word(guard)
-        flags = self.code.value(f"xor i32 {flags}, -1") if negated else flags
+        flags = self.code.value(f"xor i32 {self.contents.word(guard)}, {-1 if negated else 0}")
         return self.code.value(f"and i32 {flags}, {self.handler.running}")
 
     def _make(self, number: int, active: str) -> Pattern:

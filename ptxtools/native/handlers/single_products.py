@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ptxtools.native.code.algebra import LLVMAlgebra
+from ptxtools.native.tiles.decode import SIZE
 from ptxtools.native.tiles.interface import rounding_of
 from ptxtools.native.tiles.sums import MOST_FRACTION, STEP, VectorSums
 from ptxtools.program.program import LANES
 from ptxtools.semantics import tensorcore
+from ptxtools.semantics.accumulation import RESULTS
 from ptxtools.semantics.algebra import Value
 from ptxtools.semantics.fragments import Fragment
 
@@ -24,8 +26,10 @@ _ROWS = 16
 _EXPONENT = 0x7F80_0000
 _WORDS, _SINGLES = f"<{_ROWS} x i32>", f"<{_ROWS} x float>"
 #: Columns of D that are computed together.
-_TOGETHER = 2
+_TOGETHER = 4
 _TYPES = ("f16", "bf16", "tf32")
+#: Plain addends, of f16: f32 from 2**-95 on and below 2**64.
+_LEAST_PLAIN, _MOST_PLAIN = 127 - 95 << 23, 127 + 64 << 23
 #: For types with f32's exponents: the largest power of two of A, of a product, and of an element of B in units of the
 #: last bit that is kept, which are 2**25 to the smallest product; and the least one of a product.
 _MOST_A, _MOST_PRODUCT, _MOST_SPAN, _LEAST_PRODUCT = 100, 120, 100, -95
@@ -50,6 +54,12 @@ class SingleProduct:
         self.packed = self.part.a.packed
         self.columns: list[tuple[Value, Value]] = []  # values and powers of a column of A
         self.elements = self.element_powers = ""
+        #: Addends are only those of which nothing is lost when they are brought to the scale of the largest term, if
+        #: there are no products but zero, and whose sums stay finite. Sums with products of f16 are such addends, too.
+        rule = t.rule
+        assert rule is not None
+        fits = all(self._fits_words(len(columns)) for columns in rule.chunks(t.product.k))
+        self.plain = t.product.atype == "f16" and fits
 
     def usable(self) -> str:
         """Decode the factors; i1: this code may compute with them."""
@@ -73,7 +83,22 @@ class SingleProduct:
                 at = (self.packed * register + part) * LANES
                 for room, vector in ((self.elements, value), (self.element_powers, power)):
                     e.line(f"store <{LANES} x i32> {vector}, ptr {t.at(room, 'i32', at)}, align 64")
-        return self._all_of(*self._limits(own, _ROWS), *self._limits(theirs, LANES))
+        usable = self._all_of(*self._limits(own, _ROWS), *self._limits(theirs, LANES))
+        return e.value(f"and i1 {usable}, {self._plain_addends()}") if self.plain else usable
+
+    def _plain_addends(self) -> str:
+        """i1: all addends are zero, or far from the limits of f32."""
+        e, words = self.code, f"<{LANES} x i32>"
+        fine = ""
+        for register in range(self.part.c.registers):
+            word = self.tile.source(self.tile.first_c + register)
+            size = e.value(f"and {words} {word}, splat (i32 {SIZE})")
+            above = e.value(f"sub {words} {size}, splat (i32 {_LEAST_PLAIN})")
+            near = e.value(f"icmp ult {words} {above}, splat (i32 {_MOST_PLAIN - _LEAST_PLAIN})")
+            zero = e.value(f"icmp eq {words} {size}, zeroinitializer")
+            both = e.value(f"or <{LANES} x i1> {near}, {zero}")
+            fine = e.value(f"and <{LANES} x i1> {fine}, {both}") if fine else both
+        return e.value(f"icmp eq i{LANES} {e.value(f'bitcast <{LANES} x i1> {fine} to i{LANES}')}, -1")
 
     def _limits(self, powers: Sequence[Value], lanes: int) -> tuple[str, str]:
         """The largest and the smallest exponent field of some elements, those of zeros left out (255 if there is no
@@ -129,34 +154,76 @@ class SingleProduct:
             e.line(f"store {_WORDS} {c}, ptr {t.at(sums, 'i32', column * _ROWS)}, align 64")
         for columns in rule.chunks(self.product.k):  # columns of D do not wait for each other
             index, close = t.loop(n // _TOGETHER)
-            for number in range(_TOGETHER):
-                chosen = e.value(f"add i32 {e.value(f'mul i32 {index}, {_TOGETHER}')}, {number}")
-                place = t.at(sums, "i32", e.value(f"mul i32 {chosen}, {_ROWS}"))
-                total = self._added(k, columns, chosen, e.value(f"load {_SINGLES}, ptr {place}, align 64"))
+            first = e.value(f"mul i32 {index}, {_TOGETHER}")
+            chosen = [e.value(f"add i32 {first}, {number}") for number in range(_TOGETHER)]
+            places = [t.at(sums, "i32", e.value(f"mul i32 {column}, {_ROWS}")) for column in chosen]
+            addends = [e.value(f"load {_SINGLES}, ptr {place}, align 64") for place in places]
+            for place, total in zip(places, self._added(k, columns, chosen, addends), strict=True):
                 e.line(f"store {_SINGLES} {total}, ptr {place}, align 64")
             close()
         return self._results(sums)
 
-    def _added(self, k: VectorSums, columns: Sequence[int], column: str, addend: Value) -> Value:
-        """A column of D with some columns of A multiplied and added."""
+    def _added(
+        self, k: VectorSums, columns: Sequence[int], chosen: Sequence[str], addends: Sequence[Value]
+    ) -> list[Value]:
+        """Some columns of D with some columns of A multiplied and added, in step: none of them waits for another."""
+        e, each = self.code, range(len(chosen))
+        largest = [self._largest(k, columns, column) for column in chosen]
+        if self.plain:
+            most = [k.greater(largest[at], self._power(addends[at])) for at in each]
+        else:
+            most = [k.greater(largest[at], k.power_of(addends[at])) for at in each]
+        units = [k.unit_of(one) for one in most]
+        whole = [e.value(f"fptosi {_SINGLES} {k.multiply(addends[at], units[at])} to {_WORDS}") for at in each]
+        if self._fits_words(len(columns)):
+            for number in columns:
+                for at in each:
+                    whole[at] = e.value(f"add {_WORDS} {whole[at]}, {self._term(k, number, chosen[at], units[at])}")
+            exact = [k.scaled_back(whole[at], units[at]) for at in each]
+            if self.plain:
+                return exact
+            return [k.special(k.kept(exact[at], largest[at], addends[at]), addends[at]) for at in each]
+        totals = [self._total(k, columns, chosen[at], units[at], whole[at]) for at in each]
+        return [k.finish(totals[at], most[at], largest[at], addends[at]) for at in each]
+
+    def _largest(self, k: VectorSums, columns: Sequence[int], column: str) -> Value:
+        """The powers of the largest products, 0 where there are only zeros."""
+        found = [k.multiply(self.columns[at][1], self._factor(self.element_powers, at, column)) for at in columns]
+        while len(found) > 1:
+            found = [k.greater(*found[at : at + 2]) for at in range(0, len(found), 2)]
+        return found[0]
+
+    def _power(self, addend: Value) -> Value:
+        """2 to the exponent of a plain addend, or 0."""
         e = self.code
-        powers = [k.multiply(self.columns[at][1], self._factor(self.element_powers, at, column)) for at in columns]
-        while len(powers) > 1:
-            powers = [k.greater(*powers[at : at + 2]) for at in range(0, len(powers), 2)]
-        (largest,) = powers
-        most = k.greater(largest, k.power_of(addend))
-        unit = k.unit_of(most)
-        whole = e.value(f"fptosi {_SINGLES} {k.multiply(addend, unit)} to {_WORDS}")
-        total = ""
+        bits = e.value(f"bitcast {_SINGLES} {addend} to {_WORDS}")
+        return self._single(e.value(f"and {_WORDS} {bits}, splat (i32 {_EXPONENT})"))
+
+    def _total(self, k: VectorSums, columns: Sequence[int], column: str, unit: Value, addend: Value) -> Value:
+        """The sum of an addend and products in units, f64: some at a time in words."""
+        e, whole, total = self.code, addend, ""
         for first in range(0, len(columns), STEP):
             for number in columns[first : first + STEP]:
-                scaled = k.multiply(unit, self._factor(self.elements, number, column))
-                term = e.value(f"fptosi {_SINGLES} {k.multiply(self.columns[number][0], scaled)} to {_WORDS}")
+                term = self._term(k, number, column, unit)
                 whole = term if not whole else e.value(f"add {_WORDS} {whole}, {term}")
             wide = e.value(f"sitofp {_WORDS} {whole} to {k.doubles}")
             total = wide if not total else e.value(f"fadd {k.doubles} {total}, {wide}")
             whole = ""
-        return k.finish(total, most, largest, addend)
+        return total
+
+    def _fits_words(self, terms: int) -> bool:
+        """Whether the sum of so many products and the addend is below 2**31, and is a result's significand as it is but
+        for the bits that f32 has no room for."""
+        rule = self.tile.rule
+        assert rule is not None
+        exact = rule.format == RESULTS["f32"] and (terms + 1) << rule.fraction + 2 <= 1 << 31
+        return exact and rule.fraction >= rule.format.fraction and self.code.rounds
+
+    def _term(self, k: VectorSums, number: int, column: str, unit: Value) -> Value:
+        """The products of a column of A, cut off to whole units."""
+        scaled = k.multiply(unit, self._factor(self.elements, number, column))
+        product = k.multiply(self.columns[number][0], scaled)
+        return self.code.value(f"fptosi {_SINGLES} {product} to {_WORDS}")
 
     def _factor(self, room: str, number: int, column: str) -> Value:
         """An element of B in all rows: row `number`; the lanes of its columns are alike."""

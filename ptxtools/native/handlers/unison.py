@@ -26,7 +26,7 @@ from ptxtools.program.program import LANES, Op, Slot
 from . import region_bounds, run, unison_turns
 from .inline import First, Inline
 from .parts import Window, window
-from .regions import Accesses
+from .strided import StridedAccesses, rows_of
 
 #: Parts that may note in s2 to s9 of the record, a bit each, that their accesses are not to words in a row.
 MOST_TRIED = 8 * 32
@@ -52,11 +52,11 @@ def _next_blocks(stage: Stage) -> set[int]:
     return {stage.target} if stage.kind == "jump" else {stage.other} if stage.kind == "warpsync" else set()
 
 
-class RegionPart(Accesses):
+class RegionPart(StridedAccesses):
     """The accesses of one part: what all parts have in common is found once."""
 
     def __init__(self, h: Inline, contents: run.Contents, detail: Run, whole: Whole) -> None:
-        self.whole = whole
+        self.whole, self.rows = whole, {}
         super().__init__(h, contents, detail)
         self.windows, self.limits = whole.windows, whole.limits
 
@@ -276,7 +276,8 @@ class Whole:
         none, with gathers; what these cannot do leaves. Answers as `_version`."""
         if not any(step.space for step in detail.steps):
             return self._version(detail, number, "", "")
-        return self._ways(detail, number, ["patterns", "gathered"], self._leave(part.record))
+        ways = ["strided"] if rows_of(detail.steps) else []
+        return self._ways(detail, number, [*ways, "patterns", "gathered"], self._leave(part.record))
 
     def _ways(self, detail: Run, number: int, ways: list[str], fail: str) -> tuple[str, dict[Key, str]]:
         """A run with accesses, done in one of several ways, each where the one before it has missed; fail: where the
@@ -360,7 +361,10 @@ class Whole:
         accesses = None
         if way:
             accesses = RegionPart(h, contents, detail, self)
-            accesses.apart, accesses.aligned, accesses.maker.fail = way == "gathered", way in ("rows", "part"), fail
+            accesses.apart, accesses.aligned = way in ("strided", "gathered"), way in ("rows", "part")
+            accesses.maker.fail = fail
+            if way == "strided":
+                accesses.find_rows()
             contents.made = {number: storage for step in detail.steps for number, storage, _ in step.targets}
             targets = {number: key for number, key in targets.items() if number not in accesses.skipped}
         run.steps(h, detail, contents, targets, accesses)

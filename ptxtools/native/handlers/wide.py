@@ -25,10 +25,10 @@ def loaded(h: Handler, together: str, pointers: Sequence[str], width: int) -> li
     same, several, on = (e.label(hint) for hint in ("same", "several", "loaded"))
     e.branch(together, same, several)
     e.begin(same)
-    first = _joined(h, [_same(h, pointer, width) for pointer in pointers], width)
+    first = joined(h, [_same(h, pointer, width) for pointer in pointers], width)
     e.jump(on)
     e.begin(several)
-    second = _joined(h, [_row(h, pointer, width) for pointer in pointers], width)
+    second = joined(h, [row(h, pointer, width) for pointer in pointers], width)
     e.jump(on)
     e.begin(on)
     return [
@@ -44,13 +44,14 @@ def _same(h: Handler, pointer: str, width: int) -> list[Value]:
     return [e.spread("i32", e.value(f"load i32, ptr {place}"), WORDS) for place in places]
 
 
-def _row(h: Handler, pointer: str, width: int) -> list[Value]:
+def row(h: Handler, pointer: str, width: int) -> list[Value]:
+    """The words of half a warp, whose lanes have so many words each, one lane behind the other."""
     e, kind = h.code, f"<{WORDS * width} x i32>"
     data = e.value(f"load {kind}, ptr {e.value(f'inttoptr i64 {pointer} to ptr')}, align 4")
     return [e.shuffle(kind, range(number, WORDS * width, width), data) for number in range(width)]
 
 
-def _joined(h: Handler, sides: list[list[Value]], width: int) -> list[Value]:
+def joined(h: Handler, sides: list[list[Value]], width: int) -> list[Value]:
     """Words of both halves."""
     return [h.code.concatenate("i32", [side[number] for side in sides], WORDS) for number in range(width)]
 

@@ -90,6 +90,15 @@ class VectorSums:
         exact = b.value(f"fadd {self.doubles} {exact}, zeroinitializer")
         return self.special(self.kept(self.cut(exact), products, addend), addend)
 
+    def scaled_back(self, whole: str, unit: str) -> str:
+        """A sum of whole units (i32), cut off to f32's significand. A unit is not so small that the result could be
+        subnormal (`unit_of`)."""
+        b = self.code
+        bits = b.value(f"bitcast {self.vector} {unit} to {self.words}")
+        down = b.value(f"sub {self.words} {splat('i32', 254 << 23)}, {bits}")  # 1 / unit
+        down = b.value(f"bitcast {self.words} {down} to {self.vector}")
+        return self.multiply(b.toward_zero(whole), down)
+
     def special(self, single: str, addend: str) -> str:
         """An infinite addend stays; a NaN gives the canonical NaN."""
         b, w = self.code, self.width
