@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ptxtools.diagnostics.text import printable
+from ptxtools.records import NamedTuple
 
 from .common import STDIN, STDIN_NAME, Failure
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ptxtools.ir.alike import kinds_of
 from ptxtools.ir.fitting import fitting
@@ -33,6 +33,7 @@ from ptxtools.ir.references import is_runtime_function
 from ptxtools.ir.symbols import Names, RegisterKey, Registers, declare, function_names, module_names
 from ptxtools.isa import Opcode, OpcodeError, OperandSpec, resolve
 from ptxtools.isa.types import TYPES
+from ptxtools.records import NamedTuple
 
 if TYPE_CHECKING:
     from .loops import Loop

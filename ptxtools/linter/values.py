@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from ptxtools.ir.nodes import Address, Element, Function, Immediate, Label, Name, Operand, Pair, SymbolOffset, Variable
 from ptxtools.ir.symbols import RegisterKey
 from ptxtools.isa.types import TYPES
+from ptxtools.records import NamedTuple
 
 from .facts import ENDING, FunctionFacts, Line
 

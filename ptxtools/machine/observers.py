@@ -11,12 +11,12 @@ The observers of the package, such as the run-time checkers, are provided by nam
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from weakref import WeakKeyDictionary
 
 from ptxtools.program.passes.instrument import REGISTERS as REGISTER_LOOKS
 from ptxtools.program.passes.instrument import Interest
+from ptxtools.records import dataclass
 
 from .providers import observers as provided
 

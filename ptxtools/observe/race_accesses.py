@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ptxtools.diagnostics import Trap
 from ptxtools.program.operations import OPERATIONS
 from ptxtools.program.program import LANES
+from ptxtools.records import NamedTuple
 from ptxtools.semantics import fragments
 from ptxtools.semantics.types import bits_of
 

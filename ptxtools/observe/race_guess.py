@@ -12,7 +12,7 @@ parameter block, and addresses of variables. Whatever is written through somethi
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ptxtools.machine.filters import stretches
 from ptxtools.machine.observers import Guessed
 from ptxtools.program.details import Look
 from ptxtools.program.operations import ADDRESSED, LANE_ACCESS
+from ptxtools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

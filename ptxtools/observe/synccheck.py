@@ -8,7 +8,6 @@ Where a barrier opens when all living threads have come, it is enough to know wh
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from ptxtools.machine.filters import ALWAYS, COUNTED, EVERYWHERE, INITIALISED, N
 from ptxtools.program.details import Action, Meeting
 from ptxtools.program.operations import OPERATIONS
 from ptxtools.program.program import LANES
+from ptxtools.records import dataclass, field
 
 from . import mbarriers, members, thread_sync
 from .ground import Ground

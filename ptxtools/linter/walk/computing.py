@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import NamedTuple
 
 from ptxtools.ir.nodes import Address, Element, Immediate, Name, Operand, Pair, SymbolOffset, Variable
 from ptxtools.ir.symbols import RegisterKey
 from ptxtools.isa import Opcode
 from ptxtools.isa.types import TYPES
+from ptxtools.records import NamedTuple
 
 from ..facts import Line, operand_names
 from ..values import COMPARE, THREADS, Value, plus, result_of, shortest

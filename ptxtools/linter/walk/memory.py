@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from ptxtools.ir.nodes import Immediate, Variable
+from ptxtools.records import NamedTuple
 
 from ..accesses import variable_bytes
 from ..facts import Line

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import gcd
-from typing import NamedTuple
+
+from ptxtools.records import NamedTuple
 
 from ..facts import Line
 from ..values import THREADS, WARP, Value, plus

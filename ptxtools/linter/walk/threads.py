@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from ptxtools.ir.nodes import Name
+from ptxtools.records import NamedTuple
 
 from ..constants import thread_numbers
 from ..facts import FunctionFacts

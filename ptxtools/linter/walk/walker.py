@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import gcd
-from typing import NamedTuple
 
 from ptxtools.ir.nodes import Function, Immediate
 from ptxtools.ir.symbols import RegisterKey
+from ptxtools.records import NamedTuple
 
 from ..calls import callee_of
 from ..facts import Line

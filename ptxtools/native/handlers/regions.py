@@ -15,13 +15,13 @@ more often it misses.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ptxtools.native.code.handler import ELEMENT, Handler
 from ptxtools.native.code.runs import Step
 from ptxtools.program.details import BoundedRun, Run
+from ptxtools.records import dataclass, field, replace
 from ptxtools.semantics.algebra import Value
 
 from . import region_bounds, wide

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, compress
+
+from ptxtools.records import dataclass, field
 
 from .outline import Extent
 

@@ -4,9 +4,10 @@ what `tensormap.replace` changes. Raises `TensorMapError` for what a chip refuse
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+
+from ptxtools.records import dataclass
 
 from . import fields, tiles
 from .boxes import Array, Region
