@@ -7,12 +7,10 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from ptxtools.diagnostics.text import printable
 from ptxtools.records import NamedTuple
 
-from .common import STDIN, STDIN_NAME, Failure
+from .common import STDIN, STDIN_NAME, Failure, usage_error
 
 if TYPE_CHECKING:
     from ptxtools.linter.config import Config
@@ -119,7 +117,7 @@ def _target(name: str) -> str:
     try:
         return check_target(name)
     except ValueError as error:
-        raise click.UsageError(str(error)) from None
+        raise usage_error(str(error)) from None
 
 
 def _version(text: str) -> tuple[int, int]:
@@ -128,7 +126,7 @@ def _version(text: str) -> tuple[int, int]:
     try:
         return parse_version(text)
     except ValueError as error:
-        raise click.UsageError(f"--ptx-version: {error}") from None
+        raise usage_error(f"--ptx-version: {error}") from None
 
 
 def _words(values: Sequence[str]) -> tuple[str, ...]:
@@ -145,7 +143,7 @@ def _codes(values: Sequence[str]) -> tuple[str, ...]:
         try:
             check_codes(codes)
         except ValueError as error:
-            raise click.UsageError(str(error)) from None
+            raise usage_error(str(error)) from None
     return codes
 
 
