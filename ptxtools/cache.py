@@ -19,7 +19,7 @@ try:
 except ImportError:
     from hashlib import blake2b
 
-__all__ = ["blake2b", "code_state", "directory", "prune", "read_sealed", "scan", "write_sealed"]
+__all__ = ["blake2b", "code_state", "directory", "prune", "read_sealed", "scan", "sources", "write_sealed"]
 
 #: The packages that decide the content of a cache: its maker, and everything the maker may import
 #: (tests/test_architecture.py compares this with the table of layers).
@@ -62,10 +62,15 @@ def code_state(maker: str) -> str:
 
 
 def _state(package: str) -> str:
-    """Names, sizes and times of the Python and data files of a package (or module)."""
-    path = os.path.join(_PACKAGE, package)
-    found = scan(path) if os.path.isdir(path) else [_entry(path + ".py", os.stat(path + ".py"))]
+    """A short text that changes with the files of a package (or module)."""
+    found = sources(package)
     return f"{zlib.crc32(repr(sorted(found)).encode()):08x}{len(found):x}"
+
+
+def sources(package: str) -> list[tuple[str, int, int]]:
+    """Names, sizes and times (ns) of the Python and data files of a package (or module)."""
+    path = os.path.join(_PACKAGE, package)
+    return scan(path) if os.path.isdir(path) else [_entry(path + ".py", os.stat(path + ".py"))]
 
 
 def scan(folder: str) -> list[tuple[str, int, int]]:

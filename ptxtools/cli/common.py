@@ -6,6 +6,7 @@ internal error; 130 interrupted. A closed pipe ends a command quietly.
 
 from __future__ import annotations
 
+import atexit
 import errno
 import gc
 import io
@@ -110,8 +111,9 @@ def run_command(command: click.Command, name: str, arguments: Sequence[str] | No
     run_function(_invoking(command, name, arguments), name)
 
 
-def run_function(work: Callable[[], int], name: str) -> NoReturn:
-    """As `run_command`, what `work` does; it returns the status."""
+def run_function(work: Callable[[], int], name: str, last: Callable[[], None] | None = None) -> NoReturn:
+    """As `run_command`, what `work` does; it returns the status. last: what is done after it. Nothing that is left then
+    needs an end of its own, so Python does not take its modules and objects apart."""
     _prepare_streams()
     status = _guarded(work, name)
     try:
@@ -126,6 +128,10 @@ def run_function(work: Callable[[], int], name: str) -> NoReturn:
     if status == INTERRUPTED:
         _leave(status)
     expressions.leave_table()
+    if last is not None:
+        last()
+        atexit._run_exitfuncs()
+        _leave(status)
     gc.freeze()  # what is left lives to the end: the last collection need not look at it
     sys.exit(status)
 

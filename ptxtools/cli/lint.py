@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from .common import STDIN, run_command, run_function
+from ptxtools.bundle import Bundle
 
 NAME = "ptx-lint"
 #: What `command` gives for options that are absent (tests/cli/lint/test_plain.py compares the two).
@@ -30,7 +30,7 @@ def plain_options(arguments: Sequence[str]) -> dict[str, Any] | None:
     """The options that these arguments say, as `command` reads them; None where click is to read them."""
     options, files, rest = dict(_DEFAULTS), [], iter(arguments)
     for word in rest:
-        if not word.startswith("-") or word == STDIN:
+        if not word.startswith("-") or word == "-":
             files.append(word)
         elif word in _FLAGS:
             options[_FLAGS[word]] = True
@@ -68,11 +68,15 @@ def _plainly(options: dict[str, Any]) -> Callable[[], int]:
 
 def main() -> NoReturn:
     """The console script."""
+    bundle = Bundle("linter")
+    sys.meta_path.insert(0, bundle)
+    from .common import run_command, run_function
+
     # click expands patterns on Windows, and completes words for shells
     completes = any(name.startswith("_PTX_LINT") for name in os.environ)
     options = None if os.name == "nt" or completes else plain_options(sys.argv[1:])
     if options is not None:
-        run_function(_plainly(options), NAME)
+        run_function(_plainly(options), NAME, bundle.leave)
     from .lint_options import command
 
     run_command(command, NAME)
