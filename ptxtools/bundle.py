@@ -12,15 +12,14 @@ import marshal
 import os
 import sys
 import zlib
-from importlib import machinery, util
-from itertools import chain
+from importlib import machinery
 from types import CodeType, ModuleType
 from typing import Any
 
 from . import cache
 
-#: Bytes of a bundle, and the number of bundles: several installations, each with one.
-_MOST_BYTES, _MOST = 1 << 25, 16
+#: Bytes of the index and of the code, and the number of bundles: several installations have one each.
+_MOST_INDEX, _MOST_BYTES, _MOST = 1 << 18, 1 << 25, 16
 #: What stands before the code in a `.pyc` file: magic number, flags, time and size of the source.
 _HEAD = 16
 _FOLDER = f"{os.sep}__init__.py"
@@ -30,7 +29,7 @@ _PACKAGE = os.path.dirname(__file__)
 class _Loader(machinery.SourceFileLoader):
     """Loads a module whose code is in the bundle."""
 
-    def __init__(self, name: str, path: str, code: memoryview) -> None:
+    def __init__(self, name: str, path: str, code: bytes) -> None:
         super().__init__(name, path)
         self._code = code
 
@@ -48,28 +47,32 @@ class Bundle:
     def __init__(self, maker: str) -> None:
         self._maker = maker
         place = ascii((sys.version, sys.flags.optimize, _PACKAGE))
-        number = zlib.crc32(place.encode())
-        self._path = os.path.join(cache.directory(), "code", f"{maker}-{number:08x}.code")
+        self._path = os.path.join(cache.directory(), "code", f"{maker}-{zlib.crc32(place.encode()):08x}")
         self._key = f"{place} {cache.code_state(maker)}"
-        #: By a module's name: where its code begins and ends, and its source file.
-        self._index: dict[str, tuple[int, int, str]] = {}
-        self._code = memoryview(b"")
-        content = cache.read_sealed(self._path, self._key, _MOST_BYTES)
-        with contextlib.suppress(EOFError, ValueError, TypeError):
+        #: By a module's name: where its code begins, its length and checksum, and its source file.
+        self._index: dict[str, tuple[int, int, int, str]] = {}
+        self._file = -1
+        content = cache.read_sealed(f"{self._path}.idx", self._key, _MOST_INDEX)
+        with contextlib.suppress(OSError, EOFError, ValueError, TypeError):
             if content:
-                self._index = marshal.loads(content)  # which reads no further
-                length = max((end for _, end, _ in self._index.values()), default=0)
-                self._code = memoryview(content)[len(content) - length :]
+                self._file = os.open(f"{self._path}.code", os.O_RDONLY | getattr(os, "O_BINARY", 0))
+                self._index = marshal.loads(content)
 
     def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> machinery.ModuleSpec | None:
         """The module's spec, if its code is here."""
         place = self._index.get(name)
         if place is None:
             return None
-        start, end, file = place
-        folders = [os.path.dirname(file)] if file.endswith(_FOLDER) else None
-        loader = _Loader(name, file, self._code[start:end])
-        return util.spec_from_file_location(name, file, loader=loader, submodule_search_locations=folders)
+        start, length, checksum, file = place
+        os.lseek(self._file, start, os.SEEK_SET)
+        code = os.read(self._file, length)
+        if len(code) != length or zlib.crc32(code) != checksum:
+            return None
+        spec = machinery.ModuleSpec(name, _Loader(name, file, code), origin=file)
+        spec.has_location = True
+        if file.endswith(_FOLDER):
+            spec.submodule_search_locations = [os.path.dirname(file)]
+        return spec
 
     def leave(self) -> None:
         """Write a bundle if one lacks a module that this process has loaded."""
@@ -78,22 +81,30 @@ class Bundle:
         lacking = {name for name in sys.modules if name.startswith(prefixes) and name not in self._index}
         if not lacking:
             return
-        index, code = {}, bytearray()
-        for path, size, time in chain.from_iterable(map(cache.sources, packages)):
-            found = _compiled(file := os.path.join(_PACKAGE, path), size, time)
-            if found:
+        index, parts, start = {}, [], 0
+        for path, size, time in [one for package in packages for one in cache.sources(package)]:
+            code = _compiled(file := os.path.join(_PACKAGE, path), size, time)
+            if code:
                 name = ".".join([__package__, *path.removesuffix(_FOLDER).removesuffix(".py").split(os.sep)])
-                index[name] = (len(code), len(code) + len(found), file)
-                code += found
-        if lacking & index.keys() and cache.write_sealed(self._path, self._key, marshal.dumps(index) + code):
-            cache.prune(os.path.dirname(self._path), ".code", _MOST)
+                index[name] = (start, len(code), zlib.crc32(code), file)
+                parts.append(code)
+                start += len(code)
+        if lacking & index.keys() and start <= _MOST_BYTES:
+            folder = os.path.dirname(self._path)
+            # who has the old index and the new code loads what does not agree as ever
+            if cache.write_whole(f"{self._path}.code", b"".join(parts)):
+                cache.write_sealed(f"{self._path}.idx", self._key, marshal.dumps(index))
+            cache.prune(folder, ".code", _MOST)
+            cache.prune(folder, ".idx", _MOST)
 
 
 def _compiled(file: str, size: int, time: int) -> bytes:
     """The code of a source file of this size and time (ns), as Python has stored it; empty if it has not."""
-    with contextlib.suppress(OSError, NotImplementedError), open(util.cache_from_source(file), "rb") as stored:
+    from importlib.util import MAGIC_NUMBER, cache_from_source
+
+    with contextlib.suppress(OSError, NotImplementedError), open(cache_from_source(file), "rb") as stored:
         head, code = stored.read(_HEAD), stored.read()
         words = [int.from_bytes(head[at : at + 4], "little") for at in (4, 8, 12)]
-        if head[:4] == util.MAGIC_NUMBER and words == [0, time // 10**9 & 0xFFFFFFFF, size & 0xFFFFFFFF]:
+        if head[:4] == MAGIC_NUMBER and words == [0, time // 10**9 & 0xFFFFFFFF, size & 0xFFFFFFFF]:
             return code
     return b""

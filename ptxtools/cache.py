@@ -19,7 +19,17 @@ try:
 except ImportError:
     from hashlib import blake2b
 
-__all__ = ["blake2b", "code_state", "directory", "prune", "read_sealed", "scan", "sources", "write_sealed"]
+__all__ = [
+    "blake2b",
+    "code_state",
+    "directory",
+    "prune",
+    "read_sealed",
+    "scan",
+    "sources",
+    "write_sealed",
+    "write_whole",
+]
 
 #: The packages that decide the content of a cache: its maker, and everything the maker may import
 #: (tests/test_architecture.py compares this with the table of layers).
@@ -103,7 +113,12 @@ def read_sealed(path: str, key: str, most: int) -> bytes | None:
 
 
 def write_sealed(path: str, key: str, content: bytes) -> bool:
-    """Write a file under a checksum of key and content. Readers see the old file or the new one, never a part."""
+    """Write a file under a checksum of key and content, as `write_whole` does."""
+    return write_whole(path, _seal(key, content) + content)
+
+
+def write_whole(path: str, content: bytes) -> bool:
+    """Write a file; whether that was possible. Readers see the old file or the new one, never a part."""
     folder, temporary = os.path.dirname(path), f"{path}.{os.getpid()}-{next(_numbers)}~"
     try:
         os.makedirs(folder, exist_ok=True)
@@ -112,7 +127,7 @@ def write_sealed(path: str, key: str, content: bytes) -> bool:
         return False
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(_seal(key, content) + content)
+            file.write(content)
         os.replace(temporary, path)
     except OSError:
         with contextlib.suppress(OSError):

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .loops import Loop
     from .memory import Step
     from .values import Value
-    from .walk import Found
+    from .walk.walker import Found
 
 #: Instructions after which nothing runs, unless they are guarded.
 ENDING = frozenset({"bra", "brx", "ret", "exit", "trap"})

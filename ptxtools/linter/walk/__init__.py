@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 from ptxtools.ir.positions import name_span, part_span, parts_of
 
 from ..facts import FunctionFacts
-from .collectives import MEETING
-from .computing import Op
 from .threads import places_of
-from .walker import Found, Program, Walker
 
 if TYPE_CHECKING:
     from ..context import LintContext
+    from .computing import Op
+    from .walker import Found
 
 #: Walks of one set of threads.
 _WALKS = 2
@@ -55,14 +54,19 @@ def walk_of(facts: FunctionFacts) -> list[Found]:
     """What walks through a kernel find, each place once; certain findings first."""
     if facts.function.kind != "entry" or not facts.lines:
         return []
+    places = list(places_of(facts))
+    if not places:
+        return []
+    # Many kernels need no walk, and are linted before all of this would be loaded.
+    from .collectives import MEETING
+    from .program import Program
+    from .walker import Found, Walker
+
     found: dict[tuple[str, int], Found] = {}
-    program = None
-    left = 0
+    program = Program(facts)
+    left = program.budget
     narrow: dict[int, Op] | None = {}
-    for threads in places_of(facts):
-        if program is None:
-            program = Program(facts)
-            left = program.budget
+    for threads in places:
         seen: set[tuple[int, bool]] = set()
         for _ in range(_WALKS):
             walker = Walker(program, threads, seen, left)
@@ -88,4 +92,4 @@ def walk_of(facts: FunctionFacts) -> list[Found]:
     return list(found.values())
 
 
-__all__ = ["Found", "tell", "walk_of"]
+__all__ = ["tell", "walk_of"]

@@ -20,8 +20,8 @@ from ..values import WARP, Terms, Value
 from .calls import Calls, Frame, ends_threads
 from .computing import Op, compared, differs, joined, joined_predicates, mixed, result, truth, unknown
 from .memory import Memory
-from .program import Program, divides
-from .threads import Threads
+from .program import Program
+from .threads import Threads, divides
 
 #: The value of a register that nothing depends on.
 _ANY = unknown(True, "any")
