@@ -68,6 +68,7 @@ def walk_of(facts: FunctionFacts) -> list[Found]:
     narrow: dict[int, Op] | None = {}
     for threads in places:
         seen: set[tuple[int, bool]] = set()
+        parts, steps = False, -1
         for _ in range(_WALKS):
             walker = Walker(program, threads, seen, left)
             for one in walker.run():
@@ -77,10 +78,16 @@ def walk_of(facts: FunctionFacts) -> list[Found]:
             if not threads.apart and narrow is not None:
                 wide = walker.memory.narrow.found()
                 narrow = {id(op.line.item): op for op in [*narrow.values(), *wide]} if wide else None
+            if steps < 0:
+                parts, steps = walker.parts, left - walker.left
             left = walker.left
             if left <= 0 or not program.new_way(seen):
                 break
-        if not threads.apart and program.ends and left > 0:
+        if threads.apart or not program.ends or left <= 0:
+            continue
+        if not parts:
+            left -= steps  # it would be the first walk again
+        else:
             walker = Walker(program, threads, set(), left, parting=True)
             for one in walker.run():
                 if one.kind in MEETING:
