@@ -1,7 +1,5 @@
 """Walks of one process: a kernel that is the same but for its names is walked once, one that differs each time."""
 
-import pytest
-
 from ptxtools.linter import facts, lint
 from ptxtools.linter.walk.walker import Walker
 from ptxtools.syntax import parse
@@ -31,13 +29,9 @@ KERNEL = """.version 8.0
 BARRIER = "bar.sync 0;"
 
 
-@pytest.fixture(autouse=True)
-def nothing_walked(monkeypatch):
-    monkeypatch.setattr(facts, "_walked_in_vain", set())
-
-
 def walks(monkeypatch, *kernels):
     """How many walks each of some modules takes, and what is found in it."""
+    monkeypatch.setattr(facts, "_walked_in_vain", set())
     count = []
     run = Walker.run
     monkeypatch.setattr(Walker, "run", lambda self: count.append(1) or run(self))
