@@ -39,6 +39,11 @@ def plain_options(arguments: Sequence[str]) -> dict[str, Any] | None:
             options[name] = next(rest, "")
             if options[name] not in choices:
                 return None
+        elif word in ("-j", "--jobs"):
+            number = next(rest, "")
+            if not (number.isascii() and number.isdecimal() and 0 < len(number) < 9 and int(number)):
+                return None
+            options["jobs"] = int(number)
         else:
             return None
     options["files"] = tuple(files)

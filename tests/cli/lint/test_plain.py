@@ -16,10 +16,12 @@ READ = [
     [], ["a.ptx"], ["-"], ["", "a b"], ["a.ptx", "-q", "b.ptx", "--strict"],
     ["--quiet", "--exit-zero", "--no-cache", "x"],
     ["--format", "json", "x"], ["x", "--format", "text", "--format", "json"], ["--color", "always", "é.ptx"],
+    ["-j", "2", "x"], ["--jobs", "01", "x"],
 ]  # fmt: skip
 LEFT = [
     ["--help"], ["-h", "x"], ["--", "-x"], ["--format", "sarif", "x"], ["--format=json", "x"], ["--color", "blue"],
-    ["--format"], ["-qv", "x"], ["-v", "x"], ["--fix", "x"], ["-j", "2", "x"], ["--unknown", "x"], ["--format", "-q"],
+    ["--format"], ["-qv", "x"], ["-v", "x"], ["--fix", "x"],
+    ["-j", "0", "x"], ["-j2", "x"], ["-j", "x"], ["-j"], ["--unknown", "x"], ["--format", "-q"],
 ]  # fmt: skip
 
 
