@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, PtxWarning, Severity, Source
 from ptxtools.diagnostics.kinds import CHECKERS, TrapKind
 from ptxtools.machine.providers import engines, explorers, observers
+from ptxtools.records import replace
 
 if TYPE_CHECKING:
     from ptxtools import ir

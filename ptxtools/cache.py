@@ -19,7 +19,17 @@ try:
 except ImportError:
     from hashlib import blake2b
 
-__all__ = ["blake2b", "code_state", "directory", "prune", "read_sealed", "scan", "write_sealed"]
+__all__ = [
+    "blake2b",
+    "code_state",
+    "directory",
+    "prune",
+    "read_sealed",
+    "scan",
+    "sources",
+    "write_sealed",
+    "write_whole",
+]
 
 #: The packages that decide the content of a cache: its maker, and everything the maker may import
 #: (tests/test_architecture.py compares this with the table of layers).
@@ -62,10 +72,15 @@ def code_state(maker: str) -> str:
 
 
 def _state(package: str) -> str:
-    """Names, sizes and times of the Python and data files of a package (or module)."""
-    path = os.path.join(_PACKAGE, package)
-    found = scan(path) if os.path.isdir(path) else [_entry(path + ".py", os.stat(path + ".py"))]
+    """A short text that changes with the files of a package (or module)."""
+    found = sources(package)
     return f"{zlib.crc32(repr(sorted(found)).encode()):08x}{len(found):x}"
+
+
+def sources(package: str) -> list[tuple[str, int, int]]:
+    """Names, sizes and times (ns) of the Python and data files of a package (or module)."""
+    path = os.path.join(_PACKAGE, package)
+    return scan(path) if os.path.isdir(path) else [_entry(path + ".py", os.stat(path + ".py"))]
 
 
 def scan(folder: str) -> list[tuple[str, int, int]]:
@@ -98,7 +113,12 @@ def read_sealed(path: str, key: str, most: int) -> bytes | None:
 
 
 def write_sealed(path: str, key: str, content: bytes) -> bool:
-    """Write a file under a checksum of key and content. Readers see the old file or the new one, never a part."""
+    """Write a file under a checksum of key and content, as `write_whole` does."""
+    return write_whole(path, _seal(key, content) + content)
+
+
+def write_whole(path: str, content: bytes) -> bool:
+    """Write a file; whether that was possible. Readers see the old file or the new one, never a part."""
     folder, temporary = os.path.dirname(path), f"{path}.{os.getpid()}-{next(_numbers)}~"
     try:
         os.makedirs(folder, exist_ok=True)
@@ -107,7 +127,7 @@ def write_sealed(path: str, key: str, content: bytes) -> bool:
         return False
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(_seal(key, content) + content)
+            file.write(content)
         os.replace(temporary, path)
     except OSError:
         with contextlib.suppress(OSError):

@@ -10,10 +10,11 @@ pytest loads it where ptxtools is installed; nothing of ptxtools is loaded until
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from ptxtools.records import dataclass, field
 
 if TYPE_CHECKING:
     from ptxtools.launch.host import Device

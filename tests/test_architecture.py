@@ -15,6 +15,7 @@ PACKAGE = TESTS.parent / "ptxtools"
 STANDS_ON = {
     "cache": (),
     "expressions": ("cache",),
+    "bundle": ("cache",),
     "files": (),
     "records": (),
     "diagnostics": ("cache", "records"),
@@ -40,7 +41,7 @@ STANDS_ON = {
     "pages": ("syntax", "linter", "container", "nvvm"),
     "api": ("pages", "inputs", "model", "launch", "native", "reference", "reducer"),
     "editor": ("pages",),
-    "cli": ("api", "editor", "expressions"),
+    "cli": ("api", "bundle", "editor", "expressions"),
     "plugin": ("api",),
 }
 

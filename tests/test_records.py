@@ -8,11 +8,12 @@ import pytest
 from ptxtools import records
 from tests.rows import rows
 
-MAKERS = (dataclasses.dataclass, records.dataclass)
+MAKERS = (dataclasses, records)
 
 
-def made(dataclass, **options):
+def made(maker, **options):
     """A class with fields of each kind, and one that inherits from it."""
+    dataclass, field = maker.dataclass, maker.field
 
     @dataclass(**options)
     class Point:
@@ -20,8 +21,8 @@ def made(dataclass, **options):
 
         x: int
         y: object = 2
-        note: str = dataclasses.field(default="", compare=False)
-        hidden: int = dataclasses.field(default=0, repr=False)
+        note: str = field(default="", compare=False)
+        hidden: int = field(default=0, repr=False)
 
     @dataclass(**options)
     class Inner(Point):
@@ -64,7 +65,7 @@ def test_a_class_that_holds_itself():
 def test_methods_of_the_class_stay():
     for maker in MAKERS:
 
-        @maker
+        @maker.dataclass
         class Mine:
             """With methods of its own."""
 
@@ -84,11 +85,11 @@ def test_methods_of_the_class_stay():
 def test_no_fields_and_one_field():
     for maker in MAKERS:
 
-        @maker
+        @maker.dataclass
         class Nothing:
             """No field."""
 
-        @maker
+        @maker.dataclass
         class One:
             """One field, which may be a tuple."""
 

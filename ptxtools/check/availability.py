@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from ptxtools.diagnostics import Requires
 from ptxtools.isa import targets
 from ptxtools.isa.targets import DOUBLES, FIRST_VERSION, NEWEST, VERSIONS, provides, provides_any, version_text
+from ptxtools.records import NamedTuple
 
 Version = tuple[int, int]
 _NEVER: Version = (NEWEST[0] + 1, 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from ptxtools.ir.nodes import (
     Alias,
@@ -20,6 +19,7 @@ from ptxtools.ir.nodes import (
 from ptxtools.ir.positions import part_span
 from ptxtools.isa import Opcode
 from ptxtools.isa.types import TYPES
+from ptxtools.records import NamedTuple
 
 from . import codes
 from .context import Context

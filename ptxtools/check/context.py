@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ptxtools.diagnostics import Diagnostic, Fix, Requires, Severity, Source, Span
 from ptxtools.ir.nodes import Module
 from ptxtools.isa import Need
 from ptxtools.isa.targets import FIRST_VERSION, VERSIONS, describe, version_text
+from ptxtools.records import NamedTuple
 
 from . import codes
 from .availability import AnyNeed, Declared, is_gone, lack

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ptxtools.ir.nodes import (
     Address,
     Arguments,
@@ -21,6 +19,7 @@ from ptxtools.ir.nodes import (
 from ptxtools.ir.positions import Part
 from ptxtools.ir.references import operand_names
 from ptxtools.isa.chips import Version
+from ptxtools.records import NamedTuple
 
 from . import codes
 from .values import Scope

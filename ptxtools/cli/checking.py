@@ -6,9 +6,10 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ptxtools.diagnostics import Diagnostic, PtxError, Severity
+from ptxtools.records import NamedTuple
 
 from .common import STDIN, Failure, progress, read_input
 from .settings import Settings

@@ -6,6 +6,7 @@ internal error; 130 interrupted. A closed pipe ends a command quietly.
 
 from __future__ import annotations
 
+import atexit
 import errno
 import gc
 import io
@@ -14,9 +15,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import IO, Any, NoReturn, TypeVar
-
-import click
+from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from ptxtools import expressions
 from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, PtxWarning, Trap
@@ -26,6 +25,9 @@ from ptxtools.diagnostics.text import printable, render
 from ptxtools.files.reading import read_all
 
 from . import interrupted
+
+if TYPE_CHECKING:
+    import click
 
 OK, FINDINGS, USAGE, INTERNAL, INTERRUPTED = 0, 1, 2, 70, 130
 
@@ -50,6 +52,13 @@ class Failure(Exception):  # noqa: N818 - not an error of ours
         super().__init__(message)
 
 
+def usage_error(message: str) -> click.UsageError:
+    """What to raise for wrong usage (status 2, with a hint)."""
+    import click
+
+    return click.UsageError(message)
+
+
 # --- options ----------------------------------------------------------------------------------------------------------
 
 
@@ -65,6 +74,8 @@ def tool_version() -> str:
 
 def common_options(function: CommandFunction) -> CommandFunction:
     """`--version`, `--color`, `-q/--quiet`, `-v/--verbose`; the function gets `color`, `quiet`, `verbose`."""
+    import click
+
     colours = click.Choice(["auto", "always", "never"])
     for option in (
         click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version,
@@ -80,7 +91,7 @@ def common_options(function: CommandFunction) -> CommandFunction:
 
 def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
-        click.echo(f"{context.info_name} {tool_version()}")
+        sys.stdout.write(f"{context.info_name} {tool_version()}\n")
         context.exit()
 
 
@@ -97,8 +108,14 @@ def examples(*lines: str) -> str:
 
 def run_command(command: click.Command, name: str, arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a click command as the process: every failure gives a message and the documented exit status."""
+    run_function(_invoking(command, name, arguments), name)
+
+
+def run_function(work: Callable[[], int], name: str, last: Callable[[], None] | None = None) -> NoReturn:
+    """As `run_command`, what `work` does; it returns the status. last: what is done after it. Nothing that is left then
+    needs an end of its own, so Python does not take its modules and objects apart."""
     _prepare_streams()
-    status = exit_status(command, name, arguments)
+    status = _guarded(work, name)
     try:
         if not sys.stdout.closed:  # the language server closes it
             sys.stdout.flush()
@@ -111,6 +128,10 @@ def run_command(command: click.Command, name: str, arguments: Sequence[str] | No
     if status == INTERRUPTED:
         _leave(status)
     expressions.leave_table()
+    if last is not None:
+        last()
+        atexit._run_exitfuncs()
+        _leave(status)
     gc.freeze()  # what is left lives to the end: the last collection need not look at it
     sys.exit(status)
 
@@ -148,13 +169,27 @@ class _Closed(io.RawIOBase):
 
 def exit_status(command: click.Command, name: str, arguments: Sequence[str] | None = None) -> int:
     """As `run_command`, but returns the status."""
-    given = list(arguments) if arguments is not None else None
+    return _guarded(_invoking(command, name, arguments), name)
+
+
+def _invoking(command: click.Command, name: str, arguments: Sequence[str] | None) -> Callable[[], int]:
+    """What runs a command, and returns the status."""
+
+    def work() -> int:
+        given = list(arguments) if arguments is not None else None
+        result = command.main(given, prog_name=name, standalone_mode=False)
+        return result if isinstance(result, int) else OK
+
+    return work
+
+
+def _guarded(work: Callable[[], int], name: str) -> int:
+    """The status that `work` returns, or that of its failure, which is reported."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", PtxWarning)
         warnings.showwarning = _show_warning  # type: ignore[assignment]
         try:
-            result = command.main(given, prog_name=name, standalone_mode=False)
-            return result if isinstance(result, int) else OK
+            return work()
         except BaseException as error:
             return report_failure(error, name)
 
@@ -187,12 +222,13 @@ def report_failure(error: BaseException, name: str) -> int:
     if isinstance(error, BrokenPipeError):
         _discard_output()
         return OK
-    if interrupted(error) or isinstance(error, click.Abort):
+    click: Any = sys.modules.get("click")  # its errors come from where it is loaded
+    if interrupted(error) or (click is not None and isinstance(error, click.Abort)):
         trap = _stopped(error)
         return _say(name, "interrupted" if trap is None else f"interrupted\n{trap}", INTERRUPTED)
-    if isinstance(error, click.exceptions.Exit):
-        return error.exit_code
-    if isinstance(error, click.ClickException):
+    if click is not None and isinstance(error, click.exceptions.Exit):
+        return int(error.exit_code)
+    if click is not None and isinstance(error, click.ClickException):
         return _usage_error(error, name)
     if isinstance(error, Failure):
         return _say(name, error.message, error.status)
@@ -230,6 +266,8 @@ def _say(name: str, message: str, status: int) -> int:
 
 
 def _usage_error(error: click.ClickException, name: str) -> int:
+    import click
+
     context = getattr(error, "ctx", None)
     hint = f"\nTry '{name} --help' for help." if isinstance(error, click.UsageError) and context is not None else ""
     return _say(name, error.format_message() + hint, USAGE)
@@ -288,10 +326,10 @@ def input_names(files: Sequence[str]) -> list[str]:
     """The given files, or standard input if there are none and it is not a terminal."""
     if files:
         if files.count(STDIN) > 1:
-            raise click.UsageError("standard input ('-') can be read only once")
+            raise usage_error("standard input ('-') can be read only once")
         return list(files)
     if is_terminal(sys.stdin):
-        raise click.UsageError("no input: name a file, or pipe PTX into standard input")
+        raise usage_error("no input: name a file, or pipe PTX into standard input")
     return [STDIN]
 
 

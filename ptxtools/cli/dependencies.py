@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import click
+
+from ptxtools.records import dataclass
 
 from .common import STDIN, Failure
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import click
+from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics.text import printable
+from ptxtools.records import NamedTuple
 
-from .common import STDIN, STDIN_NAME, Failure
+from .common import STDIN, STDIN_NAME, Failure, usage_error
 
 if TYPE_CHECKING:
     from ptxtools.linter.config import Config
@@ -131,7 +130,7 @@ def _target(name: str) -> str:
     try:
         return check_target(name)
     except ValueError as error:
-        raise click.UsageError(str(error)) from None
+        raise usage_error(str(error)) from None
 
 
 def _version(text: str) -> tuple[int, int]:
@@ -140,7 +139,7 @@ def _version(text: str) -> tuple[int, int]:
     try:
         return parse_version(text)
     except ValueError as error:
-        raise click.UsageError(f"--ptx-version: {error}") from None
+        raise usage_error(f"--ptx-version: {error}") from None
 
 
 def _words(values: Sequence[str]) -> tuple[str, ...]:
@@ -157,7 +156,7 @@ def _codes(values: Sequence[str]) -> tuple[str, ...]:
         try:
             check_codes(codes)
         except ValueError as error:
-            raise click.UsageError(str(error)) from None
+            raise usage_error(str(error)) from None
     return codes
 
 

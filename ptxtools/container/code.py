@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate, islice
 from typing import Any, TypeAlias
 
 from ptxtools.diagnostics import Span, span_at
 from ptxtools.ir import Instruction, Label, Loc, Name, Scope, Statement
+from ptxtools.records import dataclass, field
 
 from .codec import Strings, all_match, decode_numbers, encode_numbers, pack_column, unpack_column, width_for
 from .errors import Damage

@@ -6,10 +6,10 @@ Sections are named by space and content: `.global.data`, `.global.bss`, `.const.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from ptxtools.ir import Immediate, Initializer, SymbolValue, Variable
 from ptxtools.isa.types import TYPES
+from ptxtools.records import dataclass, field
 
 from . import elf
 from .codec import unpack_column

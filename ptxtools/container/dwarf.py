@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from ptxtools.ir import DataLine, Directive, File, Function, Label, Loc, Scope, Section, Statement
 from ptxtools.ir.nodes import LOC_INTERMEDIATE, SOURCES
+from ptxtools.records import replace
 
 from .code import ordinals
 from .refs import renamed_function

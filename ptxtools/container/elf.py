@@ -8,8 +8,9 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
+
+from ptxtools.records import NamedTuple, dataclass, field
 
 from .errors import Damage
 from .magic import ELF, MACHINE

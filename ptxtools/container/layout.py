@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from ptxtools.ir import Function, Initializer, Scope, Statement, Variable
 from ptxtools.isa.types import TYPES
+from ptxtools.records import dataclass, field
 
 #: Register classes by width, and one for predicates. 8-bit registers count as 16-bit ones.
 REGISTER_CLASSES = ("pred", "b16", "b32", "b64", "b128")

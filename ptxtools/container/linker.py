@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ptxtools.diagnostics import NO_SPAN, Diagnostic, PtxError, Source, Span
 from ptxtools.ir import Alias, Function, Header, Module, Variable
 from ptxtools.ir.references import initializer_names, is_runtime_function, referenced
 from ptxtools.isa.targets import OPTIONS, known, provides
+from ptxtools.records import replace
 
 from .dwarf import merge_debug
 from .errors import DUPLICATE, INCOMPATIBLE, MISMATCH, UNDEFINED

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from functools import cache, partial
 from typing import Any
 
 from ptxtools.diagnostics import Span
 from ptxtools.ir import BranchTargets, CallPrototype, CallTargets, Directive, Loc, Pragma, Section, Variable
+from ptxtools.records import fields
 
 from .code import cumulative
 from .codec import Cursor, decode_numbers, leading_numbers, unpack_column

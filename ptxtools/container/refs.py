@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from ptxtools.ir import (
@@ -27,6 +26,7 @@ from ptxtools.ir import (
     Vector,
 )
 from ptxtools.ir.references import declared_names, operand_names, parameter_names
+from ptxtools.records import replace
 
 
 def renamed_operand(operand: Any, names: Mapping[str, str]) -> Any:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from ptxtools.records import dataclass
 
 from .names import demangled
 from .text import printable

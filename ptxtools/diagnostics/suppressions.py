@@ -9,10 +9,11 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
+
+from ptxtools.records import dataclass, field
 
 from .diagnostic import LaunchError
 from .kinds import CHECKERS

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
 
 from ptxtools.diagnostics import Span
 from ptxtools.ir import Function, Instruction, Name, Scope, Section, Variable
@@ -16,6 +15,7 @@ from ptxtools.isa.opcode import forms, resolve
 from ptxtools.isa.registers import lookup
 from ptxtools.isa.targets import describe, version_text
 from ptxtools.linter.requirements import requirements
+from ptxtools.records import NamedTuple
 from ptxtools.syntax.printer import print_statement
 
 from .document import Document, labels_of

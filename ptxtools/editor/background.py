@@ -14,12 +14,12 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from importlib import import_module
-from typing import NamedTuple
 
 from ptxtools.diagnostics import Diagnostic
 from ptxtools.linter import findings_in_turn
 from ptxtools.linter.processes import packed, unpacked
 from ptxtools.linter.registry import RULES, names
+from ptxtools.records import NamedTuple
 
 from . import answers
 from .document import Document

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from ptxtools.ir import Function, Variable
 from ptxtools.ir.symbols import Names
@@ -16,6 +15,7 @@ from ptxtools.isa.registers import SPECIAL, lookup
 from ptxtools.isa.spaces import SPACES
 from ptxtools.isa.targets import FIRST_VERSION, OPTIONS, VERSIONS, provides_any, version_text
 from ptxtools.isa.types import TYPES
+from ptxtools.records import NamedTuple
 
 from .document import Document
 

@@ -6,7 +6,6 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from urllib.parse import unquote, urlparse
 
 from lsprotocol import types as lsp
@@ -16,6 +15,7 @@ from ptxtools.diagnostics import Diagnostic, Severity, Span
 from ptxtools.isa.errors import OpcodeError
 from ptxtools.isa.opcode import resolve
 from ptxtools.linter import errors_within
+from ptxtools.records import replace
 from ptxtools.syntax.edited import edit_of, moved_finding
 from ptxtools.syntax.reformat import reformat_soon
 

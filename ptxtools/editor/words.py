@@ -11,10 +11,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, chain
 from operator import itemgetter
-from typing import NamedTuple
 
 from ptxtools.diagnostics import Span
 from ptxtools.isa.index import CHAPTERS
+from ptxtools.records import NamedTuple
 from ptxtools.syntax.edited import common, edit_of
 
 from .positions import Positions, lines_of

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ptxtools.container import elf
 from ptxtools.container.errors import COMPRESSION, DAMAGE, DAMAGED, NO_PTX, Damage, fail
 from ptxtools.container.magic import ELF
+from ptxtools.records import dataclass
 
 from .detection import FATBIN
 

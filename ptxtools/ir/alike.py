@@ -7,17 +7,19 @@ none: whatever else they refer to has the same name in both.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ptxtools.isa.index import CHAPTERS
 
-from .nodes import Function, Instruction, Label, Module, Pragma, Variable
+from .nodes import Alias, Function, Header, Instruction, Label, Module, Pragma, Variable
 
 #: What stands for a local name in a text, and where it would be a part of a longer name.
 _OPEN, _CLOSE = "\x01", "\x02"
 _PART = re.compile(r"[\x01\x02](?:(?<=[\w$%.]\x01)|(?<=\x02)[\w$])")
 #: Words that are no names where they stand without a dot, besides opcodes.
 _WORDS = frozenset({"WARP_SZ", "function_name", "inlined_at", "generic", "mask"})
+#: What names consist of, behind a leading %.
+_WORD = re.compile(r"[\w$]+")
 #: Longer texts with more names take too long to compare: characters times names.
 _MOST = 1 << 23
 
@@ -26,10 +28,7 @@ def kinds_of(module: Module) -> dict[int, int]:
     """By the id of a function that is like others, the number of its kind. A module with statements that could not be
     read, or with variables that are declared again, has none: what a name means may change on the way."""
     source = module.source
-    if source is None or source.joined or module.unread or module.unnamed or _OPEN in source.text:
-        return {}
-    declared = [item.name for item in module.items if isinstance(item, Variable)]
-    if len(declared) > len(set(declared)):
+    if source is None or not _comparable(module):
         return {}
     kinds: dict[int, int] = {}
     for like in _groups(module.functions):
@@ -41,6 +40,41 @@ def kinds_of(module: Module) -> dict[int, int]:
             if len(same) > 1:
                 kinds.update(dict.fromkeys(map(id, same), len(kinds)))
     return kinds
+
+
+def _comparable(module: Module) -> bool:
+    """Whether the functions of a module can be compared by their texts."""
+    source = module.source
+    if source is None or source.joined or module.unread or module.unnamed or _OPEN in source.text:
+        return False
+    declared = [item.name for item in module.items if isinstance(item, Variable)]
+    return len(declared) == len(set(declared))
+
+
+def texts_alone(module: Module) -> Callable[[Function], tuple[str, ...]]:
+    """What gives the text of a function that refers to nothing else in its module, with numbers for its local names,
+    behind the module's headers; functions of several modules for which that is equal are the same. () for others."""
+    source = module.source
+    if source is None or not _comparable(module):
+        return lambda _: ()
+    headers = tuple(" ".join([item.name, *item.args]) for item in module.items if isinstance(item, Header))
+    others: dict[str, int] = {}
+    for item in module.items:
+        name = getattr(item, "name", "").lstrip("%")
+        others[name] = others.get(name, 0) + 1
+    plain = all(_WORD.fullmatch(name) for item in module.items if isinstance(item, Function | Variable | Alias)
+                for name in [item.name.lstrip("%")])  # fmt: skip
+
+    def text_of(function: Function) -> tuple[str, ...]:
+        own = function.name.lstrip("%")
+        if not plain or function.body is None or others[own] > 1:
+            return ()
+        start, end = function.span
+        words = set(_WORD.findall(source.text[start:end])) - {own}
+        found = _plain_text(function, source.text) if words.isdisjoint(others) else ""
+        return (*headers, found) if found else ()
+
+    return text_of
 
 
 def _groups(functions: Iterable[Function]) -> list[list[Function]]:

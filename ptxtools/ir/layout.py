@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from ptxtools.diagnostics import Span
+from ptxtools.records import NamedTuple
 
 #: The length of an operand's text, then begin and end of each of its parts from there on (`extent_of`).
 #: Only whole operands have one, and of names only those whose text is not the name.

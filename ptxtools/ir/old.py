@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from ptxtools.records import replace
 
 from .nodes import Function, Module, Scope, Variable
 

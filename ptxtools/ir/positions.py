@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple
 
 from ptxtools.diagnostics import Span
+from ptxtools.records import NamedTuple
 
 from .layout import Layout
 from .nodes import (

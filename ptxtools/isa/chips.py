@@ -6,7 +6,7 @@ number or by the architecture: how tensor cores add (`semantics.generations`), a
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from ptxtools.records import NamedTuple
 
 Version = tuple[int, int]
 

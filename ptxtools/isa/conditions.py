@@ -21,7 +21,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import NamedTuple
+
+from ptxtools.records import NamedTuple
 
 
 class Context(NamedTuple):

@@ -3,9 +3,10 @@ which bits of a matrix descriptor have to be 0 (9.7.15.5.1.2.2, 9.7.16.4.1)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from ptxtools.records import dataclass
 
 if TYPE_CHECKING:
     from .opcode import Opcode

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import combinations
-from typing import NamedTuple
+
+from ptxtools.records import NamedTuple
 
 from .chips import Version
 from .targets import NEWEST

@@ -25,7 +25,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from types import ModuleType
-from typing import NamedTuple
+
+from ptxtools.records import NamedTuple
 
 from .chips import TARGET_SETS, Version
 from .conditions import Condition, Context

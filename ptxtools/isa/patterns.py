@@ -35,7 +35,9 @@ pol:b64 if .level::cache_hint    written if and only if the condition holds; par
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+from ptxtools.records import NamedTuple
 
 from .conditions import Condition, Context
 from .errors import TableError

@@ -7,11 +7,11 @@ that leaves another byte, in the order of the first run, is where the runs part.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import LaunchError, Trap
 from ptxtools.diagnostics.text import printable
+from ptxtools.records import dataclass, field
 
 from .compare import Tolerance, compare, same_bytes, show_value
 from .distance import close

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.machine.options import LaunchOptions, Option, RunOptions, options_of
+from ptxtools.records import dataclass
 from ptxtools.sim.device import Request
 from ptxtools.sim.shape import dim3
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from ptxtools.records import dataclass, field
 
 from .arguments import Argument, BufferArgument, MulticastArgument, Null, Scalar, TensorMapArgument
 from .errors import SpecError

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from ptxtools.machine.options import DeviceOptions, LaunchOptions, RunOptions, options_of
+from ptxtools.records import replace
 
 from .arguments import Argument, BufferArgument, TextureArgument
 from .compare import Tolerance

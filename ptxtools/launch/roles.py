@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from ptxtools.ir import Address, Function, Instruction, Module, Name
 from ptxtools.ir.references import operand_names, statements
 from ptxtools.isa.types import TYPES
+from ptxtools.records import dataclass, field
 
 #: Instructions whose result is an address if a source is one; of `mad` only the last source.
 _CARRY = frozenset({"mov", "cvt", "cvta", "add", "sub", "selp", "mad", "min", "max"})

@@ -8,13 +8,13 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import LaunchError, PtxError, Trap
 from ptxtools.machine.options import DeviceOptions, Option, options_of
+from ptxtools.records import dataclass, field
 
 from .errors import SpecError, nearest
 from .file import parse_launch_file

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import LaunchError, Trap, shown
 from ptxtools.isa.types import TYPES
+from ptxtools.records import dataclass, field, replace
 from ptxtools.sim.limits import default_device, limits_of
 
 from .elements import ELEMENTS, ElementType

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import LaunchError
+from ptxtools.records import dataclass, field
 from ptxtools.sim.tensormap import TYPES, TensorMap, TensorMapError
 from ptxtools.sim.tensormap.descriptor import FILLS, INTERLEAVES, SWIZZLES
 

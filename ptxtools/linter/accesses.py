@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from ptxtools.ir.nodes import Address, Element, Name, Operand, Variable
 from ptxtools.isa import Opcode
 from ptxtools.isa.types import TYPES
+from ptxtools.records import NamedTuple
 
 from .facts import Line
 

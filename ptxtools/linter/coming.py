@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from ptxtools.ir.cfg import BasicBlock, control_flow
 from ptxtools.ir.nodes import Guard, Name, Pair
 from ptxtools.isa.types import TYPES
+from ptxtools.records import NamedTuple
 
 from .constants import CTA_THREADS, constant, thread_numbers
 from .facts import FunctionFacts, Line

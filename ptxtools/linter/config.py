@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from typing import Any
+
+from ptxtools.records import NamedTuple
 
 SECTION = "ptx-lint"
 _LISTS = ("select", "ignore", "target", "exclude")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from ptxtools.ir.alike import kinds_of
+from ptxtools.ir.alike import kinds_of, texts_alone
 from ptxtools.ir.fitting import fitting
 from ptxtools.ir.nodes import (
     Address,
@@ -33,12 +33,13 @@ from ptxtools.ir.references import is_runtime_function
 from ptxtools.ir.symbols import Names, RegisterKey, Registers, declare, function_names, module_names
 from ptxtools.isa import Opcode, OpcodeError, OperandSpec, resolve
 from ptxtools.isa.types import TYPES
+from ptxtools.records import NamedTuple
 
 if TYPE_CHECKING:
     from .loops import Loop
     from .memory import Step
     from .values import Value
-    from .walk import Found
+    from .walk.walker import Found
 
 #: Instructions after which nothing runs, unless they are guarded.
 ENDING = frozenset({"bra", "brx", "ret", "exit", "trap"})
@@ -193,8 +194,15 @@ class FunctionFacts:
         from .walk import walk_of
 
         found: dict[str, list[Found]] = {}
+        text = self.module.text_alone(self.function) if self.module is not None else ()
+        if text in _walked_in_vain:
+            return found
         for one in walk_of(self):
             found.setdefault(one.kind, []).append(one)
+        if text and not found:
+            if len(_walked_in_vain) == _MOST_WALKED:
+                _walked_in_vain.clear()
+            _walked_in_vain.add(text)
         return found
 
     @cached_property
@@ -380,6 +388,11 @@ def _bounds(spec: OperandSpec) -> tuple[int, int] | None:
     return -(1 << (info.bits - 1)), (1 << info.bits) - 1
 
 
+#: Texts of kernels that say all about them, and in which walks of this process have found nothing.
+_walked_in_vain: set[tuple[str, ...]] = set()
+_MOST_WALKED = 2000
+
+
 class ModuleFacts:
     """The facts of all function bodies of a module."""
 
@@ -388,6 +401,7 @@ class ModuleFacts:
         self.names = module_names(module)
         self.bodies = [function for function in module.functions if function.body is not None]
         self.kinds = kinds_of(module)
+        self.text_alone = texts_alone(module)
         #: The functions that `functions` has: by default one of each kind, since others like it add nothing.
         self.considered = list(self.first_of_each(self.bodies))
         self._known: dict[int, FunctionFacts] = {}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from ptxtools.ir.nodes import Address, Arguments, Immediate, Name, Operand
+from ptxtools.records import NamedTuple
 
 from .accesses import accessed_bytes, accesses_of
 from .facts import Line

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ptxtools.ir.nodes import Arguments, Immediate
+from ptxtools.records import NamedTuple
 
 from .facts import Line, operand_names
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from ptxtools.ir.nodes import Guard, Immediate, Name, Pair
+from ptxtools.records import NamedTuple
 
 from .facts import FunctionFacts, Line
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from ptxtools.ir.cfg import ControlFlow, control_flow
 from ptxtools.ir.dominators import dominators
 from ptxtools.ir.nodes import Name
 from ptxtools.ir.symbols import RegisterKey
+from ptxtools.records import NamedTuple
 
 from .facts import FunctionFacts, Line
 from .inflight import accessed

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+
+from ptxtools.records import NamedTuple
 
 from .facts import FunctionFacts
 from .memory import Reach, Step, variable_of

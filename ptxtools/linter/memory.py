@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import NamedTuple
 
 from ptxtools.ir.nodes import Address, Element, Name, Variable
 from ptxtools.ir.symbols import RegisterKey
 from ptxtools.isa import Opcode
 from ptxtools.isa.types import TYPES
+from ptxtools.records import NamedTuple
 
 from .accesses import in_register
 from .facts import FunctionFacts, Line

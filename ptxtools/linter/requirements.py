@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from ptxtools.check import errors_of, gather
@@ -14,6 +13,7 @@ from ptxtools.diagnostics.shorten import line_around
 from ptxtools.diagnostics.text import describe_target, join_words, printable
 from ptxtools.ir.nodes import Module
 from ptxtools.isa.targets import FIRST_VERSION, VERSIONS, provides_any, version_text
+from ptxtools.records import dataclass
 
 #: The rule name for requirements in machine-readable formats, and its title.
 RULE, TITLE = "requirements", "lowest version and targets"

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from ptxtools.ir.nodes import Address, Element, Function, Immediate, Label, Name, Operand, Pair, SymbolOffset, Variable
 from ptxtools.ir.symbols import RegisterKey
 from ptxtools.isa.types import TYPES
+from ptxtools.records import NamedTuple
 
 from .facts import ENDING, FunctionFacts, Line
 
@@ -85,7 +86,8 @@ def plus(a: Value, b: Value, factor: int = 1) -> Value:
             found[name] = found.get(name, 0) + factor * count
         terms = tuple(sorted([each for each in found.items() if each[1]]))
     if isinstance(mine, tuple) or isinstance(other, tuple):
-        return Value(terms, shortest(x + factor * y for x, y in zip(a.numbers, b.numbers, strict=True)))
+        second = b.numbers if factor == 1 else [factor * number for number in b.numbers]
+        return Value(terms, shortest(map(operator.add, a.numbers, second)))
     first, step = (mine, 0) if isinstance(mine, int) else (mine.start, mine.step)
     if isinstance(other, int):
         return Value(terms, _line(first + factor * other, step))
@@ -99,7 +101,10 @@ def _line(first: int, step: int) -> int | range:
 def shortest(numbers: Iterator[int]) -> int | range | tuple[int, ...]:
     """64 numbers as what they are: equal numbers are represented alike."""
     found = tuple(numbers)
-    straight = _line(found[0], found[1] - found[0])
+    first, step = found[0], found[1] - found[0]
+    if found[-1] - first != (THREADS - 1) * step:
+        return found
+    straight = _line(first, step)
     if isinstance(straight, int):
         return straight if found.count(straight) == THREADS else found
     return straight if found == tuple(straight) else found

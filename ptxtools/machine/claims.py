@@ -7,7 +7,6 @@ listens, there is no claim, and no spans are computed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy.typing as npt
 
 from ptxtools.program.operations import ISSUES
 from ptxtools.program.program import OFFSET_MASK
+from ptxtools.records import dataclass, replace
 
 from .residents import Cta
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from ptxtools.diagnostics import Trap, shown
 from ptxtools.program.program import Program
+from ptxtools.records import dataclass
 
 from .launch import Dim3
 from .polled import Look

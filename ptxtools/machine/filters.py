@@ -11,12 +11,12 @@ makes them or not: all that it says of them is in its bounds, flags, and words o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from ptxtools.program.operations import ADDRESSED
+from ptxtools.records import dataclass
 
 from .observers import wants
 

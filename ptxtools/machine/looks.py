@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -16,6 +15,7 @@ from ptxtools.program.program import (
     CODE_STEP,
     LANES,
 )
+from ptxtools.records import replace
 
 from .events import SPACE_OF_WINDOW, View, serves
 from .observers import Access, Listeners

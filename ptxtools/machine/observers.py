@@ -12,13 +12,13 @@ among all workers as long as they have nothing to say (`Alone`).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from weakref import WeakKeyDictionary
 
 from ptxtools.program.passes.instrument import REGISTERS as REGISTER_LOOKS
 from ptxtools.program.passes.instrument import Interest
+from ptxtools.records import dataclass
 
 from .providers import observers as provided
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from ptxtools.diagnostics import shown
@@ -11,6 +10,7 @@ from ptxtools.program import effects
 from ptxtools.program import mbarrier as word
 from ptxtools.program.details import Action
 from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT, SHARED_WINDOW, SLOT_BYTES, Op, Program, Ref
+from ptxtools.records import dataclass
 
 #: The content of a 32- or 64-bit slot for a lane.
 Content: TypeAlias = Callable[[Ref, int], int]

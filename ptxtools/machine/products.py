@@ -8,13 +8,13 @@ reference engine uses it as it is. A faster engine overrides methods, and may ta
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from ptxtools.records import NamedTuple, dataclass, replace
 from ptxtools.semantics import tensorcore
 from ptxtools.semantics.accumulation import Rule
 from ptxtools.semantics.atomic import combine

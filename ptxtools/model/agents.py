@@ -4,7 +4,8 @@ an mbarrier object with (8.9.1.1, 9.7.13.15)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from ptxtools.records import replace
 
 from . import mbarriers
 from .events import Event, Path, Value, constant

@@ -13,9 +13,10 @@ follows its completion. A store or reduction into the cluster's shared memory is
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from math import gcd
 from typing import TYPE_CHECKING, Any
+
+from ptxtools.records import dataclass, replace
 
 from . import mbarriers
 from .agents import COUNT, WORD_BYTES, mask, own_events, updated

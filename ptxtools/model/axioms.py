@@ -15,8 +15,9 @@ arrives, then it waits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
+
+from ptxtools.records import dataclass
 
 from . import DEFAULT_MODEL, MODELS
 from .terms import CHOICE, ORDER, Axiom, Early, FromReads, Given, Named, Set, on

@@ -4,8 +4,9 @@ that of the CTA that the thread is in; conditions name that of CTA 1 `x@1`, and 
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
 from typing import Any
+
+from ptxtools.records import fields, replace
 
 from .programs import TENSOR_MEMORY, Address, Instruction, Location, Register, Test
 from .words import refuse

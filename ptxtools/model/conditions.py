@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, TypeAlias
+
+from ptxtools.records import dataclass
 
 from .programs import Condition, State, Test
 from .words import Reader, Word, register_name

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+
+from ptxtools.records import dataclass, field, replace
 
 from .programs import Instruction, Thread
 

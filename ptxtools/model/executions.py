@@ -4,9 +4,10 @@ of paths, and each way in which barriers meet."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import product
 from math import prod
+
+from ptxtools.records import dataclass, field
 
 from . import DEFAULT_MODEL
 from .axioms import Model, model

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from ptxtools.records import dataclass
 
 from . import floats
 from .mbarriers import pending_count

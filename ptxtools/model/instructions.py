@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from ptxtools.diagnostics import Span
+from ptxtools.records import replace
 
 from .accesses import ACCESSES, read_access
 from .async_instructions import OPCODES, read_asynchronous

@@ -10,8 +10,9 @@ alike are one, with a weight.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from ptxtools.records import dataclass, field
 
 from .events import Event, Path
 from .relations import members

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from ptxtools import ir
 from ptxtools.diagnostics import Source
+from ptxtools.records import dataclass, field, replace
 
 from .clusters import renamed
 from .conditions import read_condition

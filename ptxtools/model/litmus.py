@@ -11,9 +11,9 @@ PTX MP
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from ptxtools.diagnostics import Source
+from ptxtools.records import replace
 
 from .clusters import names_other_ctas, spread
 from .conditions import owned_registers, read_condition, read_location, thread_number

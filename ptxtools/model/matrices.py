@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
+
+from ptxtools.records import replace
 
 from .events import Event, Path, Value, equal
 from .programs import TENSOR_MEMORY, Instruction, Location, Operand, TensorCore, Test, Thread, Type

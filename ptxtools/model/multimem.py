@@ -7,9 +7,10 @@ no order. It reaches them by a virtual address that is not their own, as an alia
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
+
+from ptxtools.records import replace
 
 from .events import Event, Path, Value
 from .floats import FUNCTIONS, combined

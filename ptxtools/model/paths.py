@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from ptxtools.records import replace
 
 from .asynchronous import ASYNCHRONOUS
 from .events import Event, Path, Value, constant, equal, truth

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ptxtools.diagnostics import NO_SPAN, Source, Span
+from ptxtools.records import dataclass, field
 
 from .words import Reader
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ptxtools.diagnostics import Source
+from ptxtools.records import replace
 
 from .conditions import read_condition
 from .instructions import Cells

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations, pairwise
+
+from ptxtools.records import dataclass
 
 from .events import Event, Path
 from .programs import GridControl, Instruction, Label, Test

@@ -19,8 +19,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from ptxtools.records import replace
 
 from .agents import WORD_BYTES, mask, own_events, updated
 from .events import Event, Issued, Path, Stage, Value, constant

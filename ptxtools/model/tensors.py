@@ -9,8 +9,9 @@ it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+from ptxtools.records import replace
 
 from .events import Event, Path, Value, equal
 from .functions import atomic_function

@@ -11,9 +11,10 @@ fences are ordered (CHOICE), or by all reads and the order of writes (ORDER). Va
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, TypeAlias
+
+from ptxtools.records import dataclass, field
 
 from .relations import Events, Relation, Universe, members
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from ptxtools.records import replace
 
 from .events import Event, Path, Value, constant
 from .functions import computed

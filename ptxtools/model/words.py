@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import NoReturn
 
 from ptxtools.diagnostics import Diagnostic, PtxError, Source, Span
+from ptxtools.records import dataclass
 
 _WORD = re.compile(
     r"""(?P<skip>\s+|(?://|\#)[^\n]*|/\*.*?\*/|<<.*?>>)

@@ -9,8 +9,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
+
+from ptxtools.records import dataclass, field, replace
 
 from .shim import Shim
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from itertools import product
+
+from ptxtools.records import dataclass
 
 PREFIX = "llvm.nvvm."
 

@@ -7,11 +7,11 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
 from ptxtools import cache
 from ptxtools.diagnostics import Diagnostic, PtxError, Source
+from ptxtools.records import dataclass, replace
 
 from . import toolkit
 from .bitcode import BitcodeError, facts_of

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
+
+from ptxtools.records import dataclass
 
 from .intrinsics import Intrinsic, intrinsics
 

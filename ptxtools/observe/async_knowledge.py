@@ -11,7 +11,6 @@ from __future__ import annotations
 import struct
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +19,7 @@ from ptxtools.machine.observers import Doubt
 from ptxtools.machine.residents import MARKS_HEAD, PLANES, Cta
 from ptxtools.program import mbarrier as word
 from ptxtools.program.program import LANES, SHARED_WINDOW
+from ptxtools.records import dataclass, field
 
 if TYPE_CHECKING:
     from ptxtools.machine.events import View

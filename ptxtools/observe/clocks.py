@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ptxtools.program.program import LANES
+from ptxtools.records import dataclass, field
 
 Array: TypeAlias = npt.NDArray[Any]
 #: Times by cluster and warp in it.

@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from ptxtools.records import dataclass, field
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Trap

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple
 from typing import Any
+
+from ptxtools.records import astuple
 
 from .coverage import Coverage, CoveredFile, Instruction, Ways
 

@@ -8,7 +8,6 @@ longest of these times is the estimate.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from math import ceil, prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -19,6 +18,7 @@ from ptxtools.machine.logs import Log
 from ptxtools.machine.measures import SECTOR_BYTES
 from ptxtools.program.details import Meeting
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
+from ptxtools.records import dataclass, field
 from ptxtools.sim.limits import limits_of
 from ptxtools.sim.rates import ISSUES, RATES, rates_of
 

@@ -7,11 +7,11 @@ operands; divisions and the like cost as many instructions as a sequence for the
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ptxtools.program.lines import bare_opcode
 from ptxtools.program.operations import COUNTS
+from ptxtools.records import dataclass
 
 from .classes import matrix_operations
 

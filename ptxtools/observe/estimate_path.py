@@ -8,8 +8,9 @@ Asynchronous work is over when its latency has passed; who waits for it at an mb
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from ptxtools.records import dataclass, field
 
 if TYPE_CHECKING:
     from .estimate_costs import Cost

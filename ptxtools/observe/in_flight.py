@@ -9,11 +9,11 @@ such a use is reported only if no wait comes at all.
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ptxtools.program.details import Touch
 from ptxtools.program.passes.registers import IN_FLIGHT, registers_of
+from ptxtools.records import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,7 +6,6 @@ from __future__ import annotations
 import struct
 import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from ptxtools.machine.residents import Cta
 from ptxtools.program import mbarrier as word
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT, SHARED_WINDOW
+from ptxtools.records import dataclass, field
 
 if TYPE_CHECKING:
     from ptxtools.machine.events import View

@@ -13,8 +13,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, field
 from functools import cached_property
+
+from ptxtools.records import dataclass, field
 
 #: Who comes to which line with which lanes: number of the warp in the grid, line of the program, mask.
 Step = tuple[int, int, int]

@@ -7,12 +7,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.machine.measures import SECTOR_BYTES
 from ptxtools.machine.registers import live_bits
 from ptxtools.program.lines import bare_opcode
+from ptxtools.records import dataclass, field
 from ptxtools.sim.occupancy import Occupancy, occupancy
 
 from .classes import class_of, matrix_operations, operations_of

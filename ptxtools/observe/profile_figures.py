@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from ptxtools.machine.measures import SECTOR_BYTES
+from ptxtools.records import dataclass
 
 from .profile import Global, KernelProfile, Profile, Row
 

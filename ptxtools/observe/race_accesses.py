@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ from ptxtools.diagnostics import Trap
 from ptxtools.program.details import Look
 from ptxtools.program.operations import ADDRESSED, OPERATIONS
 from ptxtools.program.program import LANES
+from ptxtools.records import NamedTuple
 from ptxtools.semantics import fragments
 from ptxtools.semantics.types import bits_of
 

@@ -11,7 +11,6 @@ beginning, and `RaceCheck` alone judges.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -30,6 +29,7 @@ from ptxtools.program.operations import (
     strength,
 )
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
+from ptxtools.records import replace
 
 from .members import only_plain, threads_of
 from .race_accesses import Strength, looks_of, piece_of

@@ -3,12 +3,12 @@ and beside its children in other streams, as a child grid would that the same th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from ptxtools.machine.observers import Access
+from ptxtools.records import dataclass
 from ptxtools.sim.context import context_of
 
 from .clocks import WEAK, Warp

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ptxtools.program import mbarrier as word
 from ptxtools.program.program import LANES
+from ptxtools.records import dataclass, field
 
 from .clocks import CLUSTER, CTA, Known, Message, Warp, covers, merged
 from .mbarriers import distinct, each

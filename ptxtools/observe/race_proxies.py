@@ -9,13 +9,14 @@ What copies access asynchronously is a matter of asynccheck, but beside textures
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from ptxtools.program.details import Look
 from ptxtools.program.operations import ADDRESSED, FETCHES, SURFACES
 from ptxtools.program.program import LANES
+from ptxtools.records import NamedTuple
 
 from . import race_reports
 from .race_shadow import WORD

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import shown
 from ptxtools.program.program import LANES
+from ptxtools.records import NamedTuple, dataclass
 
 from .clocks import CLUSTER, CTA, NAMES, Clocks, Warp
 from .race_accesses import Strength

@@ -9,7 +9,6 @@ phase before, and a phase ends only behind all waits for the one before it.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from ptxtools.machine.observers import Closer
 from ptxtools.machine.residents import ALIKE_SHARED, EPOCH_SHIFT, OWNERS_HEAD, SEVERAL_SHARED, WRITTEN_SHARED, Cta
 from ptxtools.program import mbarrier as word
 from ptxtools.program.program import LANES
+from ptxtools.records import dataclass, field
 from ptxtools.sim.tensor.wgmma_reads import WarpgroupReads
 
 from .mbarriers import each

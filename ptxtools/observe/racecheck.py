@@ -10,7 +10,6 @@ so (`issued`); that the work has come to its end is for asynccheck to see. Other
 from __future__ import annotations
 
 import weakref
-from dataclasses import replace
 from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -26,6 +25,7 @@ from ptxtools.program.details import Meeting
 from ptxtools.program.mbarrier import describe
 from ptxtools.program.operations import MEETINGS, OPERATIONS
 from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT
+from ptxtools.records import replace
 from ptxtools.sim.asynchronous.signals import signalled
 
 from . import race_copies, race_exits, race_proxies

@@ -4,7 +4,6 @@ constants (5.1.3)."""
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from ptxtools.machine.filters import EVERYWHERE, Bounds, stretches
 from ptxtools.machine.observers import Anew, Guessed
 from ptxtools.program.details import Look
+from ptxtools.records import dataclass, field
 
 from . import race_guess
 

@@ -12,7 +12,6 @@ local memory too. A load whose result nobody reads at all is reported at once.
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,6 +20,7 @@ import numpy as np
 from ptxtools.program.details import NamedOperands, Touch
 from ptxtools.program.passes.registers import PASSES_ON, needed
 from ptxtools.program.program import LANES
+from ptxtools.records import dataclass, field
 from ptxtools.semantics.types import bits_of
 
 from .passing import unwritten_bytes

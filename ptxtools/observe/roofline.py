@@ -7,11 +7,11 @@ model of the cache. How long a kernel takes is not measured here: its mark stand
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import log10
 from typing import TYPE_CHECKING
 
 from ptxtools.machine.measures import SECTOR_BYTES
+from ptxtools.records import dataclass
 from ptxtools.sim.limits import limits_of
 from ptxtools.sim.rates import rates_of
 

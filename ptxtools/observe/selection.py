@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from ptxtools.records import dataclass
 
 if TYPE_CHECKING:
     from ptxtools.machine.events import View

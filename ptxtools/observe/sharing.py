@@ -3,7 +3,6 @@ share it, and what checkers have to report is the same (`sim.trial`)."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ptxtools.program import effects
@@ -11,6 +10,7 @@ from ptxtools.program.details import SpecialRegister
 from ptxtools.program.operations import ISSUES, OPERATIONS, strength
 from ptxtools.program.passes.colouring import bits, block_liveness
 from ptxtools.program.program import Block
+from ptxtools.records import replace
 
 if TYPE_CHECKING:
     from ptxtools.program.program import Op, Program

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ptxtools.program.operations import OPERATIONS
+from ptxtools.records import dataclass, field
 
 from .selection import Selection
 from .trace import Record, Trace, names_in

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import weakref
 from collections import defaultdict
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from ptxtools.machine.filters import ALWAYS, COUNTED, EVERYWHERE, INITIALISED, N
 from ptxtools.program.details import Action, Meeting
 from ptxtools.program.operations import OPERATIONS
 from ptxtools.program.program import LANES
+from ptxtools.records import dataclass, field
 
 from . import mbarriers, members, thread_sync
 from .ground import Ground

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ptxtools.program.operations import OPERATIONS
+from ptxtools.records import dataclass, field
 
 from .tensor import rows_of
 

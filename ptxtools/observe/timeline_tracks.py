@@ -7,12 +7,12 @@ work.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import shown
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
+from ptxtools.records import dataclass, field
 from ptxtools.sim.tensor.memory import allocated_columns
 
 from .timeline_events import TraceEvents

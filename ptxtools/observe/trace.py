@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ptxtools.machine.registers import named
+from ptxtools.records import dataclass, field, replace
 
 from .selection import Moment, Selection
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 from ptxtools.ir import CallPrototype, Function, Module, Variable
 from ptxtools.isa.types import TYPES
+from ptxtools.records import dataclass, field
 
 from .program import CODE_BASE, CODE_STEP, FRAME_HEADER, SLOT_BYTES, ByteOffset, Slot
 

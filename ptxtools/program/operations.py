@@ -10,7 +10,9 @@ How strong an access is, and in which scope, is written on its opcode: `strength
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from ptxtools.records import NamedTuple
 
 from .details import (
     Action,

@@ -6,7 +6,6 @@ The tree that an edit starts from stays as it is; the parts that it does not con
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 from ptxtools.ir import (
@@ -23,6 +22,7 @@ from ptxtools.ir import (
     Variable,
 )
 from ptxtools.ir.references import initializer_names, operand_names, parameter_names, statements
+from ptxtools.records import replace
 
 #: New nodes by the id of those that they replace; None: dropped.
 Changes: TypeAlias = Mapping[int, Any]

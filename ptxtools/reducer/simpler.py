@@ -4,7 +4,6 @@ end."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from ptxtools.ir import (
@@ -28,6 +27,7 @@ from ptxtools.ir import (
     Vector,
 )
 from ptxtools.ir.cfg import scopes_of
+from ptxtools.records import replace
 
 from .edits import Opened
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
 from ptxtools.program.details import Action
 from ptxtools.program.program import LANES, Op
+from ptxtools.records import dataclass, field
 
 from .machine import GONE, Machine
 from .registry import Array, Threads

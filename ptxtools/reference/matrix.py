@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from ptxtools.program.details import MatrixProduct, ThreadCopy
 from ptxtools.program.program import LANES, Op, Ref
+from ptxtools.records import replace
 from ptxtools.semantics import fragments, tensorcore
 from ptxtools.semantics.accumulation import rule_of
 from ptxtools.semantics.fragments import Fragment, scale_lane_a, scale_lane_b, sparse_elements

@@ -9,10 +9,10 @@ synchronises by it (8.9.4).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ptxtools.program.program import Op, Ref, Terminator
+from ptxtools.records import dataclass
 
 from .registry import Array
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 from ptxtools.program.operations import OPERATIONS, SINGLE_ACCESSES, strength
 from ptxtools.program.program import Block, Op, Program, Ref, Terminator
+from ptxtools.records import replace
 
 from .machine import element_bytes
 from .registry import EXECUTORS

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from ptxtools.records import dataclass, field
 
 from .pending import Pending
 from .registry import Array

@@ -7,9 +7,9 @@ another form (`native.tiles`) takes every number from the rule, and tests compar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+
+from ptxtools.records import NamedTuple, dataclass
 
 from .generations import GENERATIONS
 

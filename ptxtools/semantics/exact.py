@@ -7,8 +7,7 @@ transformations), so its sign says on which side of the rounded result the true 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ptxtools.records import dataclass
 from ptxtools.semantics.algebra import Algebra, Value
 
 

@@ -12,7 +12,9 @@ prints the digests to write here.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+from ptxtools.records import NamedTuple
 
 if TYPE_CHECKING:
     from ptxtools.isa import Opcode

@@ -11,8 +11,9 @@ each row is 16 bytes (32 bytes for f64). Most layouts are nothing more.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from ptxtools.records import dataclass
 
 #: Lane, register of the operand, lowest bit.
 RegisterBits: TypeAlias = tuple[int, int, int]

@@ -6,9 +6,8 @@ Sources: MMA-Sim (arXiv:2511.10909), measured on chips of every generation here;
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ptxtools.isa.targets import chip_of
+from ptxtools.records import NamedTuple
 
 
 class Generation(NamedTuple):

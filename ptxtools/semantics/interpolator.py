@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import json
 import pkgutil
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from ptxtools.records import dataclass
 from ptxtools.semantics.algebra import Algebra, Value
 
 NAN, INFINITY, SIGN, FRACTION = 0x7FFF_FFFF, 0x7F80_0000, 0x8000_0000, 0x7F_FFFF

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 
 from ptxtools.isa import Opcode, resolve
+from ptxtools.records import dataclass
 
 from .accumulation import Sum
 from .fragments import (

@@ -12,8 +12,9 @@ All numbers are f64 here: every product and every cut-off term is exact in it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from ptxtools.records import dataclass
 
 from .accumulation import RESULTS, Result, Rule
 from .algebra import Algebra, Value

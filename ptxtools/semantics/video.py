@@ -7,10 +7,10 @@ Intermediate results are exact integers, cut or clamped at the end: of 64 bits, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ptxtools.records import dataclass
 from ptxtools.semantics.algebra import Algebra, Value
 from ptxtools.semantics.registry import defines_value
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from ptxtools.diagnostics import LaunchError, Trap, TrapKind
 from ptxtools.diagnostics.findings import Exploration, Finding
 from ptxtools.machine.exploring import RACING
 from ptxtools.machine.providers import explorers
+from ptxtools.records import replace
 
 from .allocations import Allocations
 from .silenced import heard

@@ -6,7 +6,6 @@ All devices of a run share one address space, so that a device is the owner of a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from ptxtools.diagnostics import Cause, LaunchError
 from ptxtools.machine.events import View, serves
 from ptxtools.program.program import LANES
+from ptxtools.records import dataclass
 from ptxtools.semantics.atomic import OPERATIONS, combine
 from ptxtools.semantics.types import bits_of
 from ptxtools.sim.asynchronous.reductions import update_of

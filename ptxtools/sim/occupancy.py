@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ptxtools.records import dataclass
 
 from .limits import WARP, DeviceLimits
 from .residency import ctas_by

@@ -10,8 +10,9 @@ import math
 import re
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
+
+from ptxtools.records import dataclass
 
 _CONVERSION = re.compile(
     rb"%(?P<flags>[-+ #0']*)(?P<width>\*|\d+)?(?:\.(?P<precision>\*|-?\d*))?"

@@ -23,7 +23,7 @@ They are of the product that `sim.limits` names. Sources, by column:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ptxtools.records import dataclass
 
 from .limits import base_name
 

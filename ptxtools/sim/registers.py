@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from ptxtools.diagnostics import Cause
 from ptxtools.machine.events import View, serves
 from ptxtools.program.details import RegisterChange
 from ptxtools.program.program import LANES
+from ptxtools.records import dataclass, field
 
 _WARPGROUP = 4
 

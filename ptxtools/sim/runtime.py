@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import LaunchError, Trap, TrapKind
 from ptxtools.program.details import Callee
+from ptxtools.records import replace
 
 from .context import LaunchContext
 from .heap import Heap

@@ -7,12 +7,13 @@ lowest bits, of indices as of elements. Of equal elements the first ones are kep
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ptxtools.machine.events import View, serves
+from ptxtools.records import NamedTuple
 
 from .tensor.operands import number, registers, set_registers
 

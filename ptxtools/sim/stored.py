@@ -11,13 +11,13 @@ import marshal
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import astuple, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from ptxtools import cache
 from ptxtools.program.details import Detail
 from ptxtools.program.program import Block, FunctionCode, LaunchConstant, Op, Program, Ref, Slot, Terminator
 from ptxtools.program.variant import PLAIN, Variant
+from ptxtools.records import astuple, fields, replace
 
 from .kernel import Bounds, Kernel, Parameter
 from .loadable import Body, Contents, Link, Storage

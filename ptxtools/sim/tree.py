@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from ptxtools.ir.symbols import module_names
 from ptxtools.isa.types import TYPES
 from ptxtools.program.layout import Placed, function_addresses, kernel_parameters, variable_alignment, variable_size
 from ptxtools.program.variant import PLAIN, Variant
+from ptxtools.records import replace
 
 from .kernel import Bounds, Dim3, Kernel, Parameter
 from .loadable import Body, Contents, Link, Storage

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from typing import NamedTuple
 
 from ptxtools.ir import Function, Instruction, Item, Label, Loc, Module, Scope, Section, Variable
 from ptxtools.ir.symbols import Names, module_names, walk
 from ptxtools.ir.text import operands_text
+from ptxtools.records import NamedTuple
 
 from .printer import print_statement
 from .reformat import canonical_opcode

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from ptxtools.diagnostics import NO_SPAN, Span
 from ptxtools.ir import Initializer, Variable
+from ptxtools.records import NamedTuple, replace
 
 from .faults import Fault
 from .limits import MOST_RANGE_VARIABLES

@@ -11,15 +11,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import fields, replace
 from functools import cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from ptxtools.diagnostics import Diagnostic, Source, Span
 from ptxtools.ir import Function, Instruction, Label, Module, Scope, Section
 from ptxtools.ir.collector import CollectorOff
 from ptxtools.ir.nodes import Node
+from ptxtools.records import NamedTuple, fields, replace
 
 from .comments import open_comment
 from .limits import MOST_FAULTS

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ptxtools.diagnostics import Diagnostic, Source
 from ptxtools.ir import Module
 from ptxtools.ir.collector import CollectorOff
+from ptxtools.records import NamedTuple
 
 from .reader import Reader, Units
 from .shapes import ShapeParser

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from ptxtools.ir.nodes import SOURCES
+from ptxtools.records import NamedTuple
 
 from .lexer import UnitLexer
 from .sources import read_sources

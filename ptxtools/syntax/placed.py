@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from ptxtools.diagnostics import Span
 from ptxtools.ir import Arguments, Name, Operand, Vector
 from ptxtools.ir.layout import extent_of
+from ptxtools.records import NamedTuple
 
 
 class Placed(NamedTuple):

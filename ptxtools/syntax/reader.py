@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import accumulate
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from ptxtools.diagnostics import Diagnostic, Fix, Source, Span
 from ptxtools.ir import (
@@ -33,6 +33,7 @@ from ptxtools.ir import (
     Variable,
 )
 from ptxtools.ir.nodes import SOURCES
+from ptxtools.records import NamedTuple
 
 from .declarations import names_nothing, single_variables
 from .faults import Fault

@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
-from typing import NamedTuple
 
 from ptxtools.diagnostics import Diagnostic, Severity
 from ptxtools.ir import Instruction, Module, Scope
 from ptxtools.ir.references import statements
 from ptxtools.isa.errors import OpcodeError
 from ptxtools.isa.opcode import resolve, slack
+from ptxtools.records import NamedTuple
 
 from .faults import Fault
 from .lexer import UnitLexer

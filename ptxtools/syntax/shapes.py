@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-import threading
+from _thread import _local  # threading takes half a millisecond to load
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -180,7 +180,7 @@ class _DataValues(dict[str, "int | str"]):
 
 
 #: The parser that each thread uses again; from how many operands on it forgets those of older texts, and all of them.
-_kept = threading.local()
+_kept = _local()
 _MOST_OPERANDS, _FAR_TOO_MANY = 1 << 15, 1 << 18
 
 

@@ -12,7 +12,6 @@ import re
 import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from ptxtools import ir
 from ptxtools.cache import code_state
 from ptxtools.ir import Immediate, Instruction, Layout, Name
 from ptxtools.ir.positions import parts_of
+from ptxtools.records import fields
 
 from . import kept
 from .constants import ConstantError, literal, unary

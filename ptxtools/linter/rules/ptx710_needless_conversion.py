@@ -15,14 +15,13 @@ Better:
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ptxtools.check.edits import rewritten
 from ptxtools.diagnostics import Fix
 from ptxtools.ir.nodes import Name, Variable
 from ptxtools.ir.positions import part_span, parts_of
 from ptxtools.ir.symbols import RegisterKey
 from ptxtools.isa.types import TYPES
+from ptxtools.records import NamedTuple
 
 from ..context import LintContext
 from ..facts import ENDING, FunctionFacts, Line

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 from ptxtools.ir.positions import name_span, part_span, parts_of
 
 from ..facts import FunctionFacts
-from .collectives import MEETING
-from .computing import Op
 from .threads import places_of
-from .walker import Found, Program, Walker
 
 if TYPE_CHECKING:
     from ..context import LintContext
+    from .computing import Op
+    from .walker import Found
 
 #: Walks of one set of threads.
 _WALKS = 2
@@ -55,15 +54,21 @@ def walk_of(facts: FunctionFacts) -> list[Found]:
     """What walks through a kernel find, each place once; certain findings first."""
     if facts.function.kind != "entry" or not facts.lines:
         return []
+    places = list(places_of(facts))
+    if not places:
+        return []
+    # Many kernels need no walk, and are linted before all of this would be loaded.
+    from .collectives import MEETING
+    from .program import Program
+    from .walker import Found, Walker
+
     found: dict[tuple[str, int], Found] = {}
-    program = None
-    left = 0
+    program = Program(facts)
+    left = program.budget
     narrow: dict[int, Op] | None = {}
-    for threads in places_of(facts):
-        if program is None:
-            program = Program(facts)
-            left = program.budget
+    for threads in places:
         seen: set[tuple[int, bool]] = set()
+        parts, steps = False, -1
         for _ in range(_WALKS):
             walker = Walker(program, threads, seen, left)
             for one in walker.run():
@@ -73,10 +78,16 @@ def walk_of(facts: FunctionFacts) -> list[Found]:
             if not threads.apart and narrow is not None:
                 wide = walker.memory.narrow.found()
                 narrow = {id(op.line.item): op for op in [*narrow.values(), *wide]} if wide else None
+            if steps < 0:
+                parts, steps = walker.parts, left - walker.left
             left = walker.left
             if left <= 0 or not program.new_way(seen):
                 break
-        if not threads.apart and program.ends and left > 0:
+        if threads.apart or not program.ends or left <= 0:
+            continue
+        if not parts:
+            left -= steps  # it would be the first walk again
+        else:
             walker = Walker(program, threads, set(), left, parting=True)
             for one in walker.run():
                 if one.kind in MEETING:
@@ -88,4 +99,4 @@ def walk_of(facts: FunctionFacts) -> list[Found]:
     return list(found.values())
 
 
-__all__ = ["Found", "tell", "walk_of"]
+__all__ = ["tell", "walk_of"]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ptxtools.ir.nodes import Arguments, Function, Immediate, Name, Operand, Variable
 from ptxtools.ir.symbols import RegisterKey
 from ptxtools.isa.types import TYPES
+from ptxtools.records import NamedTuple
 
 from ..calls import callee_of
 from ..facts import FunctionFacts, Line

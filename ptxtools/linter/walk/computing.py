@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import NamedTuple
 
 from ptxtools.ir.nodes import Address, Element, Immediate, Name, Operand, Pair, SymbolOffset, Variable
 from ptxtools.ir.symbols import RegisterKey
 from ptxtools.isa import Opcode
 from ptxtools.isa.types import TYPES
+from ptxtools.records import NamedTuple
 
 from ..facts import Line, operand_names
 from ..values import COMPARE, THREADS, Value, plus, result_of, shortest
@@ -214,11 +214,17 @@ def result(op: Op, sources: list[Value], moment: int) -> Value:
     """What an instruction with one result gives. moment: names a result that no other one is equal to."""
     opcode = op.line.plan.op
     if opcode is not None and op.sources is not None:
-        known = not any(source.terms for source in sources)
-        symbolic = result_of(op.line) if op.family in _LINEAR else None
+        known = single = True
+        for terms, each in sources:
+            if terms:
+                known = False
+            if type(each) is not int:
+                single = False
         found = None
-        if symbolic is not None and (not known or any(type(source.each) is not int for source in sources)):
-            found = symbolic(op.line, sources) if len(sources) >= _LINEAR[op.family] else None
+        if op.family in _LINEAR and not (known and single):
+            symbolic = result_of(op.line)
+            if symbolic is not None and len(sources) >= _LINEAR[op.family]:
+                found = symbolic(op.line, sources)
         if found is None and known:
             found = _numbers(opcode, op, sources)
         if found is not None:

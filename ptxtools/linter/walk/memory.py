@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from ptxtools.ir.nodes import Immediate, Variable
+from ptxtools.records import NamedTuple
 
 from ..accesses import variable_bytes
 from ..facts import Line
@@ -469,9 +470,12 @@ class Memory:
             self.walker.report("barrier count", op.line, None, message)
         if mask != group.mask:
             group = self._apart(group, mask)
-        numbers = which.numbers
         look_at_number(self.walker, op, which, mask)
-        ids = {(which.terms, numbers[thread]) for thread in range(THREADS) if mask >> thread & 1}
+        if type(which.each) is int:
+            ids = {(which.terms, which.each)}
+        else:
+            numbers = which.numbers
+            ids = {(which.terms, numbers[thread]) for thread in range(THREADS) if mask >> thread & 1}
         if "arrive" in words:
             now = self.shadow.tick()
             for half in (0, 1):

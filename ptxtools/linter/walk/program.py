@@ -15,6 +15,7 @@ from .calls import Callee, followed
 from .computing import Op, taken_apart
 from .memory import COLLECTIVES, HANDLED
 from .narrow import EXCHANGING
+from .threads import divides
 
 #: Steps of all walks of a kernel: so many, and so many for each of its instructions, up to a bound; times more where
 #: loops with asynchronous work are walked for long.
@@ -22,7 +23,6 @@ _STEPS, _EACH, _MOST, _PIPELINED = 1500, 4, 40_000, 4
 #: Instructions of a loop that only waits at an mbarrier.
 _SPIN = 5
 _WAITS = ("griddepcontrol.wait", "cp.async.wait", "cp.async.bulk.wait", "wgmma.wait")
-_DIVIDING = ("div", "rem")
 #: Loops with .sync instructions that are looked at for lanes that leave them.
 _LOOPS = 32
 #: Barriers and waits that a way is looked at for, whether it misses them.
@@ -227,14 +227,6 @@ class Program:
     def target(self, at: int) -> int | None:
         """Where a branch goes."""
         return self._targets.get(id(self.lines[at].item))
-
-
-def divides(line: Line) -> bool:
-    """Whether an instruction divides integers by what a register holds."""
-    if line.plan.family not in _DIVIDING:
-        return False
-    op, operands = line.plan.op, line.item.operands
-    return op is not None and len(operands) == 3 and type(operands[2]) is Name and (op.type or "")[:1] in ("s", "u")
 
 
 def _gathers(line: Line) -> bool:

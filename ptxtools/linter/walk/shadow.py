@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import gcd
-from typing import NamedTuple
+
+from ptxtools.records import NamedTuple
 
 from ..facts import Line
 from ..values import THREADS, WARP, Value, plus
@@ -192,10 +193,12 @@ class Shadow:
         if max(a) + size <= min(b) or max(b) + after.size <= min(a):
             return None
         unit = _unit((size, after.size), mine, other)
-        if _parts(a, before.mask, size, unit).isdisjoint(_parts(b, after.mask, after.size, unit)):
-            return None
         # The later one of two of a thread's copies may be the one that counts.
         own = before.line.item.opcode.startswith(_OWN) and after.line.item.opcode.startswith(_OWN)
+        if mine == other and size == after.size == unit and len(set(a)) == THREADS and (own or not before.flight):
+            return None  # each thread has bytes of its own
+        if _parts(a, before.mask, size, unit).isdisjoint(_parts(b, after.mask, after.size, unit)):
+            return None
         where: dict[int, int] = {}
         for thread in range(THREADS):
             if before.mask >> thread & 1:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from typing import NamedTuple
 
 from ptxtools.ir.nodes import Function, Name
+from ptxtools.records import NamedTuple
 
 from ..accesses import variable_bytes
 from ..constants import constant

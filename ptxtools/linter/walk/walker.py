@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import gcd
-from typing import NamedTuple
 
 from ptxtools.ir.nodes import Function, Immediate
 from ptxtools.ir.symbols import RegisterKey
+from ptxtools.records import NamedTuple
 
 from ..calls import callee_of
 from ..facts import Line
@@ -20,8 +20,8 @@ from ..values import WARP, Terms, Value
 from .calls import Calls, Frame, ends_threads
 from .computing import Op, compared, differs, joined, joined_predicates, mixed, result, truth, unknown
 from .memory import Memory
-from .program import Program, divides
-from .threads import Threads
+from .program import Program
+from .threads import Threads, divides
 
 #: The value of a register that nothing depends on.
 _ANY = unknown(True, "any")
@@ -107,13 +107,15 @@ class Group:
 
 class Walker:
     """One walk. seen: ways that this or an earlier walk has taken at an unknown branch, as (place, taken). parting: it
-    is assumed that lanes leave loops at different times, where an unknown number decides that."""
+    is assumed that lanes leave loops at different times, where an unknown number decides that; `parts` says whether
+    this walk has come to a place where they may."""
 
     def __init__(
         self, program: Program, threads: Threads, seen: set[tuple[int, bool]], steps: int, parting: bool = False
     ) -> None:
         self.program, self.threads, self.seen, self.parting = program, threads, seen, parting
         self.numbers: dict[Terms, int] = {}
+        self.parts = False
         self.left = steps
         self.assumed: dict[str, bool] = {"shape": True} if threads.guessed else {}
         self.found: list[Found] = []
@@ -361,9 +363,10 @@ class Walker:
             negated ^= inverted
             if name in self.assumed:
                 return group.mask if self.assumed[name] ^ negated else 0
-            parted = self._parted(group.pc, name) if self.parting else None
-            if parted is not None:
-                return group.mask & (~parted if negated else parted)
+            if self.parting or not self.parts:
+                parted = self._parted(group.pc, name)
+                if parted is not None and self.parting:
+                    return group.mask & (~parted if negated else parted)
         # What is guarded is better executed, and a branch better not taken: it leaves what is interesting.
         at = group.pc
         runs = op.family not in ("bra", "exit", "ret")
@@ -419,6 +422,9 @@ class Walker:
             number = -difference.numbers[WARP // 2] // step * step
             if len({holds(each + number, 0) for each in difference.numbers[:WARP]}) < 2:
                 return None  # what is unknown is a multiple of a number for which they stay together
+            self.parts = True
+            if not self.parting:
+                return None
             self.numbers[difference.terms] = number
             self.assumed[f"number {difference.terms}"] = True
         return sum(1 << thread for thread, each in enumerate(difference.numbers) if holds(each + number, 0))

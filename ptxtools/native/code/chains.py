@@ -10,12 +10,11 @@ the guards again that looks have taken the place of. A region of them finds itse
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from ptxtools.program.details import Ahead, BoundedRun, Look, Run
 from ptxtools.program.operations import ACCESS_LOOKS, LANE_ACCESS, weight
 from ptxtools.program.program import Op, Program, Ref
-from ptxtools.records import replace
+from ptxtools.records import NamedTuple, replace
 
 from . import runs
 from .keys import RECORD_BYTES, record_count

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ptxtools.program.program import LANES, Op, Ref
+from ptxtools.records import replace
 from ptxtools.semantics.algebra import Value
 
 from . import modes

@@ -15,12 +15,11 @@ ends the last round.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from ptxtools.program.details import Detail, Lanes, Measured, Run, SpecialRegister
 from ptxtools.program.operations import ACROSS, COUNTS, ENDINGS, LANE_ACCESS, LANEWISE
 from ptxtools.program.program import Block, Op, Program, Ref
-from ptxtools.records import dataclass, field, replace
+from ptxtools.records import NamedTuple, dataclass, field, replace
 
 from .keys import RECORD_BYTES, record_count
 from .live_words import Key, live_before, live_ends, words_of

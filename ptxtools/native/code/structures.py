@@ -12,11 +12,12 @@ reads and writes them through `layouts.Structure`.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, NewType, get_type_hints
+from typing import Any, NewType, get_type_hints
 
 from ptxtools.machine import residents
 from ptxtools.machine.residents import REPEAT_WORDS
 from ptxtools.program.program import ByteOffset, Slot
+from ptxtools.records import NamedTuple
 
 from .layouts import Structure, structure
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from ptxtools.program.details import Action, BoundedRun, Run, SpecialRegister, Unison
 from ptxtools.program.operations import ACROSS, BLOCK, LANE_ACCESS, OPERATIONS, weight
 from ptxtools.program.program import Block, Op, Program, Terminator
+from ptxtools.records import NamedTuple
 
 from . import runs
 from .chains import Chained

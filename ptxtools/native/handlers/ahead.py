@@ -7,13 +7,13 @@ them, and without the counter. The rounds after them, the last one included, are
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ptxtools.native.code.handler import Handler
 from ptxtools.native.code.live_words import Key, words_of
 from ptxtools.native.code.runs import Step
 from ptxtools.program.details import BoundedRun, Run
+from ptxtools.records import dataclass
 
 if TYPE_CHECKING:
     from .regions import Accesses

@@ -8,12 +8,12 @@ f16), and sparse matrices, are first copied into tables in plain order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ptxtools.native.code.algebra import LLVMAlgebra
 from ptxtools.native.code.handler import Handler
 from ptxtools.program.details import MatrixProduct
 from ptxtools.program.program import LANES, Ref
+from ptxtools.records import dataclass
 from ptxtools.semantics import tensorcore
 from ptxtools.semantics.accumulation import rule_of
 from ptxtools.semantics.algebra import Value

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ptxtools.native.code.handler import Handler
 from ptxtools.program.program import LANES, Ref
+from ptxtools.records import dataclass
 from ptxtools.semantics.algebra import Value
 from ptxtools.semantics.types import bits_of, word_bits
 

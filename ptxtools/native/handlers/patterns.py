@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ptxtools.native.code.handler import ELEMENT, Handler
 from ptxtools.native.code.live_words import Key
+from ptxtools.records import dataclass
 from ptxtools.semantics.algebra import Value
 
 from .parts import half

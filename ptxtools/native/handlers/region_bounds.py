@@ -10,9 +10,10 @@ lanes wait at one of the blocks, the region is passed by.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ptxtools.native.code.structures import COMPLETE, FLAGS_KEPT, GROUP, SPACE_GLOBAL, SPACE_SHARED
+from ptxtools.records import NamedTuple
 
 from .parts import Window
 from .patterns import SIDES

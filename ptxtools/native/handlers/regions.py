@@ -15,7 +15,6 @@ more often it misses.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from ptxtools.native.code.handler import ELEMENT, Handler
 from ptxtools.native.code.rows import likely_points
 from ptxtools.native.code.runs import Step
 from ptxtools.program.details import BoundedRun, Run
+from ptxtools.records import dataclass, field, replace
 from ptxtools.semantics.algebra import Value
 
 from . import region_bounds, wide

@@ -9,7 +9,6 @@ told of the whole event. By then it may have set flags of bytes that the access 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -48,6 +47,7 @@ from ptxtools.native.code.structures import (
 from ptxtools.program.details import Ahead, Groups, Guard, Look, Meeting, Touch
 from ptxtools.program.operations import ADDRESSED
 from ptxtools.program.program import LOCAL_WINDOW, SHARED_WINDOW, Op, Ref, Slot
+from ptxtools.records import replace
 from ptxtools.semantics.types import bits_of
 
 from . import filter_code, filter_groups, filter_matrices, filter_regions

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from ptxtools.native.code.emitter import splat
+from ptxtools.records import dataclass
 
 #: Lanes that are sampled together: a vector of as many doubles.
 WIDTH = 8

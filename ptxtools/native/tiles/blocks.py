@@ -12,10 +12,10 @@ of four columns two apart; and "rows", where it is 64 columns of a row, or what 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ptxtools.machine.products import GROUP
 from ptxtools.native.code.emitter import Emitter, splat
+from ptxtools.records import dataclass
 
 from .decode import SHORT, SINGLE, SIZE, WORD, everywhere
 from .factors import NO_EXPONENT, TOGETHER

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from ptxtools.records import dataclass
 from ptxtools.semantics.accumulation import RESULTS, SCALED_GROUP, Rule
 
 from . import steps

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
 
 from ptxtools.machine.arrays import NumpyAlgebra, quiet
 from ptxtools.machine.products import Array, Numbers, Products
+from ptxtools.records import dataclass
 from ptxtools.semantics import tensorcore
 from ptxtools.semantics.tensorcore import LEAST
 

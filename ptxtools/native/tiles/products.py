@@ -4,7 +4,6 @@ and tcgen05 have no such rule."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from ptxtools.machine.events import View
 from ptxtools.machine.products import Array, Numbers, Places, Products, TensorProduct, Update, WarpgroupProduct
 from ptxtools.program.program import Ref
+from ptxtools.records import replace
 from ptxtools.semantics.accumulation import SCALED_GROUP, Rule
 
 from . import direct, numbers, takeover

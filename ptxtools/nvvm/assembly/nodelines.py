@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from array import array
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, compress
 from typing import TYPE_CHECKING
+
+from ptxtools.records import dataclass, field
 
 from ..compiled import code_for
 from .outline import Extent

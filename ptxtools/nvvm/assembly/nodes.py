@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+from ptxtools.records import dataclass, field
 
 from .types import Type
 

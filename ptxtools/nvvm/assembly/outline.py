@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 from itertools import accumulate
 from operator import attrgetter
-from typing import NamedTuple
+
+from ptxtools.records import NamedTuple, fields
 
 from .nodes import Function, Param, Word
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from ptxtools.records import dataclass, field
 
 from .stream import GROUPS, IDENTIFICATION, MODULE, TYPES, Block, blocks_of, text_of
 

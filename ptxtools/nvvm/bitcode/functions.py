@@ -7,9 +7,9 @@ then each instruction is written.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from ptxtools.diagnostics.origin import Origin
+from ptxtools.records import dataclass, field
 
 from ..assembly.types import VOID, Type
 from .instructions import READERS, TERMINATORS

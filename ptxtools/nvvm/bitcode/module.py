@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from ptxtools.diagnostics.origin import Origin
+from ptxtools.records import dataclass, field
 
 from .attributes import Attributes
 from .declarations import COMDAT, EXPLICIT_TYPE, GARBAGE_COLLECTOR, IFUNC, OLD_ALIAS, SECTION, Declarations

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
+
+from ptxtools.records import dataclass
 
 from ..assembly.types import Type
 from . import names

@@ -7,7 +7,8 @@ and a record has no more operands than its block has bits.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from ptxtools.records import dataclass, field
 
 _MAGIC, _WRAPPER = b"BC\xc0\xde", b"\xde\xc0\x17\x0b"
 #: Numbers of blocks.

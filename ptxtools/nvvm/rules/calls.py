@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple
+
+from ptxtools.records import NamedTuple
 
 from ..assembly import types
 from ..assembly.nodes import Function, Instruction, Value

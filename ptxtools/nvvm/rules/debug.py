@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import NamedTuple
+
+from ptxtools.records import NamedTuple
 
 from ..assembly.nodes import Node
 from .context import Context

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from itertools import product
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
+
+from ptxtools.records import NamedTuple
 
 from .calls import takes_any_value
 from .shape import HOLE, VALUE

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from ptxtools.diagnostics import Diagnostic
+from ptxtools.records import NamedTuple
 
 from ..assembly.nodes import Function, Word
 from ..assembly.parser import Parser

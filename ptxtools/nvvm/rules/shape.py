@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from ptxtools.records import NamedTuple
 
 from ..assembly.types import Type
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+
+from ptxtools.records import NamedTuple
 
 from ..assembly.functions import has_result
 from ..assembly.instructions import BodyReader

@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import repeat
-from typing import NamedTuple
+
+from ptxtools.records import NamedTuple
 
 from ..assembly.nodes import Instruction, Value
 from ..assembly.types import Type

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import shown
+from ptxtools.records import dataclass
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics.origin import Origin

@@ -14,13 +14,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from ptxtools.diagnostics import Trap
 from ptxtools.machine.registers import named
+from ptxtools.records import dataclass
 
 if TYPE_CHECKING:
     from ptxtools.machine.events import View

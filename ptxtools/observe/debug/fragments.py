@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ptxtools.machine.registers import named
 from ptxtools.program.program import LANES
+from ptxtools.records import NamedTuple
 from ptxtools.semantics.fragments import (
     Fragment,
     RegisterBits,

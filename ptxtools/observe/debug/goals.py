@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
+
+from ptxtools.records import dataclass, field
 
 Dim3: TypeAlias = tuple[int, int, int]
 ALL_LANES = (1 << 32) - 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +14,7 @@ from ptxtools.machine.registers import named
 from ptxtools.observe.tracelines import lanes_text
 from ptxtools.program import mbarrier
 from ptxtools.program.program import LANES
+from ptxtools.records import replace
 
 from .expressions import SIZES, ExpressionError, Lane, Memory, Number, decode, fetch, register
 

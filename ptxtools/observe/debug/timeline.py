@@ -17,8 +17,9 @@ import struct
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
+
+from ptxtools.records import dataclass
 
 #: The most snapshots that are kept. When there are more, every second of the older half goes.
 MOST = 32

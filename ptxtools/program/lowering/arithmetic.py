@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ptxtools import semantics
 from ptxtools.ir import Immediate, Instruction, Name, Operand, Pair, Vector
@@ -12,6 +12,7 @@ from ptxtools.isa.types import TYPES
 from ptxtools.program.details import Constant, Detail, Suffixes, Truncated
 from ptxtools.program.layout import storage_of
 from ptxtools.program.program import Op, Ref
+from ptxtools.records import NamedTuple
 
 from .registry import Unsupported, lowers
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ptxtools.ir import Instruction, Name, Negated, Operand
 from ptxtools.isa import Opcode, OperandSpec
 from ptxtools.program.details import Suffixes
+from ptxtools.records import replace
 
 from .arithmetic import compute, shape_of
 from .registry import lowers

@@ -6,7 +6,6 @@ which writes while it reads never mixes lanes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Protocol
 
@@ -15,6 +14,7 @@ from ptxtools.program.effects import reads, successors, terminator_reads, termin
 from ptxtools.program.layout import align_up
 from ptxtools.program.operations import READ_FIRST
 from ptxtools.program.program import SLOT_BYTES, Block, LaunchConstant, Ref, Slot, Terminator
+from ptxtools.records import dataclass, field
 
 _CLASSES = ("b128", "b64", "b32", "b16", "pred")
 

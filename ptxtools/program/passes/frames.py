@@ -8,11 +8,11 @@ have the same size. (The kernel's frame lies below them, where no other frame is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from ptxtools.program.layout import align_up
 from ptxtools.program.program import FRAME_HEADER, SLOT_BYTES, FunctionCode, Ref, Slot
+from ptxtools.records import replace
 
 _CLASSES = ("b128", "b64", "b32", "b16", "pred")
 

@@ -7,7 +7,6 @@ sources have not changed in between. Results are the same bit for bit; nothing h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 
@@ -15,6 +14,7 @@ from ptxtools.isa import resolve
 from ptxtools.program.details import Constant
 from ptxtools.program.effects import reads, terminator_reads, writes
 from ptxtools.program.program import Block, Op, Ref
+from ptxtools.records import dataclass
 
 from .colouring import ValueTable
 from .simplify import drop_dead

@@ -8,13 +8,12 @@ accesses nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from ptxtools.isa import resolve
 from ptxtools.program.details import Counted
 from ptxtools.program.effects import predecessors, writes
 from ptxtools.program.operations import LANE_ACCESS, PURE
 from ptxtools.program.program import Block, Op, Ref, Terminator
+from ptxtools.records import dataclass, replace
 
 from .blocks import tidy
 from .colouring import Summary, ValueTable, block_liveness

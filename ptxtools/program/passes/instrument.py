@@ -30,13 +30,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from itertools import groupby
 
 from ptxtools.isa import resolve
 from ptxtools.program.details import Action, Called, Guard, Look, Meeting, ThreadCopy, Touch
 from ptxtools.program.operations import COUNTS, LANE_ACCESS, OPERATIONS, access_bytes, access_lanes
 from ptxtools.program.program import Block, FunctionCode, Op, Program, Ref, Slot, Terminator
+from ptxtools.records import dataclass, replace
 from ptxtools.semantics.types import bits_of
 
 from .ahead import covered

@@ -5,11 +5,10 @@ They stand before the access, in its block, and read its address and its guard; 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ptxtools.program.details import Measured, ThreadCopy
 from ptxtools.program.operations import OPERATIONS, access_bytes, access_lanes
 from ptxtools.program.program import COUNTER_BYTES, Block, Counter, Op, Program, Ref
+from ptxtools.records import replace
 
 #: Spaces that accesses of each space may be measured in; constants and parameters have caches of their own.
 _SPACES = {"global": ("global",), "shared": ("shared",), "cluster": ("shared",), "generic": ("global", "shared")}

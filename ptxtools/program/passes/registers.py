@@ -5,13 +5,13 @@ and those that asynchronous tensor instructions work on. Registers have slots of
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from typing import TypeAlias
 
 from ptxtools.program.details import NamedOperands, Touch
 from ptxtools.program.effects import reads, terminator_reads, writes
 from ptxtools.program.operations import LANEWISE
 from ptxtools.program.program import FRAME_HEADER, Block, FunctionCode, Op, Program, Slot, Terminator
+from ptxtools.records import replace
 from ptxtools.semantics.types import bits_of
 
 from .colouring import bits, block_liveness

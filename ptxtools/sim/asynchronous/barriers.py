@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from ptxtools.machine.residents import Cta
 from ptxtools.program import mbarrier as word
 from ptxtools.program.details import Action
 from ptxtools.program.program import LANES, OFFSET_MASK, SHARED_WINDOW
+from ptxtools.records import dataclass
 
 _WORD = struct.Struct("<Q")
 #: The most nanoseconds that a try_wait without a limit waits; the manual leaves it open (9.7.13.15.16).

@@ -8,11 +8,11 @@ when its CTA ends.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 
 from ptxtools.machine.claims import Claim, Span, announce, heard
 from ptxtools.machine.events import View
 from ptxtools.machine.residents import Cta
+from ptxtools.records import dataclass, field
 
 Step = Callable[[], None]
 Spans = Callable[[], list[list[Span]]]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from ptxtools.diagnostics import Cause, Trap
 from ptxtools.machine.claims import Span, announce, span_at
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.residents import Cta
 from ptxtools.program.details import NamedOperands
+from ptxtools.records import dataclass, field
 
 from .layout import COLUMNS
 from .memory import UNIT, TensorMemory, of, partners, split

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
 from ptxtools.machine.products import GROUP
+from ptxtools.records import NamedTuple, replace
 
 from . import shared
 from .numbers import Array

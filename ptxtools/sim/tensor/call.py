@@ -6,7 +6,6 @@ what it has decoded by the values of its operands.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from ptxtools.diagnostics import Cause
@@ -16,6 +15,7 @@ from ptxtools.isa.descriptors import DescriptorError, Shape, Variant, decode
 from ptxtools.machine.events import View
 from ptxtools.machine.residents import Cta
 from ptxtools.program.details import NamedOperands
+from ptxtools.records import dataclass
 from ptxtools.semantics.accumulation import Rule, Sum, rule_of
 
 from . import layout, shared

@@ -5,10 +5,11 @@ Layouts are arrays of lanes and columns relative to an address, for one CTA of t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache, lru_cache
 
 import numpy as np
+
+from ptxtools.records import dataclass
 
 from .numbers import Array
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
 from ptxtools.diagnostics import Cause
 from ptxtools.machine.events import View
 from ptxtools.machine.residents import Cta
+from ptxtools.records import dataclass, field
 
 from .layout import COLUMNS, LANES
 from .numbers import Array

@@ -7,15 +7,14 @@ swizzle then combines some of the address bits 4 to 6 with bits 7 to 9 by exclus
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
 from ptxtools.isa.descriptors import TENSOR_SWIZZLES, TENSOR_ZEROS, WARPGROUP_ZEROS, DescriptorError
 from ptxtools.machine.claims import Span
 from ptxtools.machine.residents import Cta
+from ptxtools.records import NamedTuple, dataclass
 
 from .numbers import Array
 

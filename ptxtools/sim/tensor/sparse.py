@@ -6,9 +6,9 @@ pairs of columns are kept).
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
+
+from ptxtools.records import NamedTuple
 
 from .numbers import Array
 

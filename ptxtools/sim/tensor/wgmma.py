@@ -7,7 +7,6 @@ manual allows. An instruction is first executed here; then the engine may take i
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -19,6 +18,7 @@ from ptxtools.machine.events import View, serves
 from ptxtools.machine.issued import WARPS
 from ptxtools.machine.products import PAIRS, Metadata, Numbers, WarpgroupProduct
 from ptxtools.program.details import NamedOperands
+from ptxtools.records import dataclass
 from ptxtools.semantics.accumulation import Rule, Sum, rule_of
 from ptxtools.semantics.fragments import sparse_elements
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from ptxtools.diagnostics import Cause
 from ptxtools.machine.events import View, let_others_first, serves
 from ptxtools.machine.issued import WARPS, IssuedProducts
+from ptxtools.records import dataclass, field
 
 from .operands import number, place
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from ptxtools.records import dataclass
 
 Array: TypeAlias = npt.NDArray[Any]
 #: Global memory: bytes of an address range, through which it can be written (address, size, write).

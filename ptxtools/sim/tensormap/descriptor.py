@@ -7,7 +7,8 @@ swizzle atomicity and the im2col::w mode in bits that it leaves free. Programs s
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+
+from ptxtools.records import dataclass
 
 #: Size and alignment of a tensor map in memory.
 BYTES, ALIGNMENT = 128, 64

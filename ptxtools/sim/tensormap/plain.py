@@ -4,9 +4,10 @@ what `tensormap.replace` changes. Raises `TensorMapError` for what a chip refuse
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+
+from ptxtools.records import dataclass, replace
 
 from . import fields, tiles
 from .boxes import Array, Region

@@ -7,12 +7,13 @@ that a mode mixes begin a span apart.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from ptxtools.records import dataclass
 
 Array = npt.NDArray[Any]
 

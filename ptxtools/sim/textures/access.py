@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy.typing as npt
 
 from ptxtools.diagnostics import Cause
 from ptxtools.machine.events import View
+from ptxtools.records import replace
 
 from .handles import Textures, is_handle
 from .objects import Sampler, Texture, sampler_of

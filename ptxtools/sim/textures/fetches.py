@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from ptxtools.machine.events import View, serves
 from ptxtools.program.details import TexturePlace
 from ptxtools.program.program import LANES
+from ptxtools.records import replace
 
 from .access import Array, groups, lanes_of, reader, textures_of
 from .cubes import cube_face, slope

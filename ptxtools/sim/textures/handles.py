@@ -5,8 +5,9 @@ A device has these whether or not it has textures: what those are (`objects`) is
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from ptxtools.records import replace
 
 if TYPE_CHECKING:
     from ptxtools.machine.textures import TextureKeeper

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from typing import Any
 
 from ptxtools.diagnostics import LaunchError
+from ptxtools.records import fields
 
 from .objects import (
     ADDRESS_MODES,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
+
+from ptxtools.records import dataclass, field
 
 from .handles import SAMPLER, TAG
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from ptxtools.diagnostics import Cause
 from ptxtools.machine.events import View, serves
 from ptxtools.program.details import TexturePlace
 from ptxtools.program.program import LANES
+from ptxtools.records import NamedTuple
 from ptxtools.sim.accesses import tell
 
 from .access import Array, groups, lanes_of
