@@ -7,13 +7,14 @@ library, and which values are valid.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import KW_ONLY
 from functools import cache, wraps
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
 from ptxtools.diagnostics import LaunchError
 from ptxtools.diagnostics.kinds import CHECKERS
-from ptxtools.records import KW_ONLY, dataclass, field, fields, replace
+from ptxtools.records import dataclass, field, fields, replace
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics.suppressions import Suppressions
