@@ -33,6 +33,7 @@ _KEY = "asynccheck's first look"
 _SHAPE = (4, 512)
 
 
+_LAST = (1 << 64) - 1
 #: A plane, and a number in it.
 _Item: TypeAlias = tuple[int, int]
 
@@ -227,15 +228,17 @@ class Flights:
 
 
 class Ground:
-    """Global memory of a grid, in chunks: which copies read and write. rows: gaps in what threads may read, and in what
-    they may write; stored: the lowest and the highest byte that threads have stored."""
+    """Global memory (first byte, and the byte behind the last), in chunks: which copies of a worker's CTAs read and
+    write. marked: how many bytes of shared memory cp.async writes now; and the lowest and the highest byte of global
+    memory that threads have stored. reads_apart, apart: gaps in what threads may read, and in what they may write of
+    it: of no bytes at first."""
 
-    def __init__(self, memory: tuple[int, int], reads: Array, writes: Array, stored: Array) -> None:
+    def __init__(self, memory: tuple[int, int]) -> None:
         self._first = memory[0]
         chunks = (memory[1] - memory[0]) // CHUNK + 1
         self._read, self._written = np.zeros((2, chunks), np.bool_)
-        self._gaps = reads, writes
-        self._stored = stored
+        self.marked: Array = np.array([0, _LAST, 0], np.uint64)
+        self.reads_apart, self.apart = np.array([[(0, _LAST, 0), (0, _LAST, 0)]] * 2, np.uint64)
         self._chunks: dict[tuple[int, ...], tuple[list[Array | None], Array]] = {}  # of matrices, by their rows
 
     def chunks(self, spans: list[Span]) -> Array:
@@ -252,7 +255,7 @@ class Ground:
 
     def touch(self, span: Span) -> None:
         """A copy reads or writes some."""
-        if span.start < int(self._stored[1]) and int(self._stored[0]) < span.end:
+        if span.start < int(self.marked[2]) and int(self.marked[1]) < span.end:
             raise Doubt
         starts, size = span.pieces()
         first = (starts - self._first) // CHUNK
@@ -264,9 +267,17 @@ class Ground:
         if self._written[chunks].any() or (writes and self._read[chunks].any()):
             raise Doubt
         (self._written if writes else self._read)[chunks] = True
-        for rows in self._gaps if writes else self._gaps[1:]:
+        for rows in (self.reads_apart, self.apart) if writes else (self.apart,):
             rows[0, 1] = min(int(rows[0, 1]), span.start)
             rows[1, 0] = max(int(rows[1, 0]), span.end)
+
+    def meets(self, other: Ground) -> bool:
+        """Whether copies write what those of another worker read or write, or threads store anywhere near it."""
+        if int(self.marked[1]) < int(other.apart[1, 0]) and int(other.apart[0, 1]) < int(self.marked[2]):
+            return True
+        if int(self.reads_apart[1, 0]) <= int(self.reads_apart[0, 1]):
+            return False  # they write nothing
+        return bool((self._written & (other._read | other._written)).any())
 
 
 def flights_of(cta: Cta, ground: Ground) -> Flights:
