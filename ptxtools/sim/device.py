@@ -465,10 +465,9 @@ class Device:
         keepers = [] if keeper is None else [keeper]
         listeners = Listeners([*keepers, *named, *self.observers], shared=grid.shared)
         listeners.trial = grid.trial
-        if listeners.hear("wrote_global"):
-            memory.written = partial(listeners.tell, "wrote_global")
-        if listeners.hear("allows"):
-            memory.allowed = lambda address, size: all(allows(address, size) for allows in listeners.of("allows"))
+        memory.written = partial(listeners.tell, "wrote_global") if listeners.hear("wrote_global") else None
+        allows = listeners.of("allows")
+        memory.allowed = (lambda address, size: all(one(address, size) for one in allows)) if allows else None
         return listeners
 
     def _explained(
