@@ -337,15 +337,16 @@ class Device:
                 self.arena.free(slices.address)
 
     def _plan(self, module: Loadable, request: Request) -> Plan:
-        """What launches like this one have in common; kept where no observer is told of them. Raises `LaunchError`."""
+        """What launches like this one have in common; kept, if no observer is the user's. Raises `LaunchError`."""
         key = (
             id(module), request.kernel.name, request.grid, request.block, request.cluster, request.shared,
             request.cooperative, self._stack(request), len(request.params),
+            self._observed_state(),
         )  # fmt: skip
-        plan = None if self._events else self._plans.get(key)
+        plan = None if self.observers else self._plans.get(key)
         if plan is None:
             plan = self._planned(module, request)
-            if not self._events:
+            if not self.observers:
                 if len(self._plans) >= _PLANS:
                     self._plans.clear()
                 self._plans[key] = plan
