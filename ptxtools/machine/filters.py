@@ -79,8 +79,8 @@ class Bounds:
     stretches are where their third number says, at least `FLAGS_BEHIND` bytes more of them; 0: all are set.
 
     The stretches may change while a grid runs, in place, if nothing is kept of their bytes: they count as they are at
-    an access. Where several workers may share the grid, `of_worker` then gives the reads and writes of one, by its
-    schedule, which change only while that one is in Python.
+    an access. Where several workers may share the grid, `of_worker` then gives the bounds of one, by its schedule,
+    whose memory nobody else changes.
 
     marks: the observer wants to know of what cp.async has in flight. It keeps a byte for each byte of shared memory
     (`residents.Cta.marks`), 0 if nothing writes it; accesses pass where all are 0, and the target of a copy is marked
@@ -124,7 +124,7 @@ class Bounds:
     polls: Callable[[Op], bool] | None = None
     clocks: Clocks | None = None
     matters: Callable[[Op], bool] | None = None
-    of_worker: Callable[[Schedule], tuple[dict[str, Array], dict[str, Array]]] | None = None
+    of_worker: Callable[[Schedule], Bounds] | None = None
 
     @property
     def kept(self) -> int:

@@ -33,6 +33,7 @@ _KEY = "asynccheck's first look"
 _SHAPE = (4, 512)
 
 
+_LAST = (1 << 64) - 1
 #: A plane, and a number in it.
 _Item: TypeAlias = tuple[int, int]
 
@@ -227,16 +228,17 @@ class Flights:
 
 
 class Ground:
-    """Global memory of a grid, in chunks: which copies read, write and change; reads and reductions may come beside
-    their like (`claims.Span.meets`). rows: gaps in what threads may read, and in what they may write; stored: the
-    lowest and the highest byte that threads have stored."""
+    """Global memory (first byte, and the byte behind the last), in chunks: which copies of a worker's CTAs read, write
+    and change; reads and reductions may come beside their like (`claims.Span.meets`). marked: how many bytes of shared
+    memory cp.async writes now; and the lowest and the highest byte of global memory that threads have stored.
+    reads_apart, apart: gaps in what threads may read, and in what they may write of it: of no bytes at first."""
 
-    def __init__(self, memory: tuple[int, int], reads: Array, writes: Array, stored: Array) -> None:
+    def __init__(self, memory: tuple[int, int]) -> None:
         self._first = memory[0]
         chunks = (memory[1] - memory[0]) // CHUNK + 1
         self._touched = {kind: np.zeros(chunks, np.bool_) for kind in ("read", "write", "reduce")}
-        self._gaps = reads, writes
-        self._stored = stored
+        self.marked: Array = np.array([0, _LAST, 0], np.uint64)
+        self.reads_apart, self.apart = np.array([[(0, _LAST, 0), (0, _LAST, 0)]] * 2, np.uint64)
         self._chunks: dict[tuple[int, ...], tuple[list[Array | None], Array]] = {}  # of matrices, by their rows
 
     def chunks(self, spans: list[Span]) -> Array:
@@ -253,7 +255,7 @@ class Ground:
 
     def touch(self, span: Span) -> None:
         """A copy reads or writes some."""
-        if span.start < int(self._stored[1]) and int(self._stored[0]) < span.end:
+        if span.start < int(self.marked[2]) and int(self.marked[1]) < span.end:
             raise Doubt
         starts, size = span.pieces()
         first = (starts - self._first) // CHUNK
@@ -261,13 +263,26 @@ class Ground:
         chunks = first[:, None] + np.arange(int((last - first).max()) + 1)
         if int(first[0]) < 0 or int(chunks[-1, -1]) >= len(self._touched["read"]):
             raise Doubt
-        others = [touched for kind, touched in self._touched.items() if kind != span.kind or kind == "write"]
-        if any(touched[chunks].any() for touched in others):
+        if any(touched[chunks].any() for touched in self._unlike(span.kind)):
             raise Doubt
         self._touched[span.kind][chunks] = True
-        for rows in self._gaps[span.kind == "read" :]:
+        for rows in (self.apart,) if span.kind == "read" else (self.reads_apart, self.apart):
             rows[0, 1] = min(int(rows[0, 1]), span.start)
             rows[1, 0] = max(int(rows[1, 0]), span.end)
+
+    def meets(self, other: Ground) -> bool:
+        """Whether copies write what those of another worker read or write, or threads store anywhere near it."""
+        if int(self.marked[1]) < int(other.apart[1, 0]) and int(other.apart[0, 1]) < int(self.marked[2]):
+            return True
+        if int(self.reads_apart[1, 0]) <= int(self.reads_apart[0, 1]):
+            return False  # they write nothing
+        return any(
+            bool((self._touched[kind] & theirs).any()) for kind in ("write", "reduce") for theirs in other._unlike(kind)
+        )
+
+    def _unlike(self, kind: str) -> list[Array]:
+        """The chunks touched in ways that must not come beside this one."""
+        return [touched for other, touched in self._touched.items() if other != kind or kind == "write"]
 
 
 def flights_of(cta: Cta, ground: Ground) -> Flights:

@@ -11,9 +11,9 @@ Whatever else happens raises `Doubt`: then the grid runs again from the beginnin
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from ptxtools.machine.claims import Span
 from ptxtools.machine.filters import ALWAYS, COMES, EPOCHS, EVERYWHERE, FENCES, MATRICES, Bounds, stretches
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
     from ptxtools.machine.events import View
     from ptxtools.machine.launch import Launch
     from ptxtools.machine.observers import Access, Array
-    from ptxtools.machine.residents import Cta
+    from ptxtools.machine.residents import Cta, Schedule
     from ptxtools.program.program import Op, Program
     from ptxtools.sim.device import Grid
 
     from .session import Session
 
-_LAST = (1 << 64) - 1
+_ELSEWHERE = ("shared", "cluster", "local", "param", "const")
 #: Kinds of asynchronous work that are known, and those that end by themselves.
 _KNOWN = LATE_COPIES | TENSOR_CORES | BULK_COPIES | PAUSES
 _FLIGHTS = BULK_COPIES | {kind for kind in TENSOR_CORES if kind.startswith("tcgen05.")}
@@ -71,6 +71,17 @@ def possible(program: Program) -> bool:
     ):
         return False  # nobody is told of mbarriers then, by which others may hear of work before its end
     return all(map(_plain, kinds)) and ("wgmma.mma_async" not in kinds or settled(program))
+
+
+def _copies_bulk(program: Program) -> bool:
+    return any(op.kind in BULK_COPIES for op in program.operations())
+
+
+def _reads_global(program: Program) -> bool:
+    """Whether threads may read global memory."""
+    return any(
+        OPERATIONS[op.kind].access not in ("", "write") and op.space not in _ELSEWHERE for op in program.operations()
+    )
 
 
 def _plain(kind: str) -> bool:
@@ -98,17 +109,15 @@ class AsyncTrial:
             vars(self).update(dict.fromkeys(_OTHERS), MARKS=False)
         self._reads = WarpgroupReads(grid.program)
         arena = session.device.arena
-        #: Bytes that are marked now; the lowest and the highest byte of global memory that threads have stored.
-        self._marked: Array = np.array([0, _LAST, 0], np.uint64)
-        #: Gaps in what threads may read, and in what they may write of it: of no bytes as yet.
-        self._reads_apart, self._apart = np.array([[(0, _LAST, 0), (0, _LAST, 0)]] * 2, np.uint64)
         memory = arena.base, arena.base + arena.used
-        self._ground = Ground(memory, self._reads_apart, self._apart, self._marked[1:])
+        #: What the CTAs of each worker do in global memory.
+        self._grounds: defaultdict[Schedule, Ground] = defaultdict(lambda: Ground(memory))
 
     @staticmethod
     def shares(program: Program) -> bool:
-        """Whether workers may share a grid (`machine.observers.Alone`): where nothing is asynchronous."""
-        return not program.found(works) and program.found(independent)
+        """Whether workers may share a grid (`machine.observers.Alone`). What threads read of global memory is not
+        noted: nobody may copy to it there."""
+        return program.found(independent) and not (_copies_bulk(program) and _reads_global(program))
 
     @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
@@ -134,12 +143,15 @@ class AsyncTrial:
     def filter(self, launch: Launch) -> Bounds:
         """What is marked, and gaps in global memory."""
         shared = stretches([(0, launch.program.static_shared + launch.dynamic_shared)])
-        reads = {"global": EVERYWHERE, "shared": shared, "local": EVERYWHERE}
+        known = {"global": EVERYWHERE, "shared": shared, "local": EVERYWHERE}
         asks = _wide if self.proxies else lambda _: False
-        writes = {**reads, "global": self._apart}
-        if self.flights:
-            reads["global"] = self._reads_apart
-        return Bounds(reads, writes, asks, marks=self._marked, proxies=self.proxies, flights=self.flights)
+
+        def of(ground: Ground) -> Bounds:
+            reads = {**known, "global": ground.reads_apart} if self.flights else known
+            writes, marks = {**known, "global": ground.apart}, ground.marked
+            return Bounds(reads, writes, asks, marks=marks, proxies=self.proxies, flights=self.flights)
+
+        return replace(of(Ground((0, 0))), of_worker=lambda schedule: of(self._grounds[schedule]))
 
     def passing(self, op: Op) -> int | None:
         """Barriers and fences are counted; products are looked at, and so are mbarriers."""
@@ -193,7 +205,7 @@ class AsyncTrial:
     # --- work that ends by itself -------------------------------------------------------------------------------------
 
     def _of(self, cta: Cta) -> Flights:
-        return flights_of(cta, self._ground)
+        return flights_of(cta, self._grounds[cta.cluster.schedule])
 
     def issued(self, claim: Claim) -> None:
         """Work begins."""
@@ -223,15 +235,18 @@ class AsyncTrial:
         if what == "changed":
             raise Doubt
         if space == "global":
-            self._ground.touch(Span(None, place, place + MAP_BYTES, "read"))
+            self._grounds[at.schedule].touch(Span(None, place, place + MAP_BYTES, "read"))
 
     def bulk_grouped(self, at: View, lanes: Array) -> None:
         """Lanes close bulk groups, or have waited for some."""
         self._of(at.cta).grouped(at, lanes, at.op.of(Groups))
 
     def grid_ended(self, launch: Launch) -> None:
-        """Have all copies been waited for?"""
-        if int(self._marked[0]):
+        """Have all copies been waited for? And has no worker written where others have copied?"""
+        grounds = list(self._grounds.values())
+        if any(int(ground.marked[0]) for ground in grounds):
+            raise Doubt
+        if any(one.meets(other) for one in grounds for other in grounds if one is not other):
             raise Doubt
 
 

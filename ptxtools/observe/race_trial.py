@@ -8,6 +8,7 @@ grid runs again from the beginning, and `RaceClocked` looks, or `RaceCheck` judg
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -161,12 +162,13 @@ class RaceTrial(RaceCheck):
         self._read_only.make(launch, self._session.device.arena.live(), self._constants)
         known = {"global": EVERYWHERE, "shared": stretches([(0, shared)]), "local": EVERYWHERE}
 
-        def of_worker(schedule: Schedule) -> tuple[dict[str, Array], dict[str, Array]]:
-            read, written = self._read_only.rows(self._memory, partial(self._word_of, self._words_of(schedule)))
-            return {**known, "global": read}, {**known, "global": written}
+        every = Bounds(known, known, _odd, owners=(self._global_piece, self.owners), sort=_beside)
 
-        owners = self._global_piece, self.owners
-        return Bounds(known, known, _odd, owners=owners, sort=_beside, of_worker=of_worker)
+        def of_worker(schedule: Schedule) -> Bounds:
+            read, written = self._read_only.rows(self._memory, partial(self._word_of, self._words_of(schedule)))
+            return replace(every, reads={**known, "global": read}, writes={**known, "global": written})
+
+        return replace(every, of_worker=of_worker)
 
     def _words_of(self, schedule: Schedule) -> Array:
         """Of the memory of a worker, who touched it."""

@@ -18,7 +18,7 @@ from ptxtools.machine.filters import ALWAYS, COUNTED, EVERYWHERE, INITIALISED, N
 from ptxtools.program.details import Action, Meeting
 from ptxtools.program.operations import OPERATIONS
 from ptxtools.program.program import LANES
-from ptxtools.records import dataclass, field
+from ptxtools.records import dataclass, field, replace
 
 from . import mbarriers, members, thread_sync
 from .ground import Ground
@@ -98,15 +98,12 @@ class SyncCheck:
 
     def filter(self, launch: Launch) -> Bounds:
         """Accesses beside mbarriers, while no CTA has ended before others of its cluster."""
-        return Bounds(self._known(Ground()), self._known(Ground()), lambda op: False, of_worker=self._of_worker)
 
-    def _of_worker(self, schedule: Schedule) -> tuple[dict[str, Array], dict[str, Array]]:
-        known = self._known(self._grounds[schedule])
-        return known, known
+        def of(ground: Ground) -> Bounds:
+            known = {"global": EVERYWHERE, "shared": ground.rows, "local": EVERYWHERE}
+            return Bounds(known, known, lambda op: False)
 
-    @staticmethod
-    def _known(ground: Ground) -> dict[str, Array]:
-        return {"global": EVERYWHERE, "shared": ground.rows, "local": EVERYWHERE}
+        return replace(of(Ground()), of_worker=lambda schedule: of(self._grounds[schedule]))
 
     def passing(self, op: Op) -> int | None:
         """Nothing is to be said of a warp that comes as a whole. What comes to a barrier natively is not noted, and

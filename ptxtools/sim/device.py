@@ -337,15 +337,16 @@ class Device:
                 self.arena.free(slices.address)
 
     def _plan(self, module: Loadable, request: Request) -> Plan:
-        """What launches like this one have in common; kept where no observer is told of them. Raises `LaunchError`."""
+        """What launches like this one have in common; kept, if no observer is the user's. Raises `LaunchError`."""
         key = (
             id(module), request.kernel.name, request.grid, request.block, request.cluster, request.shared,
             request.cooperative, self._stack(request), len(request.params),
+            self._observed_state(),
         )  # fmt: skip
-        plan = None if self._events else self._plans.get(key)
+        plan = None if self.observers else self._plans.get(key)
         if plan is None:
             plan = self._planned(module, request)
-            if not self._events:
+            if not self.observers:
                 if len(self._plans) >= _PLANS:
                     self._plans.clear()
                 self._plans[key] = plan
@@ -465,10 +466,9 @@ class Device:
         keepers = [] if keeper is None else [keeper]
         listeners = Listeners([*keepers, *named, *self.observers], shared=grid.shared)
         listeners.trial = grid.trial
-        if listeners.hear("wrote_global"):
-            memory.written = partial(listeners.tell, "wrote_global")
-        if listeners.hear("allows"):
-            memory.allowed = lambda address, size: all(allows(address, size) for allows in listeners.of("allows"))
+        memory.written = partial(listeners.tell, "wrote_global") if listeners.hear("wrote_global") else None
+        allows = listeners.of("allows")
+        memory.allowed = (lambda address, size: all(one(address, size) for one in allows)) if allows else None
         return listeners
 
     def _explained(

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 import ptxtools
+from ptxtools.machine.claims import Span
 from ptxtools.machine.observers import Anew, Doubt
 from ptxtools.machine.residents import SEVERAL_GLOBAL, WRITTEN_GLOBAL
 from ptxtools.native.code.structures import ATOMIC_GLOBAL
 from ptxtools.native.loop import driver
 from ptxtools.observe import race_meeting
+from ptxtools.observe.async_flights import Ground
 from ptxtools.sim import trial
 
 from . import bugs
@@ -71,7 +73,9 @@ mul.wide.u32 %s, %i, 4; mov.u64 %y, sh; add.u64 %s, %s, %y;
 
 @pytest.fixture
 def shared(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bool, bool]]:
-    """Of each run of a grid whether it was shared, and told anything; the workers begin at once."""
+    """Of each run of a grid whether it was shared, and told anything; the workers begin at once, and what is written is
+    guessed, however little memory there is."""
+    monkeypatch.setattr(trial, "SMALL", 0)
     monkeypatch.setattr(driver, "_ALONE", 1)
     monkeypatch.setattr(driver, "_LONG", 0)
     found: list[tuple[bool, bool]] = []
@@ -129,6 +133,47 @@ def test_several_workers_find_the_races_that_one_does(seed: int, checks: str, sh
     assert shared[0] == (True, False) or not shared[-1][0]
     judged = _run(text, checks, 1)
     assert found[:2] == judged[:2] and (found[0] != "[]" or found[2] == judged[2])
+
+
+@pytest.mark.share(8)
+@pytest.mark.parametrize("checks", ["asynccheck", "racecheck", "all"])
+@pytest.mark.parametrize("name", ["wgmma", "tcgen05", "copies", "maps_and_proxies"])
+def test_asynchronous_work_of_several_ctas_is_reported_alike(
+    name: str, checks: str, shared: list[tuple[bool, bool]]
+) -> None:
+    for pair in bugs.read(bugs.FOLDER / f"{name}.bugs"):
+        if "cluster" not in pair.keys:
+            pair.keys["grid"] = "4"
+            for sign in "-+":
+                found = [bugs.shown(bugs.run(pair, sign, checks, threads=threads)) for threads in (2, 1)]
+                assert found[0] == found[1], (pair.name, sign)
+    assert checks != "asynccheck" or (True, False) in shared
+
+
+def _ground(stored: tuple[int, int] | None, spans: str) -> Ground:
+    """Where a worker's threads have stored, and what its copies have touched ("r" or "w" and two addresses)."""
+    found = Ground((1000, 9000))
+    for kind, first, after in (text.split() for text in spans.split(",") if text):
+        found.touch(Span(None, int(first), int(after), {"r": "read", "w": "write"}[kind]))
+    if stored is not None:
+        found.marked[1:] = stored
+    return found
+
+
+@pytest.mark.parametrize(("first", "second", "meet"), [
+    ((None, "r 1000 2000"), (None, "r 1000 2000"), False),
+    ((None, "w 1000 1992"), (None, "w 1992 3000"), False),
+    ((None, "w 1000 2016"), (None, "w 2000 3000"), True),
+    ((None, "w 1000 2000"), (None, "r 1500 1600"), True),
+    (((4000, 5000), "r 1000 2000"), ((5000, 6000), "r 1000 2000"), False),
+    (((1500, 1504), ""), (None, "r 1000 2000"), True),
+    (((1500, 1504), ""), (None, "w 1000 2000"), True),
+    (((2500, 2504), ""), (None, "r 1000 2000,r 3000 4000"), True),
+    (((1000, 9000), ""), ((1000, 9000), ""), False),
+])  # fmt: skip
+def test_what_workers_copy_is_compared(first: Any, second: Any, meet: bool) -> None:
+    one, other = _ground(*first), _ground(*second)
+    assert (one.meets(other) or other.meets(one)) is meet
 
 
 def _noted(*words: int) -> Any:

@@ -218,11 +218,8 @@ first:
   %marks = get filter.marks of %filter
   %unmarked = icmp eq ptr %marks, null
   %marking = xor i1 %unmarked, true
-  %flown.at = get ctx.flights
-  %flies = icmp ne i64 %flown.at, 0
   %changes.any = icmp ne i32 %writes, 0
-  %ranged = and i1 %flies, %changes.any
-  %sourcing = or i1 %fetches, %ranged
+  %sourcing = or i1 %fetches, %changes.any
   %sourced = and i1 %sourcing, %marking
   br i1 %sourced, label %sources, label %lookup
 {SOURCES}lookup:

@@ -113,7 +113,8 @@ def rows_of(tables: list[Bounds], shape: Shape, schedule: Schedule) -> tuple[Arr
     """Rows of FILTER for the worker of a schedule, and the arrays that they point to."""
     kept = []
     rows = np.zeros((len(tables), FILTER.size // 8), np.uint64)
-    for row, bounds in zip(rows, tables, strict=True):
+    mine = [bounds if bounds.of_worker is None else bounds.of_worker(schedule) for bounds in tables]
+    for row, bounds in zip(rows, mine, strict=True):
         head = bounds.flagged, bounds.kept, *(max(1, n).bit_length() - 1 for n in bounds.owners or (1, 1))
         row[:2] = np.array(head, np.uint32).view(np.uint64)
         if bounds.marks is not None:
@@ -124,9 +125,8 @@ def rows_of(tables: list[Bounds], shape: Shape, schedule: Schedule) -> tuple[Arr
             row[FILTER.offset("repeats") // 8] = bounds.repeats.table.__array_interface__["data"][0]
         if bounds.clocks is not None:
             kept.append(bounds.clocks.header)
-        sides = (bounds.reads, bounds.writes) if bounds.of_worker is None else bounds.of_worker(schedule)
         for number, space in enumerate(SPACES):
-            for writes, of in enumerate(sides):
+            for writes, of in enumerate((bounds.reads, bounds.writes)):
                 places = of[space]  # itself: it may change
                 assert places.dtype == np.uint64 and places.shape[1:] == (ROW.size // 8,)
                 if space == "shared" and (bounds.flagged or bounds.owners or bounds.marks is not None):
