@@ -71,7 +71,7 @@ class Flights:
             chunks = self._ground.chunks([span for span in claim.spans if not span.tensor])
             if len(chunks):
                 known = self.knowledge.of(warp, claim.lane)
-                self.planes.reads(warp, chunks, known.until[COPY], fenced=row.asynchronous)
+                self.planes.reads(warp, chunks, known.until[COPY], fenced=row.asynchronous, fences=known.fences)
                 self._cta.flights[PIPE][chunks] = self.counts[PIPE]
         else:
             self._copied(claim)
@@ -121,11 +121,14 @@ class Flights:
         return int(self._cta.owners[1])
 
     def arrive(self, at: View, what: str, lanes: Array) -> None:
-        """Lanes are about to do something with mbarriers. Who is told by it may come before the end of work for which
-        the warp has yet to wait."""
-        self.knowledge.arrive(at, what, lanes)
-        if " arrive" not in what:
-            return
+        """Lanes are about to do something with mbarriers, or come to a named barrier. Who is told by it may come before
+        the end of work for which the warp has yet to wait."""
+        if what.startswith("mbarrier"):
+            self.knowledge.arrive(at, what, lanes)
+            if " arrive" not in what:
+                return
+        else:
+            self.knowledge.come(at, lanes, stays=what == "bar")
         if self._loads[at.warp] or self._stores[at.warp] or self.planes.copies_pending(at.warp):
             raise Doubt
         products, epoch = at.issued_by(at.warp), self._epoch
@@ -166,7 +169,7 @@ class Flights:
                 self._ground.touch(span)
                 continue
             chunks = _chunks(span)
-            self.planes.reads(warp, chunks, until[COPY], fenced=True)
+            self.planes.reads(warp, chunks, until[COPY], fenced=True, fences=known.fences)
             plane = BULK if span.kind == "read" else COPY
             if plane == COPY:
                 self._write(claim.view, chunks, known)

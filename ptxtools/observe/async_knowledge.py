@@ -1,9 +1,10 @@
 """What warps know of asynchronous work, for asynccheck's first look: up to which number it is complete, plane by plane
 (`machine.residents.PIPE`).
 
-A warp learns from its own waits, and from barriers of the whole CTA (natively); an mbarrier tells whoever has waited
-for a phase what those knew who arrived in it, and which work has signalled it. A warp may only wait for the phase
-behind the last one that it knows to be complete: with another parity, work that ends late could let it pass earlier.
+A warp learns from its own waits, and from barriers of the whole CTA (natively); a named barrier tells those who meet
+there what any of them knew; an mbarrier tells whoever has waited for a phase what those knew who arrived in it, and
+which work has signalled it. A warp may only wait for the phase behind the last one that it knows to be complete: with
+another parity, work that ends late could let it pass earlier.
 """
 
 from __future__ import annotations
@@ -29,16 +30,20 @@ _WORD = struct.Struct("<Q")
 #: Where the numbers that warps know are in the head, and those that any of their lanes know, in words
 #: (`native.code.structures.MARKED`).
 _KNOWN, _SOME, _WARPS = 176, 272, 32
+#: Likewise when warps have had their last fences.
+_LAST = 112
 
 
 @dataclass(slots=True)
 class Known:
     """until: of each plane, all work up to this number is complete; more: and these; products: how many of a warp's
-    wgmma are, as far as mbarriers have told."""
+    wgmma are, and fences: when the last fence for the asynchronous proxy of a whole warp was, as far as barriers of
+    some warps have told."""
 
     until: list[int] = field(default_factory=lambda: [0] * PLANES)
     more: list[set[int]] = field(default_factory=lambda: [set() for _ in range(PLANES)])
     products: dict[int, int] = field(default_factory=dict)
+    fences: dict[int, int] = field(default_factory=dict)
 
     def join(self, other: Known) -> None:
         """Learn what another knows."""
@@ -51,8 +56,9 @@ class Known:
                 unsettled = True
         if unsettled:
             self.settle()
-        for warp, number in other.products.items():
-            self.products[warp] = max(number, self.products.get(warp, 0))
+        for mine, told in ((self.products, other.products), (self.fences, other.fences)):
+            for warp, number in told.items():
+                mine[warp] = max(number, mine.get(warp, 0))
 
     def settle(self) -> None:
         """Count on."""
@@ -104,6 +110,19 @@ class _Barrier:
         self.latest = max(self.latest, number)
 
 
+@dataclass(slots=True)
+class _Named:
+    """A named barrier: number of the open phase, and the threads that have come, of each warp, too; what is told to
+    those who meet in it, and was in those before; the phases of warps' lanes that have come to go on behind it."""
+
+    number: int = 0
+    came: int = 0
+    parts: dict[int, int] = field(default_factory=dict)
+    tells: Known = field(default_factory=Known)
+    told: dict[int, Known] = field(default_factory=dict)
+    phases: dict[tuple[int, int], int] = field(default_factory=dict)
+
+
 class Knowledge:
     """That of the warps and lanes of a CTA. anybody: what any of them knows."""
 
@@ -118,6 +137,8 @@ class Knowledge:
         self._epochs: dict[int, int] = {}  # in which what a warp knows has been looked up
         self._lanes: dict[int, list[Known | None]] = {}  # by warp; lanes that know the same share it
         self._barriers: dict[int, _Barrier] = {}
+        self._named: dict[int, _Named] = {}
+        self._fences: Array = head[_LAST : _LAST + _WARPS]
 
     def of(self, warp: int, lane: int | None = None) -> Known:
         """What a warp knows, or one of its lanes."""
@@ -190,7 +211,13 @@ class Knowledge:
             raise Doubt  # it could begin two phases
         for lane in lanes.tolist() if len(lanes) < threads_of(at) else [None]:
             barrier.tells.join(self.of(at.warp, lane))
-        barrier.tells.products[at.warp] = at.issued_by(at.warp).done
+        self._tell_more(barrier.tells, at, whole=len(lanes) == threads_of(at))
+
+    def _tell_more(self, tells: Known, at: View, *, whole: bool) -> None:
+        """What a warp tells beside what it knows. whole: with all its lanes."""
+        tells.products[at.warp] = at.issued_by(at.warp).done
+        if whole:
+            tells.fences[at.warp] = max(int(self._fences[at.warp]), tells.fences.get(at.warp, 0))
 
     def leave(self, at: View, what: str, lanes: Array) -> None:
         """Lanes go on behind a wait, which may have failed."""
@@ -213,6 +240,38 @@ class Knowledge:
         if barrier.number == phase + 1:
             barrier.learn(at.warp, lanes, phase + 1)
             self.learn(at, lanes, barrier.told)
+
+    # --- named barriers -----------------------------------------------------------------------------------------------
+
+    def come(self, at: View, lanes: Array, *, stays: bool) -> None:
+        """Lanes of a warp come to a named barrier. stays: until the others have come."""
+        numbers, counts = at.source(0)[lanes], at.source(1)[lanes]
+        if (numbers != numbers[0]).any() or (counts != counts[0]).any():
+            raise Doubt
+        barrier, threads = self._named.setdefault(int(numbers[0]), _Named()), threads_of(at)
+        for lane in lanes.tolist() if len(lanes) < threads else [None]:
+            barrier.tells.join(self.of(at.warp, lane))
+        parts = barrier.parts[at.warp] = barrier.parts.get(at.warp, 0) + len(lanes)
+        self._tell_more(barrier.tells, at, whole=parts == threads)
+        if stays:
+            barrier.phases.update({(at.warp, lane): barrier.number for lane in lanes.tolist()})
+        barrier.came += LANES if len(lanes) == threads else len(lanes)
+        if barrier.came > int(counts[0]):
+            raise Doubt
+        if barrier.came == int(counts[0]):
+            barrier.told[barrier.number], barrier.tells = barrier.tells, Known()
+            barrier.number, barrier.came = barrier.number + 1, 0
+            barrier.parts.clear()
+            barrier.told = {one: told for one, told in barrier.told.items() if one in barrier.phases.values()}
+
+    def go(self, at: View, lanes: Array) -> None:
+        """Lanes go on behind it."""
+        barrier = self._named.get(int(at.source(0)[lanes[0]]))
+        found = {-1} if barrier is None else {barrier.phases.pop((at.warp, lane), -1) for lane in lanes.tolist()}
+        phase = found.pop()
+        if barrier is None or found or phase not in barrier.told:
+            raise Doubt
+        self.learn(at, lanes, barrier.told[phase])
 
     def _place(self, at: View, lanes: Array) -> int:
         """The mbarrier that all lanes are at."""

@@ -3,6 +3,7 @@ does the same natively): marks of what copies write, when bytes were stored, and
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,8 @@ from ptxtools.machine.residents import CHUNK, COPY, MARKS_HEAD, STORED_SHIFT, Ct
 from ptxtools.program.program import LANES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ptxtools.machine.events import View
     from ptxtools.machine.observers import Array
 
@@ -32,14 +35,18 @@ class Planes:
         self._copies: Array | None = None if cta.flights is None else cta.flights[COPY]
         self._reads: list[Array] = cta.reads
 
-    def multiplies(self, at: View, starts: Array) -> None:
+    def multiplies(self, at: View, starts: Array, fences: Mapping[int, int]) -> None:
         """A warp's next product reads chunks at these places; raises `Doubt` if it should not yet."""
-        self.reads(at.warp, starts // CHUNK)
+        self.reads(at.warp, starts // CHUNK, fences=fences)
         self._reads[at.warp // WARPS][starts // CHUNK] = at.issued_by(at.warp).issued + 1
 
-    def reads(self, warp: int, chunks: Array | slice, copies: int | None = None, *, fenced: bool = True) -> None:
+    def reads(
+        self, warp: int, chunks: Array | slice, copies: int | None = None, *, fenced: bool = True,
+        fences: Mapping[int, int] = MappingProxyType({}),
+    ) -> None:  # fmt: skip
         """Work that a warp starts reads chunks, or writes them. copies: up to which number who starts it knows copies
-        to be complete, or what the warp knows; fenced: it does so in the asynchronous proxy."""
+        to be complete, or what the warp knows; fenced: it does so in the asynchronous proxy; fences: what who starts it
+        knows of other warps' fences (`async_knowledge.Known`)."""
         if isinstance(chunks, slice):
             last = chunks.stop - 1
         else:
@@ -55,7 +62,7 @@ class Planes:
         words = self._stores[chunks]
         if not fenced or int(words.max(initial=0)) >> STORED_SHIFT <= int(self._head[_FENCED + warp]):
             return
-        if not (words >> STORED_SHIFT <= self._fenced(warp, words & _WARP)).all():
+        if not (words >> STORED_SHIFT <= self._fenced(warp, words & _WARP, fences)).all():
             raise Doubt
 
     def store(self, warp: int, place: int, size: int) -> None:
@@ -81,11 +88,13 @@ class Planes:
         """Whether a warp has groups of cp.async for which it has not waited."""
         return bool(self._head[_COMMITS + warp] > self._head[_WAITED + warp])
 
-    def _fenced(self, warp: int, stored: Array) -> Array:
+    def _fenced(self, warp: int, stored: Array, fences: Mapping[int, int]) -> Array:
         """Until when stores of some warps are fenced, for a warp that reads now."""
         head = self._head
         last, before = head[_LAST : _LAST + _WARPS], head[_BEFORE : _BEFORE + _WARPS]
         own = np.where(last <= head[_BEGAN], last, before)
+        for other, time in fences.items():
+            own[other] = max(time, int(own[other]))
         found: Array = np.maximum(own, head[_FENCED + warp])[stored]
         return found
 

@@ -135,7 +135,7 @@ class AsyncTrial:
             if isinstance(op.detail, Meeting):
                 if op.detail.what.startswith("mbarrier"):
                     return flights and (op.kind == "observe.leave") == ("_wait" in op.detail.what)
-                return proxies and _rule(op) != ALWAYS
+                return (proxies and _rule(op) != ALWAYS) or (flights and _named(op))
             return op.kind != "observe.together" or _multiplies(op)
 
         return matters
@@ -155,7 +155,8 @@ class AsyncTrial:
 
     def passing(self, op: Op) -> int | None:
         """Barriers and fences are counted; products are looked at, and so are mbarriers."""
-        return None if isinstance(op.detail, Meeting) and "mbarrier" in op.detail.what else _rule(op)
+        meets = isinstance(op.detail, Meeting) and ("mbarrier" in op.detail.what or (self.flights and _named(op)))
+        return None if meets else _rule(op)
 
     def access(self, at: View, access: Access) -> None:
         """Something in flight may be touched, or what single lanes alone know to be complete."""
@@ -178,6 +179,8 @@ class AsyncTrial:
         if what.startswith("mbarrier"):
             if self.flights and "_wait" not in what:
                 self._of(at.cta).arrive(at, what, lanes)
+        elif self.flights and _named(at.op):
+            self._of(at.cta).arrive(at, what, lanes)
         elif self.proxies and _rule(at.op) == COMES and not at.counted:
             raise Doubt
 
@@ -185,6 +188,8 @@ class AsyncTrial:
         """Lanes go on behind a wait."""
         if what.startswith("mbarrier") and "_wait" in what:
             self._of(at.cta).knowledge.leave(at, what, lanes)
+        elif self.flights and _named(at.op):
+            self._of(at.cta).knowledge.go(at, lanes)
 
     def fence(self, at: View, lanes: Array) -> None:
         """What is not noted natively does not count."""
@@ -195,11 +200,11 @@ class AsyncTrial:
             return
         if len(lanes) != LANES:
             raise Doubt
-        planes = Planes(at.cta)
+        planes, fences = Planes(at.cta), self._of(at.cta).knowledge.of(at.warp).fences if self.flights else {}
         for span in self._reads.spans(at):
             if span.owner is not at.cta or span.rows is None:
                 raise Doubt
-            planes.multiplies(at, span.rows)
+            planes.multiplies(at, span.rows, fences)
         self._reads.teach(at)
 
     # --- work that ends by itself -------------------------------------------------------------------------------------
@@ -258,6 +263,13 @@ def _rule(op: Op) -> int:
         return FENCES if "shared" in fenced(op.opcode) else ALWAYS
     meets = op.kind == "observe.arrive" and op.of(Meeting).what == "bar" and op.src[1] is None
     return COMES if meets else ALWAYS
+
+
+def _named(op: Op) -> bool:
+    """Whether warps meet at a named barrier there, or part."""
+    what = op.detail.what if isinstance(op.detail, Meeting) else ""
+    comes = op.kind == "observe.arrive" and what in ("bar", "arrive")
+    return (comes or (op.kind == "observe.leave" and what == "bar")) and op.src[1] is not None
 
 
 def _multiplies(op: Op) -> bool:

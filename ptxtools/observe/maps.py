@@ -7,10 +7,11 @@ A fence of any thread counts: who told whom is not followed here.
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ptxtools.machine.observers import Anew
 from ptxtools.sim.tensormap.descriptor import BYTES as MAP_BYTES
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from .session import Session
 
 _NAME = "memcheck"
+#: Under this name a device has the kernels with maps in global memory.
+_IN_GLOBAL = "tensor maps in global memory"
 
 
 def is_fence(opcode: Opcode | None) -> bool:
@@ -30,16 +33,26 @@ def is_fence(opcode: Opcode | None) -> bool:
     return opcode is not None and opcode.has("acquire") and opcode.has("tensormap::generic")
 
 
-def _copies_tensors(program: Program) -> bool:
+def copies_tensors(program: Program) -> bool:
+    """Whether a kernel copies tensors, or prefetches some."""
     return any("bulk.tensor" in text or "prefetch.tensor" in text for *_, text in program.lines)
 
 
+def in_global(device: Any) -> set[str]:
+    """Kernels that a run has seen use maps in global memory, which stores can change."""
+    found: set[str] = device.runtime.state.setdefault(_IN_GLOBAL, set())
+    return found
+
+
 class Maps:
-    """Of one grid: where each stretch of 128 bytes was last changed, and when. wanted: the kernel has tensor copies."""
+    """Of one grid: where each stretch of 128 bytes was last changed, and when. wanted: stores are told of: the kernel
+    copies tensors, by maps in global memory. Most are parameters: a grid that can run again is guessed to have no other
+    ones."""
 
     def __init__(self, session: Session, grid: Grid) -> None:
         self._session: Session = weakref.proxy(session)
-        self.wanted = grid.program.found(_copies_tensors)
+        self._kernel, known = grid.program.kernel, in_global(session.device)
+        self.wanted = grid.program.found(copies_tensors) and (not grid.again or grid.program.kernel in known)
         self._changes: dict[int, tuple[int, int]] = {}  # number of the stretch -> time, place
         self._now = 0
         self._fenced = 0
@@ -65,6 +78,9 @@ class Maps:
         space, place = at.resolve(address, "generic")
         if space != "global":
             return
+        if not self.wanted:
+            in_global(self._session.device).add(self._kernel)
+            raise Anew
         if what == "changed":
             self._change(at, np.array([place // MAP_BYTES]))
             return

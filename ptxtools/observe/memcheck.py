@@ -20,12 +20,12 @@ from ptxtools.sim.allocations import Allocations, beside
 from ptxtools.sim.poison import REGISTERS
 from ptxtools.sim.shape import shared_hint
 
-from .maps import Maps, is_fence
+from .maps import Maps, copies_tensors, in_global, is_fence
 from .read_only import ReadOnly, wanted
 from .sharing import independent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
 
     from ptxtools.machine.events import View
     from ptxtools.machine.launch import Launch
@@ -120,8 +120,13 @@ class MemCheck:
 
     @staticmethod
     def restarts(program: Program, device: Any) -> bool:
-        """Whether the kernel reads through .nc, of which there is a guess first."""
-        return wanted(program)
+        """Whether the kernel reads through .nc, or uses tensor maps, of which there is a guess first."""
+        return wanted(program) or program.found(copies_tensors)
+
+    @staticmethod
+    def state(device: Any) -> Hashable:
+        """The kernels whose stores may change tensor maps."""
+        return frozenset(in_global(device))
 
     def filter(self, launch: Launch) -> tuple[Bounds, ...]:
         """Accesses in one allocation, or in variables; heap blocks come and go, and are asked for. And what is only

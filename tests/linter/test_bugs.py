@@ -21,6 +21,7 @@ _ROLES = "it takes several warps, and what mbarriers tell them of work under way
 _LOOP = "a loop is walked as far as its first rounds"
 _FENCES = "proxy fences are not told apart by threads"
 _DATA = "data decide it"
+_ANSWER = "responses of clusterlaunchcontrol are not followed"
 #: The bugs that no rule sees, and why.
 UNSEEN = {
     "one_behind_the_buffer": _SIZE, "one_before_the_second_buffer": _SIZE, "a_row_before_the_second_buffer": _SIZE,
@@ -43,7 +44,8 @@ UNSEEN = {
     "one_warp_completes_the_phase_of_two": _ROLES, "slot_refilled_while_the_product_before_reads_it": _ROLES,
     "product_added_to_what_nobody_set": "registers of products are not looked at", "stack_array_indexed_by_data": _DATA,
     "leader_multiplies_before_the_peer_has_stored": _CLUSTER, "epilogue_warp_in_lanes_of_another": _ROLES,
-    "tail_of_a_record_never_set": _HOST,
+    "tail_of_a_record_never_set": _HOST, "reduction_of_words_not_stored_yet": _FENCES,
+    "answer_read_before_it_is_there": _ANSWER, "answer_overwritten_while_it_is_read": _ANSWER,
     "registers_wanted_that_nobody_gives": _ROLES,
     "map_published_while_a_load_uses_it": _MAP, "producer_warp_does_not_wait_for_the_grid_before": _MAP,
 }  # fmt: skip

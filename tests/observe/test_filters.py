@@ -243,6 +243,45 @@ def test_python_sees_nothing_of_a_kernel_that_is_right(checks: str, monkeypatch:
     assert not served
 
 
+#: A product that begins its accumulator anew, if its scale is 0.
+PRODUCT = """mov.u32 %r0, 0; shl.b32 %r20, %i, 4; add.u32 %r20, %r20, %s;
+  st.shared.v4.u32 [%r20], {{%r0, %r0, %r0, %r0}};
+  fence.proxy.async; bar.sync 0; shr.u32 %r21, %s, 4; cvt.u64.u32 %d1, %r21; or.b64 %d1, %d1, 0x0000000800080000;
+  wgmma.fence.sync.aligned;
+  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{%f0, %f1, %f2, %f3}}, %d1, %d1, {}, 1, 1, 0, 0;
+  wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;
+  mad.wide.u32 %d3, %i, 4, %a; st.global.f32 [%d3], %f0;"""
+
+
+@pytest.mark.parametrize("scale", [0, 1])
+def test_a_product_that_begins_anew_reads_no_accumulator(scale: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    served = _served(monkeypatch)
+    keys = {"target": "sm_90a", "block": "128", "smem": "2048", "words": "128"}
+    found = bugs.run(bugs.Pair("product", "initcheck", keys, [(" ", PRODUCT.format(scale))]), "+", "initcheck")
+    assert ("observe.unwritten" in served) == bool(scale)
+    assert [one.kind for one in found] == ["register"] * scale
+
+
+#: A tensor copy, and a store to memory where there might be a map.
+TENSOR = """setp.ne.u32 %p0, %i, 0; @%p0 bra READY;
+  mbarrier.init.shared.b64 [sh+512], 1; fence.mbarrier_init.release.cluster;
+  add.u32 %r60, %s, 512; mbarrier.arrive.expect_tx.shared.b64 _, [%r60], 128; mov.u32 %r1, 0;
+  cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%s], [%m, {%r1, %r1}], [%r60];
+  W: mbarrier.try_wait.parity.shared.b64 %p1, [%r60], 0; @!%p1 bra W; READY: bar.sync 0;
+  mad.wide.u32 %d1, %i, 4, %b; st.global.u32 [%d1], %i;"""
+
+
+def test_stores_matter_where_maps_are_in_global_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    served = _served(monkeypatch)
+    keys = {"target": "sm_90", "block": "32", "map": "8x4"}
+    assert not bugs.run(bugs.Pair("parameter", "memcheck", keys, [(" ", TENSOR)]), "+", "memcheck")
+    assert "observe.access" not in served
+    copied = [f"ld.u64 %d2, [%m+{at}]; st.global.u64 [%b+{at}], %d2;" for at in range(0, 128, 8)]
+    body = f"setp.eq.u32 %p2, %i, 0; @!%p2 bra FROM; {' '.join(copied)} FROM: mov.b64 %m, %b; {TENSOR}"
+    pair = bugs.Pair("copied", "memcheck", keys | {"words": "64"}, [(" ", body)])
+    assert {one.kind for one in bugs.run(pair, "+", "memcheck")} == {"stale-map"}
+
+
 #: Loads where 124 bytes are written, and whether they lack some.
 LOADS = {
     "u32 %r1, [%a+120]": 0, "u32 %r1, [%a+124]": 1, "u8 %h0, [%a+123]": 0, "u8 %h0, [%a+124]": 1,

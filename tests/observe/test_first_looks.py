@@ -152,6 +152,33 @@ def test_reductions_come_beside_one_another(body: str, seen: list[int], monkeypa
     assert looks == seen
 
 
+#: The second warp stores, the first copies it to b.
+HANDED = """shl.b32 %r0, %i, 2; add.u32 %r0, %r0, %s; setp.eq.u32 %p1, %w, 0; setp.ne.u32 %p0, %i, 0; @%p1 bra COPY;
+  st.shared.u32 [%r0+-128], %i; {0} bra END; COPY: {1} @%p0 bra END;
+  cp.async.bulk.global.shared::cta.bulk_group [%b], [%s], 128; cp.async.bulk.commit_group;
+  cp.async.bulk.wait_group 0; END:"""
+
+
+@pytest.mark.parametrize(("handed", "taken", "seen"), [
+    ("fence.proxy.async; bar.arrive 1, 64;", "bar.sync 1, 64;", [1]),
+    ("bar.arrive 1, 64;", "bar.sync 1, 64; fence.proxy.async;", [1, 0]),
+    ("bar.arrive 1, 64; fence.proxy.async;", "bar.sync 1, 64;", [1, 0]),
+    ("fence.proxy.async; setp.ne.u32 %p2, %l, 0; bar.sync 2, 32; @%p2 bra END; "
+     "st.relaxed.gpu.global.u32 [%a], 1;",
+     "W: ld.relaxed.gpu.global.u32 %r1, [%a]; setp.eq.u32 %p3, %r1, 0; @%p3 bra W;", [1, 0]),
+])  # fmt: skip
+def test_fences_are_told_of_at_named_barriers(
+    handed: str, taken: str, seen: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = _looks(monkeypatch)
+    body = HANDED.format(handed, taken)
+    pair = bugs.Pair("k", "asynccheck", {"target": "sm_90", "block": "64"}, [(" ", body)])
+    found = bugs.shown(bugs.run(pair, "+", "asynccheck"))
+    assert looks == seen
+    _judged(monkeypatch)
+    assert found == bugs.shown(bugs.run(pair, "+", "asynccheck"))
+
+
 #: Two warps: the first waits for a copy, the second reads it, with or without having waited, or met the first.
 TWO = """setp.ne.u32 %p0, %i, 0; @%p0 bra READY; mbarrier.init.shared.b64 [sh+960], 1;
   fence.mbarrier_init.release.cluster; READY: bar.sync 0; add.u32 %r60, %s, 960; setp.ne.u32 %p1, %w, 0;
@@ -165,6 +192,9 @@ READ = "ld.shared.u32 %r1, [%s]; mad.wide.u32 %d1, %i, 4, %a; st.global.u32 [%d1
 @pytest.mark.parametrize(("body", "seen"), [
     (f"{WAIT.format(1)} {READ}", [1]),
     (f"@%p1 bra A; {WAIT.format(1)} A: bar.sync 0; {READ}", [1]),
+    (f"@%p1 bra A; {WAIT.format(1)} A: bar.sync 1, 64; {READ}", [1]),
+    (f"@%p1 bra A; {WAIT.format(1)} bar.arrive 1, 64; bra R; A: bar.sync 1, 64; R: {READ}", [1]),
+    (f"@%p1 bra A; bar.arrive 1, 64; {WAIT.format(1)} bra R; A: bar.sync 1, 64; R: {READ}", [1, 0]),
     (f"@%p1 bra A; {WAIT.format(1)} A: nanosleep.u32 2000; {READ}", [1, 0]),
     (f"{READ} {WAIT.format(1)}", [1, 0]),
     (f"@!%p1 bra A; {WAIT.format(1)} A: {READ} {WAIT.format(2)}", [1, 0]),

@@ -1,5 +1,6 @@
-"""Mistakes in kernels that use cooperative groups, libcu++ and CUB (testdata/checkers/library_bugs.cu), as nvcc has
-compiled them: each is reported by the right checker at a line of its source; without them all are silent."""
+"""Mistakes in kernels that use cooperative groups, libcu++ and CUB (testdata/checkers/library_bugs.cu), and in everyday
+ones (kernel_bugs.cu), as nvcc has compiled them: each is reported by the right checker at a line of its source; without
+them all are silent."""
 
 from __future__ import annotations
 
@@ -16,11 +17,11 @@ from ptxtools.launch.checked import reported
 DATA = Path(__file__).parents[2] / "testdata" / "checkers"
 
 
-def _kernels() -> dict[str, tuple[str, dict[str, int], set[int]]]:
-    """By name the checker, the launch, and the numbers of lines that are marked."""
+def _kernels(stem: str) -> dict[str, tuple[str, dict[str, int], set[int]]]:
+    """By name the checker, the launch, and the numbers of lines that are marked, in a source."""
     found: dict[str, tuple[str, dict[str, int], set[int]]] = {}
     lines: set[int] = set()
-    for number, line in enumerate((DATA / "library_bugs.cu").read_text().splitlines(), 1):
+    for number, line in enumerate((DATA / f"{stem}_bugs.cu").read_text().splitlines(), 1):
         if match := re.fullmatch(r"// == (\w+): (\w+), (.*)", line):
             keys = dict(key.split("=") for key in match[3].split())
             lines = set()
@@ -30,34 +31,41 @@ def _kernels() -> dict[str, tuple[str, dict[str, int], set[int]]]:
     return found
 
 
-KERNELS = _kernels()
+SOURCES = {stem: _kernels(stem) for stem in ("library", "kernel")}
 
 
 @pytest.fixture(scope="module", params=["bug", "ok"])
-def version(request: pytest.FixtureRequest) -> tuple[bool, ptxtools.Module]:
-    return request.param == "bug", ptxtools.load(str(DATA / f"library_{request.param}.ptx"))
+def version(request: pytest.FixtureRequest) -> tuple[bool, dict[str, ptxtools.Module]]:
+    return request.param == "bug", {stem: ptxtools.load(str(DATA / f"{stem}_{request.param}.ptx")) for stem in SOURCES}
 
 
 def _found(kernel: Any, keys: dict[str, int]) -> list[Any]:
     device = ptxtools.Device("sm_90", checks="all")
     arguments = [device.upload(np.zeros(256, np.uint32)), device.upload(np.ones(256, np.uint32))]
+    more = {"cluster": keys.get("cluster"), "shared": keys.get("shared", 0)}
     try:
-        return device.launch(kernel, keys["grid"], keys["block"], arguments, cluster=keys.get("cluster")).reports
+        return device.launch(kernel, keys["grid"], keys["block"], arguments, **more).reports
     except ptxtools.Trap as trap:
-        return reported(trap)
+        return reported(trap) + [trap] * (not trap.kind.is_checker)
 
 
-def _lines(report: Any) -> set[int]:
+def _named(found: Any) -> tuple[Any, ...]:
+    return (found.kind,) if isinstance(found, ptxtools.Trap) else found.checkers
+
+
+def _lines(stem: str, report: Any) -> set[int]:
     """Of the source, that a report names."""
-    return {int(number) for number in re.findall(r"library_bugs\.cu:(\d+)", str(report))}
+    return {int(number) for number in re.findall(rf"{stem}_bugs\.cu:(\d+)", str(report))}
 
 
-@pytest.mark.parametrize("name", KERNELS)
-def test_mistakes_are_reported_at_lines_of_the_source(name: str, version: tuple[bool, ptxtools.Module]) -> None:
-    has_bug, module = version
-    checker, keys, lines = KERNELS[name]
-    found = _found(module[name], keys)
+@pytest.mark.parametrize(("stem", "name"), [(stem, name) for stem, kernels in SOURCES.items() for name in kernels])
+def test_mistakes_are_reported_at_lines_of_the_source(
+    stem: str, name: str, version: tuple[bool, dict[str, ptxtools.Module]]
+) -> None:
+    has_bug, modules = version
+    checker, keys, lines = SOURCES[stem][name]
+    found = _found(modules[stem][name], keys)
     if has_bug:
-        assert any(checker in one.checkers and lines & _lines(one) for one in found), found
+        assert any(checker in _named(one) and lines & _lines(stem, one) for one in found), found
     else:
         assert not found

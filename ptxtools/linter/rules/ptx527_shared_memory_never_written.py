@@ -46,7 +46,8 @@ CODE = "PTX527"
 #: What may write shared memory: generic stores, asynchronous copies and whatever code is called are among them.
 _WRITES = (
     r"(st(\.\w+)*\.shared|st\.(async|bulk)|st(?!.*\.(global|local|param))|stmatrix|cp\.|red\.async|call|mbarrier|tcgen05"
-    r"|atom(?!.*\.(global|shared))|red(?!.*\.(global|shared))|atom.*\.shared.*\.(exch|cas)|multimem|mapa|tensormap|wmma\.store)"
+    r"|atom(?!.*\.(global|shared))|red(?!.*\.(global|shared))|atom.*\.shared.*\.(exch|cas)|multimem|mapa|tensormap|wmma\.store"
+    r"|clusterlaunchcontrol)"
 )
 
 

@@ -103,7 +103,8 @@ class Memory:
             **dict.fromkeys((*COLLECTIVES, "elect"), self._collective),
         }  # fmt: skip
         self.written: dict[object, set[int]] = {}
-        copied = any(".multicast" in line.item.opcode for line in walker.program.lines)  # by another CTA, too
+        opcodes = [line.item.opcode for line in walker.program.lines]  # what writes, unseen: for another CTA, too
+        copied = any(".multicast" in opcode or ".try_cancel" in opcode for opcode in opcodes)
         self.all_seen = self.threads.whole and not self.threads.apart and not copied
         self._published = [0, 0]
         self._awaited: list[int] = []

@@ -36,17 +36,40 @@ def unwritten(program: Program) -> list[frozenset[Slot]]:
             slots.update(reads(op))
             slots.update(writes(op))
     variables = {slot for slot in slots if slot >= FRAME_HEADER}
-    live, leaving = block_liveness([_settled(block, {}) for block in program.blocks], variables)
+    origin = _fresh_accumulators(program)
+    live, leaving = block_liveness([_settled(block, {}) for block in origin], variables)
     starts = _starts(program, passed, live)
     if any(starts):  # what is computed for lanes that do not need it is no read
-        needs = [_needs(block, set(bits(out))) for block, out in zip(program.blocks, leaving, strict=True)]
-        blocks = [_settled(block, need) for block, need in zip(program.blocks, needs, strict=True)]
+        needs = [_needs(block, set(bits(out))) for block, out in zip(origin, leaving, strict=True)]
+        blocks = [_settled(block, need) for block, need in zip(origin, needs, strict=True)]
         starts = _starts(program, passed, block_liveness(blocks, variables)[0])
     found = []
     for number, start in enumerate(starts):
         start |= _suspects(program, number)
         found.append(_reached(program, number, start) if start and (number == 0 or program.max_frames) else frozenset())
     return [frozenset(map(Slot, slots)) for slots in found]
+
+
+def _fresh_accumulators(program: Program) -> list[Block]:
+    """The blocks, where products of warpgroups do not read an accumulator that they begin anew (9.7.15.5.2)."""
+    found = []
+    for number, function in enumerate(program.functions):
+        zeros = {slot for slot, _, value in function.constants if value == 0}
+        found += [_fresh(block, zeros) for block in _blocks(program, number)]
+    return found
+
+
+def _fresh(block: Block, zeros: set[Slot]) -> Block:
+    op = block.terminator.op
+    if op is None or op.kind != "wgmma.mma_async":
+        return block
+    named = op.of(NamedOperands)
+    first, count = named.sources["d"]
+    enable = op.src[named.sources["scale_d"][0]]
+    if enable is None or enable.slot not in zeros:
+        return block
+    src = (*op.src[:first], *[None] * count, *op.src[first + count :])
+    return Block(block.ops, replace(block.terminator, op=replace(op, src=src)))
 
 
 def _starts(program: Program, passed: set[int], live: list[int]) -> list[set[int]]:

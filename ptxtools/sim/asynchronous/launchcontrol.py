@@ -6,11 +6,13 @@ import struct
 
 import numpy as np
 
+from ptxtools.machine.claims import Span, announce
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.residents import Cta
 from ptxtools.program.details import Multicast
 from ptxtools.program.program import OFFSET_MASK
-from ptxtools.sim.asynchronous.barriers import Barrier, barrier_at, guarded
+from ptxtools.sim.asynchronous.barriers import Barrier, barrier_at
+from ptxtools.sim.asynchronous.bulk import signal
 from ptxtools.sim.asynchronous.operands import bytes_of
 
 _RESPONSE = struct.Struct("<4I")
@@ -37,8 +39,13 @@ def try_cancel(view: View) -> None:
 
 
 def _respond(view: View, lane: int, cta: Cta, offset: int, data: bytes, barrier: Barrier) -> None:
+    text = f"response of a clusterlaunchcontrol.try_cancel for the mbarrier at {barrier}"
+    claim = announce(view, lane, f"the {text}", lambda: [Span(cta, offset, offset + len(data), "write")])
+
     def complete() -> None:
         bytes_of(cta, offset, len(data))[:] = np.frombuffer(data, np.uint8)
-        guarded(view, lane, barrier, lambda: barrier.complete_tx(len(data)))
+        signal(view, lane, barrier, len(data))()
+        if claim is not None:
+            claim.end()
 
-    view.cluster.later(complete, f"response of a clusterlaunchcontrol.try_cancel for the mbarrier at {barrier}")
+    view.cluster.later(complete, text)
