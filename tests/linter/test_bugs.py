@@ -44,7 +44,6 @@ UNSEEN = {
     "product_added_to_what_nobody_set": "registers of products are not looked at", "stack_array_indexed_by_data": _DATA,
     "leader_multiplies_before_the_peer_has_stored": _CLUSTER, "epilogue_warp_in_lanes_of_another": _ROLES,
     "tail_of_a_record_never_set": _HOST,
-    "registers_wanted_that_nobody_gives": _ROLES,
     "map_published_while_a_load_uses_it": _MAP, "producer_warp_does_not_wait_for_the_grid_before": _MAP,
 }  # fmt: skip
 
@@ -55,7 +54,7 @@ def hazards(pair: bugs.Pair, sign: str) -> list[str]:
         size = size.replace("{", f".reqnctapercluster {pair.number('cluster', 1)} {{")
     found = parse(pair.text(sign).replace(".param .u64 b) {", size), "k.ptx")
     assert not found.diagnostics
-    return [d.code for d in lint(found.module) if d.code.startswith(("PTX5", "PTX609"))]
+    return [d.code for d in lint(found.module) if d.code.startswith(("PTX5", "PTX606", "PTX609"))]
 
 
 @pytest.mark.share(3)
