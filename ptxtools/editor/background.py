@@ -73,7 +73,9 @@ class Work:
             yield result
 
     async def _from_fork(self) -> AsyncIterator[Result]:
-        _load_rules()
+        await _load_rules()
+        if self._ended:
+            return
         read, write = os.pipe()
         # The server's other thread waits for input, holds no lock that is needed here, and is not in the fork.
         self._pid = os.fork()
@@ -119,7 +121,10 @@ class Work:
         os._exit(0)
 
 
-def _load_rules() -> None:
-    """Load all rules, once: forks would each do it."""
+async def _load_rules() -> None:
+    """Load all rules, once: forks would each do it. It takes 0.1 s, and requests are answered meanwhile."""
     for name in names():
-        import_module(f"{RULES}.{name}")
+        rule = f"{RULES}.{name}"
+        if rule not in sys.modules:
+            import_module(rule)
+            await asyncio.sleep(0)

@@ -77,8 +77,8 @@ class State:
             parts = urlparse(uri)
             self.document = Document(text, unquote(parts.path) if parts.scheme == "file" else uri)
         else:
+            before.leave()  # its process has the tree, too: a change would copy that
             self.document = before.document.edited(text)
-            before.leave()
             if self.document.in_place:
                 self._base = before._base if before.found is None else (before.text, before.found)
                 self._hint_base = before._hint_base if before.hints is None else (before.text, before.hints)

@@ -20,7 +20,7 @@ what is found there is true."""
 FINDINGS = {
     "PTX507": (5, 5, 0, "a program with bugs on purpose"),
     "PTX508": (8, 8, 0, "a word that one CTA stores and others add to"),
-    "PTX515": (1, 1, 0, "a program with bugs on purpose"),
+    "PTX515": (2, 2, 0, "a program with bugs on purpose; a word that all threads load before one stores it"),
     "PTX516": (5, 5, 0, "a program with bugs on purpose"),
     "PTX520": (3, 1, 3, "undefined values that Triton knows to be ignored"),
     "PTX559": (2, 1, 2, "a reduction of coalesced threads, which computes its lanes"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ptxtools.ir.symbols import RegisterKey
 
 from .coming import alike_in_warps, test_by_number
-from .facts import FunctionFacts, Line
+from .facts import FunctionFacts
 from .inflight import accessed
 from .lanes import only_write
 from .memory import WARP, Step
@@ -63,48 +63,53 @@ def differing_registers(facts: FunctionFacts, of_cta: bool = False) -> frozenset
     found: set[RegisterKey] = set()
     if facts.function.kind != "entry":
         found |= {key for key in facts.reads if key not in facts.writes}
+    uses = [[(name, line.registers[name], write) for name, write in accessed(line)] for line in facts.lines]
+    alike = set() if of_cta else _alike_in_warps(facts)
+    follows = [
+        (line, own, [(name, key) for name, key, write in used if not write])
+        for line, used in zip(facts.lines, uses, strict=True)
+        if (own := {key for _, key, write in used if write and key is not None})
+        and id(line.item) not in alike
+        and (of_cta or line.plan.family not in _ALIKE)
+    ]
     for _ in range(_PASSES):
         before = len(found)
-        for line in facts.lines:
-            _follow(facts, line, found, of_cta)
-        _follow_ways(facts, found)
+        for line, own, read in follows:
+            if found >= own:
+                continue
+            family = line.plan.family
+            if family in _DIFFERING or family in _ALIKE or any(_differs(name, key, found) for name, key in read):
+                found |= own
+        _follow_ways(facts, uses, found)
         if len(found) == before:
             return frozenset(found)
     return frozenset({*facts.writes, *facts.reads})
 
 
-def _follow(facts: FunctionFacts, line: Line, found: set[RegisterKey], of_cta: bool) -> None:
-    names = list(accessed(line))
-    keys = [key for name, write in names if write and (key := line.registers[name]) is not None]
-    if not keys or found.issuperset(keys) or (line.plan.family in _ALIKE and not of_cta):
-        return
-    flat = line.plan.family == "setp" and not {"%tid.y", "%tid.z"} & facts.targets.keys()
-    if flat and not of_cta and alike_in_warps(test_by_number(facts, line)):
-        return
-    if line.plan.family in _DIFFERING | _ALIKE or any(
-        _differs(line, name, found) for name, write in names if not write
-    ):
-        found.update(keys)
+def _alike_in_warps(facts: FunctionFacts) -> set[int]:
+    """Comparisons of the number of a thread that all lanes of a warp find alike."""
+    if {"%tid.y", "%tid.z"} & facts.targets.keys():
+        return set()
+    return {id(line.item) for line in facts.of("setp") if alike_in_warps(test_by_number(facts, line))}
 
 
-def _differs(line: Line, name: str, found: set[RegisterKey]) -> bool:
-    key = line.registers[name]
+def _differs(name: str, key: RegisterKey | None, found: set[RegisterKey]) -> bool:
     return name.startswith(DIFFERS) if key is None else key in found
 
 
-def _follow_ways(facts: FunctionFacts, found: set[RegisterKey]) -> None:
-    """What several instructions write, some of them behind a jump that only some lanes take."""
+def _follow_ways(
+    facts: FunctionFacts, uses: list[list[tuple[str, RegisterKey | None, bool]]], found: set[RegisterKey]
+) -> None:
+    """What several instructions write, some of them behind a jump that only some lanes take. uses: the registers of
+    each instruction, and whether it writes them."""
     sides: list[tuple[int, int]] = []
     for place, line in enumerate(facts.lines):
         guard = line.item.guard
         end = facts.jumps.get(id(line.item), 0) if guard is not None else 0
-        if end > place and guard is not None and _differs(line, guard.name, found):
+        if end > place and guard is not None and _differs(guard.name, line.registers[guard.name], found):
             sides.append((place, end))
     done = 0
     for place, end in sides:  # in the order of their places
-        for line in facts.lines[max(place, done) : end]:
-            for name, write in accessed(line):
-                key = line.registers[name] if write else None
-                if key in facts.rewritten and key is not None:
-                    found.add(key)
+        for used in uses[max(place, done) : end]:
+            found.update(key for _, key, write in used if write and key is not None and key in facts.rewritten)
         done = max(done, end)

@@ -8,7 +8,7 @@ lines in one column. A line that a comment such as `// ptx-lint: disable=PTX501`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 
 from ptxtools.diagnostics import Diagnostic, Severity
@@ -96,7 +96,7 @@ def reformat_soon(text: str) -> Iterator[None]:
     runs = runs_of(plain, _Codes().of, _read_alike)
     if len(plain) - sum(end - begin for begin, (end, _) in runs.items()) <= _FEW:
         yield
-        _quick(text)
+        yield from _quick_steps(text)
     yield
 
 
@@ -111,14 +111,27 @@ def _quick(text: str) -> str | None:
 
     Plain statements are read alike by themselves, so the rest alone has to be compared.
     """
+    steps = _quick_steps(text)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: str | None = end.value
+            return result
+
+
+def _quick_steps(text: str) -> Generator[None, None, str | None]:
+    """What `_quick` does, a step at a time."""
     plain = text.replace("\r\n", "\n")
     runs = runs_of(plain, _Codes().of, _read_alike)
     if not runs:
         return None
+    yield
     try:
         lines = _lines(plain, runs)
     except (Fault, _DeeperError):
         return None
+    yield
     rest, at = [], 0
     for begin, (end, _) in runs.items():
         rest.append(plain[at:begin])
@@ -126,12 +139,17 @@ def _quick(text: str) -> str | None:
     before = "".join([*rest, plain[at:]])
     after = "\n".join(_aligned([line for line in lines if not line.plain]))
     if (before, after) not in _compared:
-        found = parse(before), parse(after)
+        yield
+        found = [parse(before)]
+        yield
+        found.append(parse(after))
+        yield
         if found[0].diagnostics or found[1].diagnostics or not _same(found[0].module, found[1].module):
             return None
         if len(_compared) >= _MOST_COMPARED:
             _compared.clear()
         _compared.add((before, after))
+    yield
     canonical = _ended(text, "\n".join(_aligned(lines)))
     return canonical.replace("\n", "\r\n") if "\r\n" in text else canonical
 

@@ -46,7 +46,6 @@ UNSEEN = {
     "leader_multiplies_before_the_peer_has_stored": _CLUSTER, "epilogue_warp_in_lanes_of_another": _ROLES,
     "tail_of_a_record_never_set": _HOST, "reduction_of_words_not_stored_yet": _FENCES,
     "answer_read_before_it_is_there": _ANSWER, "answer_overwritten_while_it_is_read": _ANSWER,
-    "registers_wanted_that_nobody_gives": _ROLES,
     "map_published_while_a_load_uses_it": _MAP, "producer_warp_does_not_wait_for_the_grid_before": _MAP,
 }  # fmt: skip
 
@@ -57,7 +56,7 @@ def hazards(pair: bugs.Pair, sign: str) -> list[str]:
         size = size.replace("{", f".reqnctapercluster {pair.number('cluster', 1)} {{")
     found = parse(pair.text(sign).replace(".param .u64 b) {", size), "k.ptx")
     assert not found.diagnostics
-    return [d.code for d in lint(found.module) if d.code.startswith(("PTX5", "PTX609"))]
+    return [d.code for d in lint(found.module) if d.code.startswith(("PTX5", "PTX606", "PTX609"))]
 
 
 @pytest.mark.share(3)

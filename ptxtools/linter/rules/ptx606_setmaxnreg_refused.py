@@ -1,7 +1,9 @@
-"""PTX606 | setmaxnreg.dec to more registers than there are | 9.7.20.5
+"""PTX606 | setmaxnreg to more registers than there are | 9.7.20.5
 
-What: setmaxnreg.dec names more registers than .maxnreg gives to a thread, and than any setmaxnreg.inc of the kernel.
-Why: there is nothing to release, so the behaviour is undefined; ptxas 13.0 refuses the module (C7406).
+What: setmaxnreg.dec names more registers than .maxnreg gives to a thread, and than any setmaxnreg.inc of the kernel; or
+setmaxnreg.inc more than .maxnreg gives, in a kernel that has no setmaxnreg.dec.
+Why: there is nothing to release, so the behaviour is undefined; ptxas 13.0 refuses the module (C7406). An increase
+waits until others have released as many, which nobody does.
 Example:
     .version 9.0
     .target sm_90a
@@ -35,6 +37,14 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
     if not isinstance(most, int):
         return
     lines = facts.of("setmaxnreg")
+    if "call" not in facts.families and not any(".dec" in line.item.opcode for line in lines):
+        for line in lines:
+            if _count(line) > most:
+                message = (
+                    f"a thread has {most} registers, and nothing in the kernel gives back any: this waits for ever"
+                )
+                context.warn(CODE, message, part_span(line.item, 0), section="9.7.20.5")
+        return
     most = max([most, *(_count(line) for line in lines if ".inc" in line.item.opcode)])
     for line in lines:
         if ".dec" in line.item.opcode and _count(line) > most:

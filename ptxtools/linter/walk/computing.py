@@ -143,6 +143,15 @@ def compared(name: str) -> tuple[Callable[[int, int], bool], Value] | None:
     return None
 
 
+def is_bound(name: str) -> bool:
+    """Whether an unknown predicate compares what is known of each thread with a number that all of them have: there is
+    one for which it holds in all threads, and one for which it holds in none."""
+    why = _reasons.get(name[1:], ())
+    if len(why) != 3 or why[0] not in _BOUNDS or not isinstance(why[2], Value):
+        return False
+    return all(term[0] != "#" for term, _ in why[2].terms)
+
+
 def origin(value: Value, depth: int = 6) -> tuple[Value, int] | None:
     """The shared address that a matrix descriptor was made from, and the constant bits beside it; None if unknown."""
     if value.terms and value.terms[0][0][0] == "&":
@@ -402,6 +411,8 @@ def _comparison(opcode: Opcode, bits: int, signed: bool, count: int) -> Computat
     return Computation(lambda a, b, p: join(int(compare(a, b)), p & 1), bits, signed)
 
 
+#: Comparisons with a number of which any number of threads may be on either side; the others, and what each negates.
+_BOUNDS = frozenset({"lt", "le", "lo", "ls"})
 _OPPOSITE = {"ne": "eq", "ge": "lt", "hs": "lo", "gt": "le", "hi": "ls"}
 
 

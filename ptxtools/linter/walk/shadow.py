@@ -189,9 +189,10 @@ class Shadow:
             shift, rest = divmod(other.start - mine.start, mine.step)
             if not rest and max(size, after.size) <= abs(mine.step):
                 return self._shifted(before, after, shift, unordered)
-        a, b = before.address.numbers, after.address.numbers
-        if max(a) + size <= min(b) or max(b) + after.size <= min(a):
+        (first, last), (begin, end) = _ends(mine), _ends(other)
+        if last + size <= begin or end + after.size <= first:
             return None
+        a, b = before.address.numbers, after.address.numbers
         unit = _unit((size, after.size), mine, other)
         # The later one of two of a thread's copies may be the one that counts.
         own = before.line.item.opcode.startswith(_OWN) and after.line.item.opcode.startswith(_OWN)
@@ -259,6 +260,15 @@ def _parts(numbers: Sequence[int], mask: int, size: int, unit: int) -> set[int]:
     """Where the parts begin that some threads access."""
     firsts = set(numbers) if mask == _ALL else {number for at, number in enumerate(numbers) if mask >> at & 1}
     return firsts if size == unit else {part for first in firsts for part in range(first, first + size, unit)}
+
+
+def _ends(each: int | range | tuple[int, ...]) -> tuple[int, int]:
+    """The least and the greatest number that threads have."""
+    if isinstance(each, int):
+        return each, each
+    if isinstance(each, range):
+        return min(each[0], each[-1]), max(each[0], each[-1])
+    return min(each), max(each)
 
 
 def _same(before: Touch, after: Touch, threads: int, thread: int) -> bool:

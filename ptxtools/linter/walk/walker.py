@@ -18,7 +18,7 @@ from ..calls import callee_of
 from ..facts import Line
 from ..values import WARP, Terms, Value
 from .calls import Calls, Frame, ends_threads
-from .computing import Op, compared, differs, joined, joined_predicates, mixed, result, truth, unknown
+from .computing import Op, compared, differs, is_bound, joined, joined_predicates, mixed, result, truth, unknown
 from .memory import Memory
 from .program import Program
 from .threads import Threads, divides
@@ -379,7 +379,7 @@ class Walker:
         self.seen.add((at, runs))
         name = holds[0] if holds is not None else f"#at{at}.{self.moment}"
         self.assumed[name] = runs ^ negated
-        group.doubtful |= name[0] == "#"
+        group.doubtful |= name[0] == "#" and not is_bound(name)
         return group.mask if runs else 0
 
     def _chosen(self, group: Group, sources: list[Value]) -> Value:
