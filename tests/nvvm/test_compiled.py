@@ -207,6 +207,17 @@ def test_what_cannot_be_kept_is_not_made(tmp_path, monkeypatch):
     assert code._loaded() is None
 
 
+def test_without_memory_that_can_be_executed_there_is_no_code(compiled, monkeypatch):
+    class Refusing:
+        def __init__(self, *_, **__):
+            self.mprotect = type("Refused", (), {"__call__": lambda *_: -1, "argtypes": None})()
+
+    assert code.cache.read_sealed(code._path(), code._key(), 1 << 20)
+    monkeypatch.setattr(code.ctypes, "CDLL", Refusing)
+    monkeypatch.setattr(code, "_loaded", code._loaded.__wrapped__)
+    assert code._loaded() is None
+
+
 # --- the notation -----------------------------------------------------------------------------------------------------
 
 SOURCE = '''
