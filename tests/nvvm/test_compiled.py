@@ -10,7 +10,7 @@ from ptxtools.diagnostics import Source
 from ptxtools.nvvm import compiled as package
 from ptxtools.nvvm.assembly import nodelines
 from ptxtools.nvvm.assembly.parser import Parser
-from ptxtools.nvvm.compiled import code, flow, nodes, notation, scan
+from ptxtools.nvvm.compiled import buffers, code, flow, nodes, notation, scan
 from ptxtools.nvvm.rules import verify
 from ptxtools.nvvm.rules.annotations import find_opaque
 from ptxtools.nvvm.rules.context import Context
@@ -181,6 +181,34 @@ def test_large_texts_are_scanned(compiled, monkeypatch):
         text = module("define void @f() {\n  ret void, !dbg !3\n}\n" + NODES.replace(old, new))
         screened, read = both(text)
         assert screened == read and bool(read) == bool(found), (new, screened, read)
+
+
+def test_tables_that_are_full_leave_functions_out(compiled, monkeypatch):
+    """Here each line is another shape, and each line of metadata another node."""
+    bodies = ("".join(f"  %v{n} = add i32 %a, {n}\n" for n in range(at, at + 200)) for at in (0, 200))
+    text = module("".join(f"define void @f{n}(i32 %a) {{\n{body}  ret void\n}}\n" for n, body in enumerate(bodies)))
+    assert not verify(text) and all(passed(text, "7", compiled).values())
+    monkeypatch.setattr(buffers, "_FEWEST", 1)
+    found = passed(text, "7", compiled)
+    assert not all(found.values()) and found == passed(text, "7", PYTHON)
+    made = object.__new__(nodelines.NodeLines)
+    mentions = "\n".join(f"!{n}" for n in range(100))
+    made._begin, made._region, made._known = 0, mentions, {}
+    assert not made._scan(compiled, mentions, len(mentions))
+
+
+#: Blocks of which each goes on or leaves, and all that leave meet; and an instruction where they meet.
+LEAVES = "define i32 @f(i1 %c, i32 %a) {{\n  %v = add i32 %a, 1\n  br label %b0\n{}end:\n  ret i32 {}\n}}\n"
+LEAVE = "b{0}:\n  %x{0} = add i32 %v, {0}\n  br i1 %c, label %end, label %b{1}\n"
+
+
+def test_what_takes_many_looks_is_left_to_python(compiled, monkeypatch):
+    monkeypatch.setattr(package, "LOADED", 0)
+    for count, fine in ((20, True), (3000, False)):
+        blocks = "".join(LEAVE.format(n, n + 1) for n in range(count)) + f"b{count}:\n  br label %end\n"
+        assert passed(module(LEAVES.format(blocks, "%v")), "7", compiled) == {"@f": fine}
+        assert not verify(module(LEAVES.format(blocks, "%x0")))
+        assert [one.code for one in verify(module(LEAVES.format(blocks, "%x9")))] == ["NVVM115"]
 
 
 def test_texts_that_are_not_ascii_are_left_alone(compiled, monkeypatch):
