@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mmap import mmap
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 
 from .scan import ROW, ROW_SIZE, ROW_TEXT
 
@@ -13,7 +13,7 @@ _FEWEST = 10
 
 def words(count: int) -> mmap:
     """As many words, all 0; those that nobody writes take no memory."""
-    return mmap(-1, (count + 1) * _WORD)
+    return mmap(-1, (count + 1) * _WORD, flags=MAP_PRIVATE | MAP_ANONYMOUS)
 
 
 def column(memory: mmap, first: int, step: int, count: int) -> list[int]:

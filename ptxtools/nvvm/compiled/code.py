@@ -120,7 +120,7 @@ def machine_code(parts: Iterable[Part], entry: str) -> bytes:
 
 def _function(code: bytes) -> Callable[..., None]:
     """A function of its code, which stays in memory."""
-    memory = mmap.mmap(-1, len(code), prot=mmap.PROT_READ | mmap.PROT_WRITE)
+    memory = mmap.mmap(-1, len(code), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     memory.write(code)
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     protect = ctypes.CDLL(None, use_errno=True).mprotect

@@ -44,7 +44,7 @@ BEFORE, BEFORE_COUNT, AFTER, PARENT, ENTER, BELOW, FREE, PRECEDES, MERGED, LEFT,
 EDGE = 2
 FROM, TO = range(2)
 #: Looks at blocks, for each, when dominators are found.
-MOST_LOOKS = 64
+MOST_LOOKS = 512
 
 
 def flow(functions: Words, function_count: int, modern: int, heads: Words, types_of_params: Words, kinds: Words,

@@ -46,13 +46,13 @@ LETTER_S, LETTER_C, LETTER_U = b"scu"
 
 def scan(text: Bytes, size: int, classes: Bytes, functions: Words, function_count: int, places: Words, modern: int,
          shapes: Words, shape_table: Words, shape_mask: int, shape_text: Bytes, names: Words, name_table: Words,
-         name_mask: int, by_number: Words, number_count: int, lines: Words, references: Words,
+         name_mask: int, by_number: Words, number_count: int, lines: Words, line_places: Words, references: Words,
          counts: Words) -> int:  # fmt: skip
     """Find lines and names.
 
-    size: of the text; places: of the names of parameters. The first function has no body, and types for parameters. A
-    line is the number of its shape, or -1 - the name for a label; a parameter without a name is -1; by_number has 1 +
-    the name of each number.
+    size: of the text; places: of the names of parameters; line_places: where lines begin. The first function has no
+    body, and types for parameters. A line is the number of its shape, or -1 - the name for a label; a parameter without
+    a name is -1; by_number has 1 + the name of each number.
     """
     type_count = 0
     for one in range(function_count):
@@ -66,8 +66,8 @@ def scan(text: Bytes, size: int, classes: Bytes, functions: Words, function_coun
         end = functions[at + BODY_END]
         while fine and counts[GOES_ON] < end:
             fine = line(text, classes, counts[GOES_ON], end, type_count, modern, shapes, shape_table, shape_mask,
-                        shape_text, names, name_table, name_mask, by_number, number_count, lines, references,
-                        counts)  # fmt: skip
+                        shape_text, names, name_table, name_mask, by_number, number_count, lines, line_places,
+                        references, counts)  # fmt: skip
         functions[at + LINES_END] = counts[LINES_USED]
         if not fine:
             functions[at + LINES] = -1
@@ -94,7 +94,8 @@ def parameters(text: Bytes, classes: Bytes, places: Words, first: int, last: int
 
 def line(text: Bytes, classes: Bytes, begin: int, end: int, type_count: int, modern: int, shapes: Words,
          shape_table: Words, shape_mask: int, shape_text: Bytes, names: Words, name_table: Words, name_mask: int,
-         by_number: Words, number_count: int, lines: Words, references: Words, counts: Words) -> int:  # fmt: skip
+         by_number: Words, number_count: int, lines: Words, line_places: Words, references: Words,
+         counts: Words) -> int:  # fmt: skip
     """Read a line, which may be blank, or a statement that goes over lines within brackets. Whether it is read."""
     i = begin
     start = counts[TEXT_USED]
@@ -188,6 +189,7 @@ def line(text: Bytes, classes: Bytes, begin: int, end: int, type_count: int, mod
         if shape == new:
             counts[TEXT_USED] = out
         lines[counts[LINES_USED]] = shape
+        line_places[counts[LINES_USED]] = begin
         counts[LINES_USED] += 1
         counts[REFERENCES_USED] += holes
     return 1

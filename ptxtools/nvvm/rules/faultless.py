@@ -8,6 +8,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 
+from ptxtools.diagnostics import Diagnostic
+
 from ..assembly.nodes import Function
 from ..compiled.buffers import Rows, words
 from ..compiled.code import Code
@@ -29,19 +31,20 @@ from .context import Context
 from .shapes import Shapes, has_prefix
 
 
-def faultless(code: Code, context: Context, shapes: Shapes, functions: Sequence[Function]) -> list[bool]:
-    """For each function with a body, which has not been read, whether it is without fault. Its parameters have their
-    names then. Nothing for a text that is not ASCII."""
+def faultless(code: Code, context: Context, shapes: Shapes,
+              functions: Sequence[Function]) -> list[list[Diagnostic] | None]:  # fmt: skip
+    """For each function with a body, which has not been read, the findings about single lines, if nothing else is wrong
+    with it; its parameters have their names then. Nothing for a text that is not ASCII."""
     if not context.source.text.isascii():
         return []
-    passed = _Scanned(code, context, functions).followed(shapes)
+    scanned = _Scanned(code, context, functions)
+    passed = scanned.followed(shapes)
     known = context.module.functions
-    found = [
-        bool(one) and not shapes.full and known.get(function.name) is function
-        for one, function in zip(passed[1:], functions, strict=True)
-    ]
-    for function, fine in zip(functions, found, strict=True):
-        if fine:
+    found: list[list[Diagnostic] | None] = []
+    for number, function in enumerate(functions, 1):
+        fine = passed[number] and known.get(function.name) is function and not shapes.full
+        found.append(scanned.findings_in(number, shapes) if fine else None)
+        if found[-1] is not None:
             _number(function)
     return found
 
@@ -75,10 +78,11 @@ class _Scanned:
         self._number_count = size // 8 + params
         self._rows, self._counts = rows, array("i", [0] * COUNTS)
         self._lines, self._references = words(size // 2 + 1), words(size // 2 + params)
+        self._line_places = words(size // 2 + 1)
         self._by_number, self._shape_text = words(self._number_count), words(size // 4 + 1)
         code.scan(text.encode(), size, CLASSES, rows, len(functions) + 1, places, int(context.modern),
                   *self._shapes.given, self._shape_text, *self._names.given, self._by_number, self._number_count,
-                  self._lines, self._references, self._counts)  # fmt: skip
+                  self._lines, self._line_places, self._references, self._counts)  # fmt: skip
 
     def followed(self, shapes: Shapes) -> bytes:
         """For each function, the types first, whether it is without fault."""
@@ -107,14 +111,35 @@ class _Scanned:
         return bytes(passed)
 
     def _kinds(self, shapes: Shapes) -> array[int]:
-        """For each shape of lines its number among all, -1 for one that does not hold for all lines."""
+        """For each shape of lines its number among all, -1 for one that is not known."""
         count, roles = self._counts[SHAPES_USED], shapes.columns.roles
         text = str(memoryview(self._shape_text)[: self._counts[TEXT_USED]], "latin-1")
-        numbers = shapes.shapes_of(self._shapes.texts(text, count), self._shapes.column(ROW_MORE, count))
-        return array("i", [
+        self._texts = self._shapes.texts(text, count)
+        numbers = shapes.shapes_of(self._texts, self._shapes.column(ROW_MORE, count))
+        self._known = array("i", [
             -1 if number is None or len(roles[number]) != names else number
             for number, names in zip(numbers, self._shapes.column(ROW_KIND, count), strict=True)
         ])  # fmt: skip
+        self._particular = frozenset([at for at, one in enumerate(self._known) if one in shapes.particular])
+        return self._known
+
+    def findings_in(self, function: int, shapes: Shapes) -> list[Diagnostic] | None:
+        """The findings about single lines of a function; None if there are others."""
+        found: list[Diagnostic] = []
+        if not self._particular:
+            return found
+        first, end = self._rows[function * FUNCTION + LINES], self._rows[function * FUNCTION + LINES_END]
+        lines = memoryview(self._lines).cast("i")[first:end].tolist()
+        if self._particular.isdisjoint(lines):
+            return found
+        places = memoryview(self._line_places).cast("i")
+        for at, line in enumerate(lines, first):
+            if line in self._particular:
+                own = shapes.findings_in(self._texts[line], places[at], self._known[line])
+                if own is None:
+                    return None
+                found += own
+        return found
 
     def _undefined(self) -> bytes:
         """For each name, whether it is a node that is not defined."""

@@ -15,6 +15,8 @@ from itertools import accumulate, chain, compress, count, repeat
 from operator import attrgetter, ge, itemgetter, lt
 from typing import Any
 
+from ptxtools.diagnostics import Diagnostic
+
 from ..assembly.nodes import Function
 from ..assembly.tokens import unquoted
 from ..compiled import code_for
@@ -102,9 +104,9 @@ class Screen:
         #: The first one of each size, until another one has it.
         self._first: dict[tuple[object, ...], Function | None] = {}
 
-    def without_fault(self, functions: Sequence[Function], size: int) -> list[bool]:
-        """For each function, whether machine code finds that nothing is wrong with it; empty if it is not asked.
-        size: of all bodies."""
+    def without_fault(self, functions: Sequence[Function], size: int) -> list[list[Diagnostic] | None]:
+        """For each function the findings about single lines, if machine code finds that nothing else is wrong with it;
+        empty if it is not asked. size: of all bodies."""
         found = code_for(size)
         if self._shapes is None or found is None:
             return []

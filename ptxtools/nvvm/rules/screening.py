@@ -50,8 +50,9 @@ def read_bodies(context: Context, parser: Parser, screened: bool, processes: int
     screen = Screen(context) if screened else None
     results: Sequence[Passed | None] | None = None
     if screen is not None and (faultless := screen.without_fault(unread, sum(sizes))):
-        unread = [one for one, fine in zip(unread, faultless, strict=True) if not fine]
-        sizes = [size for size, fine in zip(sizes, faultless, strict=True) if not fine]
+        unread = [one for one, found in zip(unread, faultless, strict=True) if found is None]
+        sizes = [size for size, found in zip(sizes, faultless, strict=True) if found is None]
+        context.found += [one for found in faultless for one in found or ()]
     if screen is not None and processes > 1 and sum(sizes) > LARGE:
         results = _in_processes(context, screen, unread, sizes, processes)
     for number, function in enumerate(unread):

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ptxtools.records import NamedTuple
 
+from ptxtools.diagnostics import Diagnostic
+
 from ..assembly.functions import has_result
 from ..assembly.instructions import BodyReader
 from ..assembly.nodes import Instruction, Value
@@ -181,8 +183,8 @@ class Shapes:
             )
 
     def shapes_of(self, lines: Sequence[str], places: Sequence[int]) -> Iterator[int | None]:
-        """The numbers of the shapes of lines that stand at places, and which are no labels; None for one that does not
-        hold for all such lines, or in which the rules find something. lines: without names."""
+        """The numbers of the shapes of lines that stand at places, and which are no labels; None for one that is not
+        read. Findings about lines are not kept: one of which there are some is `particular`. lines: without names."""
         found, find = self.context.found, self._templates.shape_of
         for line, place, parts in zip(lines, places, separated("\n".join(lines)), strict=False):
             number = find(parts)
@@ -190,7 +192,17 @@ class Shapes:
                 before = len(found)
                 number = self.judge(line, lambda place=place: place)  # type: ignore[misc]
                 del found[before:]
-            yield None if number in self.particular else number
+            yield number
+
+    def findings_in(self, line: str, place: int, number: int) -> list[Diagnostic] | None:
+        """The findings about a line that stands at a place; None if it has not the shape of this number after all."""
+        found, columns = self.context.found, self.columns
+        before = len(found)
+        own = self.judge(line, lambda: place)
+        made = found[before:]
+        del found[before:]
+        same = own is not None and all(column[own] == column[number] for column in columns)
+        return made if same else None
 
     def _is_label(self, line: str) -> bool:
         """Note the name in a line, if it is one. A number is none: to LLVM 7 it is a name."""
