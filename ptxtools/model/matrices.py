@@ -49,9 +49,10 @@ class Engine(Protocol):
                 negated: bool = False) -> list[int]:  # fmt: skip
         """Elements of a product, as bits."""
 
-    def issued(self, opcode: str, operands: Mapping[str, int], rank: int) -> Any:
-        """A tcgen05.mma, .cp or .shift, issued by the CTA of that rank in its pair: `reads` and `writes`, pieces as
-        (rank, whether in tensor memory, first byte, bytes), and `run`, from what is read to what is written."""
+    def issued(self, opcode: str, operands: Mapping[str, Sequence[int]], rank: int) -> Any:
+        """A tcgen05.mma, .cp or .shift with the elements of each operand by its name, issued by the CTA of that rank in
+        its pair: `reads` and `writes`, pieces as (rank, whether in tensor memory, first byte, bytes), and `run`, from
+        what is read to what is written."""
 
 
 def read_kernel_product(cells: Cells, word: Word, form: str) -> dict[str, Any]:

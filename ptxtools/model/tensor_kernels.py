@@ -40,6 +40,7 @@ def read_issued(cells: Cells, kind: str, group: str, form: str) -> Instruction:
     reader = cells.reader
     places: dict[str, Place] = {("d_tmem" if kind == "mma" else "taddr"): cells.place()}
     values: dict[str, Operand] = {}
+    mask: list[Operand] = []
 
     def take(place: str, value: str) -> None:
         cells.comma()
@@ -61,12 +62,14 @@ def read_issued(cells: Cells, kind: str, group: str, form: str) -> Instruction:
             take("scale_a", "")
             take("scale_b", "")
         if reader.peek().text == "{":
-            reader.fail("a mask of lanes is not modelled", reader.peek())
+            cells.comma()
+            mask = cells.listed(cells.value)
         take("", "enable_input_d")
         if reader.next.text == ",":
             take("", "zero_column_mask_desc" if "ws" in words else "scale_input_d")
-    return TensorCore(kind=kind, form=form, group=group, places=tuple(places.values()), values=tuple(values.values()),
-                      names=(*places, *values), **cells.done())  # fmt: skip
+    return TensorCore(kind=kind, form=form, group=group, places=tuple(places.values()),
+                      values=(*values.values(), *mask),
+                      names=(*places, *values, *("disable_output_lane" for _ in mask)), **cells.done())  # fmt: skip
 
 
 def follow_kernel_core(paths: Paths, path: Path, instruction: TensorCore) -> list[Path]:
@@ -153,23 +156,23 @@ def _worked(paths: Paths, path: Path, instruction: TensorCore, addresses: tuple[
     values = [paths.operand(path, value) for value in instruction.values]
     if any(value.needs for value in values):
         refuse(source, "a descriptor or predicate that depends on a read is not modelled", span)
-    operands = dict(zip(instruction.names, (*addresses, *(value.of(()) for value in values)), strict=True))
-    for name in ("idesc", "scale_input_d"):
-        if name in operands:
-            operands[name] &= 0xFFFFFFFF
+    operands: dict[str, list[int]] = {}
+    for name, number in zip(instruction.names, (*addresses, *(value.of(()) for value in values)), strict=True):
+        bits = 64 if name.endswith("desc") and name != "idesc" else 32
+        operands.setdefault(name, []).append(number & (1 << bits) - 1)
     rank, first = 0, thread.cta
     if instruction.group == "cta_group::2":
-        number, size = (paths.test.registers.get(f"{thread.name}:cluster_{what}") for what in ("ctarank", "nctarank"))
-        if not (isinstance(number, int) and isinstance(size, int) and number | 1 < size):
+        own, size = (paths.test.registers.get(f"{thread.name}:cluster_{what}") for what in ("ctarank", "nctarank"))
+        if not (isinstance(own, int) and isinstance(size, int) and own | 1 < size):
             refuse(source, "a pair of CTAs needs a cluster that has both (9.7.16.5.1)", span)
-        rank = number % 2
+        rank = own % 2
         first -= rank
     opcode = instruction.text.split()[1 if instruction.guard else 0]
     try:
         issued = paths.products().issued(opcode, operands, rank)
     except ValueError as error:
         refuse(source, str(error), span)
-    accumulator = (NAME.format(thread.cta), addresses[0], operands["idesc"]) if instruction.kind == "mma" else None
+    accumulator = (NAME.format(thread.cta), addresses[0], operands["idesc"][0]) if instruction.kind == "mma" else None
     operation = Operation(paths, path, instruction, accumulator)
     found: list[tuple[int, int]] = []  # events and bytes of each piece that is read
     shares: list[int] = []

@@ -1,6 +1,8 @@
 """Kernels with the forms of tcgen05 that work on matrices, for `launches.FEATURES`: copies, shifts, products of all
 layouts, scaled, sparse, and of pairs of CTAs."""
 
+from dataclasses import replace
+
 from tests.model.features import OUT, Feature
 
 # Bulk copies bring what the instructions work on; the first thread issues these, waits, and looks at its lane.
@@ -92,6 +94,14 @@ COPY = _feature((_COPY,), (0, 1), data=_COUNTED)
 SHIFT = _feature((_COPY, *_WAIT, "tcgen05.shift.cta_group::1.down [%r4];"), (4, 5), data=_COUNTED, phase=1,
                  marks=("copied", "computed", "after"))  # fmt: skip
 HALF = _feature((_MMA.format("0x4020010"),), (0x41800000, 0x41800000))
+# Lane 0 is left as it is, lane 8 is not.
+DISABLED = _feature(
+    ("mov.b32 %r8, 1;", "mov.b32 %r9, 0;",
+     "tcgen05.mma.cta_group::1.kind::f16 [%r4], %rd3, %rd4, 0x8020010, {%r8, %r9, %r9, %r9}, %p3;"), (0, 0x41800000),
+)  # fmt: skip
+DISABLED = replace(
+    DISABLED, body=DISABLED.body.replace("32x32b.x2.b32 {%f1, %f2}", "16x256b.x1.b32 {%f1, %f3, %f2, %f4}")
+)
 IN_TENSOR_MEMORY = _feature(
     ("tcgen05.cp.cta_group::1.128x256b [%r4+16], %rd3;",
      "tcgen05.mma.cta_group::1.kind::f16 [%r4], [%r4+16], %rd4, 0x8020010, %p3;"), (0x41800000, 0x41800000),
@@ -212,7 +222,8 @@ TWO_HALVES = Feature(
 )  # fmt: skip
 
 TENSOR_FEATURES = {
-    "tcgen05.cp": COPY, "tcgen05.shift": SHIFT, "M of 64": HALF, "A in tensor memory": IN_TENSOR_MEMORY,
+    "tcgen05.cp": COPY, "tcgen05.shift": SHIFT, "M of 64": HALF, "disabled lanes": DISABLED,
+    "A in tensor memory": IN_TENSOR_MEMORY,
     "weight stationary": STATIONARY, "block scales": SCALED, "sparse A": SPARSE, "pair of CTAs": PAIR,
     "16x32bx2": TWO_HALVES,
 }  # fmt: skip

@@ -13,7 +13,7 @@ HANGS = {"Bar+deadlock", "MP+bar-ids"}
 
 #: Why tests are no kernels here: what they have, or an instruction by the first part of its name.
 REASONS = {"aliases", "a long array", "several grids", "an address in a register", "tcgen05", "wgmma", "mbarrier", "cp",
-           "fence", "st.async", "red.async", "bar", "barrier", "inc", "selp"}  # fmt: skip
+           "fence", "st.async", "red.async", "bar", "barrier", "inc", "selp", "clusters"}  # fmt: skip
 
 
 def kernel_of(path):

@@ -33,16 +33,19 @@ _SHARED = 1 << 18
 class Issued:
     """One instruction. Raises `DescriptorError`, a ValueError, for what is illegal."""
 
-    def __init__(self, opcode: str, operands: Mapping[str, int], rank: int) -> None:
-        """operands: by the names of the manual, addresses in tensor memory with what is added to them; rank: of the CTA
-        that issues it, in its pair."""
+    def __init__(self, opcode: str, operands: Mapping[str, Sequence[int]], rank: int) -> None:
+        """operands: the elements of each by the names of the manual, addresses in tensor memory with what is added to
+        them; rank: of the CTA that issues it, in its pair."""
         self.store = [np.zeros(LANES * COLUMNS, np.uint32) for _ in range(2)]
         self.ctas = [_cta(at, store) for at, store in enumerate(self.store)]
         view: Any = _Issuer(opcode, operands, self.ctas, rank)
         self.work: Callable[[], None]
+        self.disabled: set[tuple[int, int]] = set()
         if view.op.opcode.name.startswith("tcgen05.mma"):
             call = call_of(view, 0)
             self.work, spans = lambda: mma.run(call), mma.spans(call)
+            words = list(enumerate(call.said.disabled))
+            self.disabled = {divmod(32 * at + bit, LANES) for at, word in words for bit in range(32) if word >> bit & 1}
         else:
             serve = transfer.copied if view.op.opcode.name.startswith("tcgen05.cp") else transfer.shifted
             self.work, several = serve(view, 0)
@@ -65,7 +68,8 @@ class Issued:
         for span in spans:
             if span.kind == kind:
                 rank, unit = int(span.owner is self.ctas[1]), _CELL if span.tensor else 1
-                found.update((rank, span.tensor, at * unit) for at in _places(span))
+                found.update((rank, span.tensor, at * unit) for at in _places(span)
+                             if kind == "read" or (rank, at % LANES) not in self.disabled)  # fmt: skip
         pieces: list[Piece] = []
         for (rank, tensor), group in groupby(sorted(found), lambda place: place[:2]):
             width = _CELL if tensor else 1
@@ -99,9 +103,13 @@ def _launch() -> Any:
 class _Issuer:
     """What stands for the view of the lane that issues it."""
 
-    def __init__(self, opcode: str, operands: Mapping[str, int], ctas: list[Any], rank: int) -> None:
-        named = NamedOperands({name: (at, 1) for at, name in enumerate(operands)}, {}, {}, {})
-        self.op = SimpleNamespace(opcode=isa.resolve(opcode), src=list(operands.values()), of=lambda _: named)
+    def __init__(self, opcode: str, operands: Mapping[str, Sequence[int]], ctas: list[Any], rank: int) -> None:
+        source: list[int] = []
+        named = NamedOperands({}, {}, {}, {})
+        for name, values in operands.items():
+            named.sources[name] = len(source), len(values)
+            source += values
+        self.op = SimpleNamespace(opcode=isa.resolve(opcode), src=source, of=lambda _: named)
         self.cta, self.cluster, self.launch = ctas[rank], SimpleNamespace(ctas=ctas), _launch()
 
     def read(self, value: int, lane: int) -> int:

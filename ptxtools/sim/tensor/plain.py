@@ -20,7 +20,7 @@ Place = tuple[str, int, int, int, str, bool]
 _RESULTS = {"f32": (np.float32, np.uint32), "f16": (np.float16, np.uint16), "s32": (np.int64, np.uint32)}
 
 
-def issued(opcode: str, operands: Mapping[str, int], rank: int) -> Issued:
+def issued(opcode: str, operands: Mapping[str, Sequence[int]], rank: int) -> Issued:
     """A tcgen05.mma, .cp or .shift."""
     return Issued(opcode, operands, rank)
 
