@@ -46,6 +46,8 @@ _BEGIN = """
   store i32 0, ptr %v.waiting
   store i32 DONE_RESULT, ptr %v.result
   store i32 0, ptr %v.end
+  store i64 0, ptr %v.used
+  store i64 0, ptr %v.since
   %b.number = load i32, ptr %v.number
   %b.living = load i32, ptr %v.living
   %b.fresh = icmp slt i32 %b.number, 0
@@ -53,12 +55,20 @@ _BEGIN = """
 b.all:
   store i32 %b.living, ptr %v.todo
   store i1 false, ptr %v.first
+  store i64 %given64, ptr %v.share
   br label %each
 b.last:
   %b.bit = shl i32 1, %b.number
   %b.others = xor i32 %b.living, %b.bit
   store i32 %b.others, ptr %v.todo
   store i1 true, ptr %v.first
+  %b.slice = load i32, ptr %v.slice
+  %b.slice64 = sext i32 %b.slice to i64
+  store i64 %b.slice64, ptr %v.share
+  %b.before = sub i64 %given64, %b.slice64
+  %b.spent = load i64, ptr %v.spent
+  %b.spent.new = add i64 %b.spent, %b.before
+  store i64 %b.spent.new, ptr %v.spent
   br label %take
 each:
   %e.todo = load i32, ptr %v.todo
@@ -66,7 +76,9 @@ each:
   %e.less = sub i32 %e.todo, 1
   %e.rest = and i32 %e.todo, %e.less
   store i32 %e.rest, ptr %v.todo
-  store i32 %given, ptr %v.slice
+  %e.used = load i64, ptr %v.used
+  store i64 %e.used, ptr %v.since
+  store i64 %given64, ptr %v.share
   br label %take
 take:
   %number = phi i32 [%b.number, %b.last], [%e.number, %each]
@@ -78,12 +90,6 @@ take:
 """
 
 _TURNS = """
-arrived:
-  %a.bit = shl i32 1, %number
-  %a.waiting = load i32, ptr %v.waiting
-  %a.waiting.new = or i32 %a.waiting, %a.bit
-  store i32 %a.waiting.new, ptr %v.waiting
-  br label %on
 departed:
   set warp.alive, 0
   set warp.ready, 0
@@ -102,17 +108,12 @@ on:
   %o.none = icmp eq i32 %o.todo, 0
   br i1 %o.none, label %finish, label %o.more
 o.more:
-  %o.slice = load i32, ptr %v.slice
-  %o.used32 = sub i32 %given, %o.slice
-  %o.used = sext i32 %o.used32 to i64
-  %o.spent = load i64, ptr %v.spent
-  %o.spent.new = add i64 %o.spent, %o.used
   %o.first = load i1, ptr %v.first
-  br i1 %o.first, label %o.turn, label %o.next
-o.next:
-  store i64 %o.spent.new, ptr %v.spent
-  br label %each
+  br i1 %o.first, label %o.turn, label %each
 o.turn:                                           ; the others have their turn, if there is time
+  %o.spent = load i64, ptr %v.spent
+  %o.used = load i64, ptr %v.used
+  %o.spent.new = add i64 %o.spent, %o.used
   %t.left = load i64, ptr %v.left
   %t.left.new = sub i64 %t.left, %o.spent.new
   %t.clock = load i64, ptr %v.clock
@@ -124,7 +125,8 @@ o.turn:                                           ; the others have their turn, 
 o.go:
   store i64 %t.left.new, ptr %v.left
   store i64 %t.clock.new, ptr %v.clock
-  store i64 0, ptr %v.spent
+  %t.rest = sub i64 0, %o.used
+  store i64 %t.rest, ptr %v.spent
   store i1 false, ptr %v.first
   br label %each
 o.stop:
@@ -133,21 +135,40 @@ o.stop:
 finish:
   %f.result = load i32, ptr %v.result
   %f.gone = icmp eq i32 %f.result, GONE_RESULT
-  br i1 %f.gone, label %f.left, label %f.done
-f.left:
-  %f.slice = load i32, ptr %v.slice
-  %f.used32 = sub i32 %given, %f.slice
-  %f.used = sext i32 %f.used32 to i64
-  %f.spent = load i64, ptr %v.spent
-  %f.spent.new = add i64 %f.spent, %f.used
-  store i64 %f.spent.new, ptr %v.spent
-  br label %write
+  br i1 %f.gone, label %write, label %f.done
+"""
+
+#: What is left of the warp's slice; and what warps have spent without it, which `next` adds; all of it if all are gone.
+_WRITE = """
+  %w.used = load i64, ptr %v.used
+  %w.since = load i64, ptr %v.since
+  %w.share = load i64, ptr %v.share
+  %w.mine = sub i64 %w.used, %w.since
+  %w.slice64 = sub i64 %w.share, %w.mine
+  %w.slice = trunc i64 %w.slice64 to i32
+  store i32 %w.slice, ptr %v.slice
+  %w.spent = load i64, ptr %v.spent
+  %w.result = load i32, ptr %v.result
+  %w.gone = icmp eq i32 %w.result, GONE_RESULT
+  %w.all = add i64 %w.spent, %w.used
+  %w.turn = sub i64 %given64, %w.slice64
+  %w.others = sub i64 %w.all, %w.turn
+  %w.spent.new = select i1 %w.gone, i64 %w.all, i64 %w.others
+  store i64 %w.spent.new, ptr %v.spent
 """
 
 #: Warp %number stops: write what was scalars to all frames.
 _BAIL = """
   %x.bit = shl i32 1, %number
-  %x.waiting = load i32, ptr %v.waiting
+  %x.result = load i32, ptr %v.result
+  %x.came = icmp eq i32 %x.result, TURN_RESULT
+  %x.on = select i1 %x.came, i32 0, i32 %x.bit
+  %x.to.come = load i32, ptr %v.todo
+  %x.away = or i32 %x.to.come, %x.on
+  %x.away.not = xor i32 %x.away, -1
+  %x.present = load i32, ptr %v.living
+  %x.waiting = and i32 %x.present, %x.away.not
+  store i32 %x.waiting, ptr %v.waiting
   %x.others = xor i32 %x.waiting, -1
   %x.running = and i32 %x.bit, %x.others
   %x.living = load i32, ptr %v.living
@@ -169,7 +190,7 @@ _BAIL = """
 _LOCAL = {
     **{name: unison_turns.VARIABLES[name] for name in STATE if name in unison_turns.VARIABLES},
     "high": "i32", "others": "i32", "first": "i1", "result": "i32", "end": "i32", "keys": "i64",
-    "running.keys": "i64",
+    "running.keys": "i64", "used": "i64", "since": "i64", "share": "i64",
 }  # fmt: skip
 
 
@@ -185,7 +206,9 @@ class Code(Whole):
         #: Sites where a warp stops: label, result, block or record, lanes that run and lanes that wait, the block where
         #: these are, and the slots that are scalars.
         self.bails: list[tuple[str, int, int, str, str, int, int]] = []
-        #: The blocks that end at barriers.
+        #: Slots that its blocks write, and the blocks that end at barriers.
+        bodies = [runs_in(self.stages[number]) or [] for number in section.stages]
+        self.changed = {(slot, storage) for body in bodies for one in body for _, slot, storage in one.kept}
         self.ends = [number for number in section.stages if self.stages[number].kind == "barrier"]
         #: The block that is emitted; where others of its lanes wait, and which; lanes that blocks are entered with.
         self.stage, self.high, self.others = -1, -1, "0"
@@ -221,7 +244,8 @@ class Code(Whole):
         e.expand(numbered(_TURNS))
         e.begin("f.done")
         for number in range(len(self.keys)):
-            self._note(BEFORE, number, self._now(number))
+            if self.keys[number] in self.changed:
+                self._note(BEFORE, number, self._now(number))
         block, _, keys = self._ending()
         self.set("block", block)
         self.set("keys", keys)
@@ -238,6 +262,7 @@ class Code(Whole):
         e.lines += self.cold
         self._bail(place)
         e.begin("write")
+        e.expand(numbered(_WRITE))
         for variable in STATE:
             self._keep(variable)
         e.line(f"ret i32 {self.get('result')}")
@@ -251,6 +276,8 @@ class Code(Whole):
         e.begin("bail")
         for number in range(len(self.keys)):
             self._note(RUNNING, number, self._now(number))
+            if self.keys[number] not in self.changed:
+                self._note(ARRIVED, number, self._scalar(BEFORE, number))
         for which, name in ((BEFORE, "%x.before"), (ARRIVED, "%x.arrived"), (RUNNING, "%x.now")):
             e.value(f"getelementptr i8, ptr %state, i64 {scalar_offset(len(self.keys), which, 0)}", name)
         start = self.section.start
@@ -258,7 +285,8 @@ class Code(Whole):
         end, record, there = self._ending()
         for name, kind, value in (("end", "i32", end), ("record", "i32", record), ("keys", "i64", there)):
             e.value(f"add {kind} {value}, 0", f"%x.{name}")
-        e.expand(_BAIL.format(name=place, start=start, keys=keys, warps="ptr %warps, i64 %bytes", arrays=arrays))
+        text = _BAIL.format(name=place, start=start, keys=keys, warps="ptr %warps, i64 %bytes", arrays=arrays)
+        e.expand(numbered(text))
 
     def _ending(self) -> list[str]:
         """Where warps go on that have come to the barrier: the block, the barrier's record, and the scalars there."""
@@ -323,6 +351,11 @@ class Code(Whole):
         self.code.line(f"store {kind} {value}, ptr %u.{self.keys.index(key)}")
 
     # --- blocks -------------------------------------------------------------------------------------------------------
+
+    def _charge(self, stage: Stage) -> None:
+        e = self.code
+        self.set("used", e.value(f"add i64 {self.get('used')}, {stage.weight + 1}"))
+        self._count(stage.weight)
 
     def _stage(self, number: int, stage: Stage) -> None:
         e, high = self.code, self.section.apart.get(number, -1)
@@ -400,11 +433,11 @@ class Code(Whole):
             self._settle(stage.other)
             same = self.found.same[stage.other]
             for at, key in enumerate(self.keys):
-                if key in same:
+                if key in same and key in self.changed:
                     self._note(ARRIVED, at, self._now(at))
             if len(self.ends) > 1:
                 self.set("end", self.ends.index(number))
-            e.jump("arrived")
+            e.jump("on")
 
     def _settle(self, to: int) -> None:
         """Write scalars to slots that are vectors where the warp goes on, and may be read there."""
