@@ -188,6 +188,8 @@ _BAIL = """
   br label %write
 """
 
+#: With more scalars than this, going in and out of sections costs more than they gain: if one misses, none is tried.
+_FEW = 2
 #: Variables of the function, and those of them that go into the state where it ends.
 _LOCAL = {
     "count": "i64", "used": "i64", "since": "i64", "todo": "i32", "end": "i32", "result": "i32", "block": "i32",
@@ -204,7 +206,8 @@ class Code(Whole):
         self.section, self.found, self.keys = section, found, found.keys
         self.parting = False
         self.handler.running, self.handler.lanes, self.handler.full = "-1", "splat (i1 true)", "true"
-        self.word, self.bit = main.tried_bit()
+        shared = main.section_bits if len(found.keys) > _FEW else {}
+        self.word, self.bit = next(iter(shared.values()), None) or main.tried_bit()
         #: Sites where a warp stops: label, result, block or record, lanes that run and lanes that wait, the block where
         #: these are, and the slots that are scalars.
         self.bails: list[tuple[str, int, int, str, str, int, int]] = []
