@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import cache
 from itertools import chain
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import Cause, LaunchError, PtxError, Trap, shown
 from ptxtools.isa.targets import chip_of
@@ -565,19 +565,19 @@ class Device:
 
 def _check_options(given: object, *described: type) -> None:
     """Raise `LaunchError` for a value that an option cannot have."""
-    for option in chain.from_iterable(map(_limited, described)):
-        value = getattr(given, option.name)
-        problem = "" if value is option.default else option.problem(value)
+    for name, default, option in _limited(described):
+        value = getattr(given, name)
+        problem = "" if value is default else option.problem(value)
         if problem:
-            raise LaunchError(f"{option.name}: {problem}")
+            raise LaunchError(f"{name}: {problem}")
 
 
 @cache
-def _limited(described: type) -> tuple[Option, ...]:
-    """The options that cannot have every value of their type."""
+def _limited(described: tuple[type, ...]) -> tuple[tuple[str, Any, Option], ...]:
+    """The options that cannot have every value of their type, with their names and defaults."""
     return tuple(
-        option
-        for option in options_of(described)
+        (option.name, option.default, option)
+        for option in chain.from_iterable(map(options_of, described))
         if option.kind == "seconds" or option.choices or option.least is not None or option.most is not None
     )
 

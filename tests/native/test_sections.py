@@ -3,16 +3,22 @@ barriers together, with counters that are the same in all of them, and words tha
 
 from __future__ import annotations
 
+import ctypes
 import random
 
+import numpy as np
 import pytest
 
 from ptxtools import native
+from ptxtools.native.code.encode import Encoded
+from ptxtools.native.code.sections import Found, find
+from ptxtools.native.code.structures import RECORD
 from ptxtools.native.loop import worker
+from ptxtools.program.details import Unison
 from tests.rows import rows
 
-from .harness import body_kernel
-from .test_unison import SHARED, outcome
+from .harness import Memory, body_kernel, launch_of
+from .test_unison import _STEPS, SHARED, outcome
 
 #: Registers of each thread, and those that are mostly the same in all of a CTA.
 THREADS, SAME = 4, 3
@@ -156,3 +162,42 @@ def test_random_kernels_in_short_slices(seed: int) -> None:
         patch.setattr(worker, "WARP_SLICE", (40, 64, 111, 300)[seed % 4])
         patch.setattr(worker, "CTA_SLICE", (40, 300, 1000, 131072)[seed // 4 % 4])
         _agree(1000 + seed)
+
+
+def _found(body: str, threads: int = 128) -> tuple[Found, list[int]]:
+    """The sections of a kernel, and the words of its record in which they note that they have missed."""
+    memory = Memory(8192)
+    values = [memory.put(np.zeros(1024, np.uint32)) for _ in range(2)]
+    text = body_kernel(body, 4, SHARED)
+    launch = launch_of(text, memory, values, block=(threads, 1, 1), grid=(2, 1, 1), tier="regions")
+    native.run(launch)
+    (encoded,) = [one for one in launch.program.cache.values() if isinstance(one, Encoded) and one.unison]
+    (op,) = [one for one in encoded.whole.ops.values() if one.kind == "unison"]
+    detail = op.of(Unison)
+    found = find(detail.stages, {(slot, storage) for slot, storage, _ in detail.constants})
+    at = encoded.unison - ctypes.addressof(encoded.code)
+    return found, [RECORD.read(encoded.code, at, f"s{number}") for number in range(2, 10)]
+
+
+def test_counters_are_scalars() -> None:
+    """A loop whose counter is the same in all threads, with lanes that part and meet in it."""
+    found, missed = _found(f"mov.u32 %r9, 77; {_STEPS} ret;")  # a text of its own
+    assert found.sections[0].start == 0
+    assert len(found.sections) == 3
+    assert [len(section.apart) for section in found.sections] == [0, 1, 1]
+    assert len(found.same[found.sections[2].start]) == 1
+    assert missed == [0] * 8
+
+
+def test_what_threads_decide_is_no_scalar() -> None:
+    """A register that some threads change is one of each thread."""
+    body = """mov.u32 %r1, 5; setp.lt.u32 %p1, %t, 40; @%p1 bra OVER; add.u32 %r1, %r1, %n; mul.lo.u32 %r1, %r1, %r1;
+    st.global.u32 [%out], %r1; OVER: bar.sync 0; add.u32 %r2, %r1, 1; bar.sync 0; st.global.u32 [%out], %r2; ret;"""
+    found, _ = _found(body)
+    assert not any(found.same[section.start] for section in found.sections)
+
+
+def test_barriers_that_some_threads_come_to_end_no_section() -> None:
+    body = """setp.lt.u32 %p1, %t, 64; @%p1 bra OVER; st.global.u32 [%out], %t; bar.sync 0; st.global.u32 [%out+4], %t;
+    ret; OVER: bar.sync 0; st.global.u32 [%out], %n; ret;"""
+    assert _found(body)[0].sections == []

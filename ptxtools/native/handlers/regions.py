@@ -67,6 +67,7 @@ class Accesses:
         self.maker = Patterns(h, contents, self.read)
         self.windows: dict[str, Window] = {}
         self.patterns: dict[tuple[int, int, bool, int], Pattern] = {}
+        self.words: dict[tuple[int, int, str, bool, bool], Pattern] = {}
         self.scalars: dict[int, str] = {}
         self.limits: dict[tuple[str, int, bool], str] = {}
         self.stores: list[tuple[Step, Pattern, list[str], Value, str]] = []
@@ -574,12 +575,15 @@ class Accesses:
             return made if element == "i64" else self._widened(made, "zext")
         step = self.found[number]
         signed = step.text.endswith("s32")
-        made = straight(self.contents[step.sources[0][0]], "i32", width)
-        last, less = (2**31 - 16 * width, "slt") if signed else (-16 * width, "ult")
-        for first in made.first:  # no number passes the end of 32 bits
-            self.maker.demand(self.maker.unless_nobody(e.value(f"icmp {less} i32 {first}, {last}"), active))
-        wide = self._widened(made, "sext" if signed else "zext")
-        return replace(wide, first=[e.value(f"shl i64 {first}, 2") for first in wide.first])
+        key = (step.sources[0][0], width, active, point, signed)
+        if key not in self.words:  # other addresses may be made of the same numbers
+            made = straight(self.contents[step.sources[0][0]], "i32", width)
+            last, less = (2**31 - 16 * width, "slt") if signed else (-16 * width, "ult")
+            for first in made.first:  # no number passes the end of 32 bits
+                self.maker.demand(self.maker.unless_nobody(e.value(f"icmp {less} i32 {first}, {last}"), active))
+            wide = self._widened(made, "sext" if signed else "zext")
+            self.words[key] = replace(wide, first=[e.value(f"shl i64 {first}, 2") for first in wide.first])
+        return self.words[key]
 
     def _widened(self, pattern: Pattern, extend: str) -> Pattern:
         return replace(pattern, first=[self.code.value(f"{extend} i32 {one} to i64") for one in pattern.first])

@@ -20,12 +20,14 @@ from ptxtools.native.code.unison import Part, Stage, grouped
 from ptxtools.program.details import Run
 from ptxtools.program.program import LANES
 
-from . import run, unison_turns
+from . import run
 from .parts import window
 from .section_state import (
     ARRIVED,
     BEFORE,
     BLOCK,
+    DONE,
+    GONE,
     PARAMETERS,
     RECORD,
     RUNNING,
@@ -37,28 +39,32 @@ from .section_state import (
 )
 from .unison import Whole
 
+#: What changes seldom is in the state, to leave registers to the rest. The first warp has part of a slice, the others
+#: have whole ones. used: what all have spent in here; since: what those before the present one have.
 _BEGIN = """
   %bytes = get ctx.warp_bytes
-  %given64 = get ctx.warp_slice
-  %given = trunc i64 %given64 to i32
-  %alarm = get ctx.alarm
-  %code = get ctx.code
-  store i32 0, ptr %v.waiting
-  store i32 DONE_RESULT, ptr %v.result
+  %given = get ctx.warp_slice
+  store i32 0, ptr %s.waiting
+  store i64 0, ptr %v.used
+  store i64 0, ptr %v.since
   store i32 0, ptr %v.end
-  %b.number = load i32, ptr %v.number
-  %b.living = load i32, ptr %v.living
+  %b.living = load i32, ptr %s.living
+  %b.number = load i32, ptr %s.number
   %b.fresh = icmp slt i32 %b.number, 0
   br i1 %b.fresh, label %b.all, label %b.last
 b.all:
   store i32 %b.living, ptr %v.todo
-  store i1 false, ptr %v.first
   br label %each
 b.last:
   %b.bit = shl i32 1, %b.number
   %b.others = xor i32 %b.living, %b.bit
   store i32 %b.others, ptr %v.todo
-  store i1 true, ptr %v.first
+  %b.slice = load i32, ptr %s.slice
+  %b.slice64 = sext i32 %b.slice to i64
+  %b.before = sub i64 %given, %b.slice64
+  %b.spent = load i64, ptr %s.spent
+  %b.spent.new = add i64 %b.spent, %b.before
+  store i64 %b.spent.new, ptr %s.spent
   br label %take
 each:
   %e.todo = load i32, ptr %v.todo
@@ -66,24 +72,18 @@ each:
   %e.less = sub i32 %e.todo, 1
   %e.rest = and i32 %e.todo, %e.less
   store i32 %e.rest, ptr %v.todo
-  store i32 %given, ptr %v.slice
+  %e.used = load i64, ptr %v.used
+  store i64 %e.used, ptr %v.since
   br label %take
 take:
   %number = phi i32 [%b.number, %b.last], [%e.number, %each]
-  store i32 %number, ptr %v.number
   %number64 = zext i32 %number to i64
   %offset = mul i64 %number64, %bytes
   %warp = getelementptr i8, ptr %warps, i64 %offset
   %fp = getelementptr i8, ptr %warp, i64 WARP_BYTES
 """
 
-_TURNS = """
-arrived:
-  %a.bit = shl i32 1, %number
-  %a.waiting = load i32, ptr %v.waiting
-  %a.waiting.new = or i32 %a.waiting, %a.bit
-  store i32 %a.waiting.new, ptr %v.waiting
-  br label %on
+_DEPARTED = """
 departed:
   set warp.alive, 0
   set warp.ready, 0
@@ -92,85 +92,110 @@ departed:
   %d.threads.new = sub i32 %d.threads, LANES_OF_ALL
   set cta.alive, %d.threads.new
   %d.bit = shl i32 1, %number
-  %d.living = load i32, ptr %v.living
+  %d.living = load i32, ptr %s.living
   %d.living.new = xor i32 %d.living, %d.bit
-  store i32 %d.living.new, ptr %v.living
-  store i32 GONE_RESULT, ptr %v.result
-  br label %on
-on:
-  %o.todo = load i32, ptr %v.todo
-  %o.none = icmp eq i32 %o.todo, 0
-  br i1 %o.none, label %finish, label %o.more
-o.more:
-  %o.slice = load i32, ptr %v.slice
-  %o.used32 = sub i32 %given, %o.slice
-  %o.used = sext i32 %o.used32 to i64
-  %o.spent = load i64, ptr %v.spent
-  %o.spent.new = add i64 %o.spent, %o.used
-  %o.first = load i1, ptr %v.first
-  br i1 %o.first, label %o.turn, label %o.next
-o.next:
-  store i64 %o.spent.new, ptr %v.spent
-  br label %each
-o.turn:                                           ; the others have their turn, if there is time
-  %t.left = load i64, ptr %v.left
-  %t.left.new = sub i64 %t.left, %o.spent.new
-  %t.clock = load i64, ptr %v.clock
-  %t.clock.new = add i64 %t.clock, %o.spent.new
+  store i32 %d.living.new, ptr %s.living
+  br label %left
+"""
+
+#: Behind each warp; the first time, the others have their turn, if there is time.
+_NEXT = """
+{name}:
+  %{name}.todo = load i32, ptr %v.todo
+  %{name}.none = icmp eq i32 %{name}.todo, 0
+  br i1 %{name}.none, label %{name}.all, label %{name}.more
+{name}.more:
+  %{name}.first = icmp eq i32 %number, %b.number
+  br i1 %{name}.first, label %turn, label %each
+{name}.all:
+  store i32 {result}, ptr %v.result
+  br label %{finish}
+"""
+
+_TURN = """
+turn:
+  %t.spent = load i64, ptr %s.spent
+  %t.used = load i64, ptr %v.used
+  %t.all = add i64 %t.spent, %t.used
+  %t.left = load i64, ptr %s.left
+  %t.left.new = sub i64 %t.left, %t.all
+  %t.clock = load i64, ptr %s.clock
+  %t.clock.new = add i64 %t.clock, %t.all
+  %t.alarm = get ctx.alarm
   %t.over = icmp slt i64 %t.left.new, 0
-  %t.late = icmp sge i64 %t.clock.new, %alarm
+  %t.late = icmp sge i64 %t.clock.new, %t.alarm
   %t.stop = or i1 %t.over, %t.late
-  br i1 %t.stop, label %o.stop, label %o.go
-o.go:
-  store i64 %t.left.new, ptr %v.left
-  store i64 %t.clock.new, ptr %v.clock
-  store i64 0, ptr %v.spent
-  store i1 false, ptr %v.first
+  br i1 %t.stop, label %t.bail, label %t.go
+t.go:
+  store i64 %t.left.new, ptr %s.left
+  store i64 %t.clock.new, ptr %s.clock
+  %t.rest = sub i64 0, %t.used
+  store i64 %t.rest, ptr %s.spent
   br label %each
-o.stop:
+t.bail:
   store i32 TURN_RESULT, ptr %v.result
   br label %bail
-finish:
-  %f.result = load i32, ptr %v.result
-  %f.gone = icmp eq i32 %f.result, GONE_RESULT
-  br i1 %f.gone, label %f.left, label %f.done
-f.left:
-  %f.slice = load i32, ptr %v.slice
-  %f.used32 = sub i32 %given, %f.slice
-  %f.used = sext i32 %f.used32 to i64
-  %f.spent = load i64, ptr %v.spent
-  %f.spent.new = add i64 %f.spent, %f.used
-  store i64 %f.spent.new, ptr %v.spent
-  br label %write
+"""
+
+#: What is left of the warp's slice; and what warps have spent without it, which `next` adds; all of it if all are gone.
+_WRITE = """
+  store i32 %number, ptr %s.number
+  %w.used = load i64, ptr %v.used
+  %w.since = load i64, ptr %v.since
+  %w.first = icmp eq i32 %number, %b.number
+  %w.part = load i32, ptr %s.slice
+  %w.part64 = sext i32 %w.part to i64
+  %w.share = select i1 %w.first, i64 %w.part64, i64 %given
+  %w.mine = sub i64 %w.used, %w.since
+  %w.slice64 = sub i64 %w.share, %w.mine
+  %w.slice = trunc i64 %w.slice64 to i32
+  store i32 %w.slice, ptr %s.slice
+  %w.spent = load i64, ptr %s.spent
+  %w.result = load i32, ptr %v.result
+  %w.gone = icmp eq i32 %w.result, GONE_RESULT
+  %w.all = add i64 %w.spent, %w.used
+  %w.turn = sub i64 %given, %w.slice64
+  %w.others = sub i64 %w.all, %w.turn
+  %w.spent.new = select i1 %w.gone, i64 %w.all, i64 %w.others
+  store i64 %w.spent.new, ptr %s.spent
 """
 
 #: Warp %number stops: write what was scalars to all frames.
 _BAIL = """
   %x.bit = shl i32 1, %number
-  %x.waiting = load i32, ptr %v.waiting
+  %x.result = load i32, ptr %v.result
+  %x.came = icmp eq i32 %x.result, TURN_RESULT
+  %x.on = select i1 %x.came, i32 0, i32 %x.bit
+  %x.to.come = load i32, ptr %v.todo
+  %x.away = or i32 %x.to.come, %x.on
+  %x.away.not = xor i32 %x.away, -1
+  %x.present = load i32, ptr %s.living
+  %x.waiting = and i32 %x.present, %x.away.not
+  store i32 %x.waiting, ptr %s.waiting
   %x.others = xor i32 %x.waiting, -1
   %x.running = and i32 %x.bit, %x.others
-  %x.living = load i32, ptr %v.living
-  %x.mine = and i32 %x.running, %x.living
+  %x.mine = and i32 %x.running, %x.present
   %x.both = or i32 %x.waiting, %x.running
   %x.done = xor i32 %x.both, -1
-  %x.rest = and i32 %x.living, %x.done
+  %x.rest = and i32 %x.present, %x.done
   %x.running.keys = load i64, ptr %v.running.keys
   call void @{name}({warps}, ptr %x.before, i64 {keys}, i32 %x.rest, i32 {start}, i32 0, {arrays})
   call void @{name}({warps}, ptr %x.arrived, i64 %x.keys, i32 %x.waiting, i32 %x.end, i32 %x.record, {arrays})
   call void @{name}({warps}, ptr %x.now, i64 %x.running.keys, i32 %x.mine, i32 {start}, i32 0, {arrays})
-  %x.first = load i1, ptr %v.first
-  %x.todo = load i32, ptr %v.todo
-  %x.todo.new = select i1 %x.first, i32 0, i32 %x.todo
+  %x.first = icmp eq i32 %number, %b.number
+  %x.todo.new = select i1 %x.first, i32 0, i32 %x.to.come
   store i32 %x.todo.new, ptr %v.todo
   br label %write
 """
 
+#: With more scalars than this, going in and out of sections costs more than they gain: if one misses, none is tried.
+_FEW = 2
+#: Variables of the function, and those of them that go into the state where it ends.
 _LOCAL = {
-    **{name: unison_turns.VARIABLES[name] for name in STATE if name in unison_turns.VARIABLES},
-    "high": "i32", "others": "i32", "first": "i1", "result": "i32", "end": "i32", "keys": "i64",
-    "running.keys": "i64",
+    "count": "i64", "used": "i64", "since": "i64", "todo": "i32", "end": "i32", "result": "i32", "block": "i32",
+    "record": "i32", "mask": "i32", "high": "i32", "others": "i32", "keys": "i64", "running.keys": "i64",
 }  # fmt: skip
+_KEPT = ("count", "todo", "block", "record", "mask", "high", "others", "keys")
 
 
 class Code(Whole):
@@ -181,11 +206,14 @@ class Code(Whole):
         self.section, self.found, self.keys = section, found, found.keys
         self.parting = False
         self.handler.running, self.handler.lanes, self.handler.full = "-1", "splat (i1 true)", "true"
-        self.word, self.bit = main.tried_bit()
+        shared = main.section_bits if len(found.keys) > _FEW else {}
+        self.word, self.bit = next(iter(shared.values()), None) or main.tried_bit()
         #: Sites where a warp stops: label, result, block or record, lanes that run and lanes that wait, the block where
         #: these are, and the slots that are scalars.
         self.bails: list[tuple[str, int, int, str, str, int, int]] = []
-        #: The blocks that end at barriers.
+        #: Slots that its blocks write, and the blocks that end at barriers.
+        bodies = [runs_in(self.stages[number]) or [] for number in section.stages]
+        self.changed = {(slot, storage) for body in bodies for one in body for _, slot, storage in one.kept}
         self.ends = [number for number in section.stages if self.stages[number].kind == "barrier"]
         #: The block that is emitted; where others of its lanes wait, and which; lanes that blocks are entered with.
         self.stage, self.high, self.others = -1, -1, "0"
@@ -209,8 +237,9 @@ class Code(Whole):
                 e.value(f"alloca {scalar_type(key)}", f"%u.{number}")
             for space in ("global", "shared"):
                 self.windows[space] = window(self.handler, space, cta="%cta")
-            for variable in STATE[:7]:
-                self.set(variable, self._of_state(variable))
+            for variable in STATE:
+                e.value(f"getelementptr i8, ptr %state, i64 {8 * STATE.index(variable)}", f"%s.{variable}")
+            self.set("count", e.value("load i64, ptr %s.count"))
             before = [self._scalar(BEFORE, number) for number in range(len(self.keys))]
         e.expand(numbered(_BEGIN))
         for number, value in enumerate(before):
@@ -218,10 +247,14 @@ class Code(Whole):
         e.jump(f"body{self.section.start}")
         for number in self.section.stages:
             self._stage(number, self.stages[number])
-        e.expand(numbered(_TURNS))
-        e.begin("f.done")
+        e.expand(numbered(_DEPARTED))
+        e.expand(numbered(_NEXT.format(name="left", result=GONE, finish="write")))
+        e.expand(numbered(_NEXT.format(name="on", result=DONE, finish="done")))
+        e.expand(numbered(_TURN))
+        e.begin("done")
         for number in range(len(self.keys)):
-            self._note(BEFORE, number, self._now(number))
+            if self.keys[number] in self.changed:
+                self._note(BEFORE, number, self._now(number))
         block, _, keys = self._ending()
         self.set("block", block)
         self.set("keys", keys)
@@ -238,8 +271,9 @@ class Code(Whole):
         e.lines += self.cold
         self._bail(place)
         e.begin("write")
-        for variable in STATE:
-            self._keep(variable)
+        e.expand(numbered(_WRITE))
+        for variable in _KEPT:
+            e.line(f"store {_LOCAL[variable]} {self.get(variable)}, ptr %s.{variable}")
         e.line(f"ret i32 {self.get('result')}")
         body = e.take()
         attributes = "#2" if WHOLE.search(body) else "#0"
@@ -251,6 +285,8 @@ class Code(Whole):
         e.begin("bail")
         for number in range(len(self.keys)):
             self._note(RUNNING, number, self._now(number))
+            if self.keys[number] not in self.changed:
+                self._note(ARRIVED, number, self._scalar(BEFORE, number))
         for which, name in ((BEFORE, "%x.before"), (ARRIVED, "%x.arrived"), (RUNNING, "%x.now")):
             e.value(f"getelementptr i8, ptr %state, i64 {scalar_offset(len(self.keys), which, 0)}", name)
         start = self.section.start
@@ -258,7 +294,8 @@ class Code(Whole):
         end, record, there = self._ending()
         for name, kind, value in (("end", "i32", end), ("record", "i32", record), ("keys", "i64", there)):
             e.value(f"add {kind} {value}, 0", f"%x.{name}")
-        e.expand(_BAIL.format(name=place, start=start, keys=keys, warps="ptr %warps, i64 %bytes", arrays=arrays))
+        text = _BAIL.format(name=place, start=start, keys=keys, warps="ptr %warps, i64 %bytes", arrays=arrays)
+        e.expand(numbered(text))
 
     def _ending(self) -> list[str]:
         """Where warps go on that have come to the barrier: the block, the barrier's record, and the scalars there."""
@@ -282,14 +319,6 @@ class Code(Whole):
     def _now(self, number: int) -> str:
         """What a scalar is for the warp that runs."""
         return self.code.value(f"load {scalar_type(self.keys[number])}, ptr %u.{number}")
-
-    def _of_state(self, variable: str) -> str:
-        place = self.code.value(f"getelementptr i8, ptr %state, i64 {8 * STATE.index(variable)}")
-        return self.code.value(f"load {_LOCAL[variable]}, ptr {place}")
-
-    def _keep(self, variable: str) -> None:
-        place = self.code.value(f"getelementptr i8, ptr %state, i64 {8 * STATE.index(variable)}")
-        self.code.line(f"store {_LOCAL[variable]} {self.get(variable)}, ptr {place}")
 
     def _scalar(self, which: int, number: int) -> str:
         place = self.code.value(f"getelementptr i8, ptr %state, i64 {scalar_offset(len(self.keys), which, number)}")
@@ -323,6 +352,11 @@ class Code(Whole):
         self.code.line(f"store {kind} {value}, ptr %u.{self.keys.index(key)}")
 
     # --- blocks -------------------------------------------------------------------------------------------------------
+
+    def _charge(self, stage: Stage) -> None:
+        e = self.code
+        self.set("used", e.value(f"add i64 {self.get('used')}, {stage.weight + 1}"))
+        self._count(stage.weight)
 
     def _stage(self, number: int, stage: Stage) -> None:
         e, high = self.code, self.section.apart.get(number, -1)
@@ -400,11 +434,11 @@ class Code(Whole):
             self._settle(stage.other)
             same = self.found.same[stage.other]
             for at, key in enumerate(self.keys):
-                if key in same:
+                if key in same and key in self.changed:
                     self._note(ARRIVED, at, self._now(at))
             if len(self.ends) > 1:
                 self.set("end", self.ends.index(number))
-            e.jump("arrived")
+            e.jump("on")
 
     def _settle(self, to: int) -> None:
         """Write scalars to slots that are vectors where the warp goes on, and may be read there."""

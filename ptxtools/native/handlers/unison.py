@@ -439,9 +439,13 @@ class Whole:
         self._spend(e.value(f"sub i32 {self.get('slice')}, {stage.weight + 1}"), stage.weight)
 
     def _spend(self, left: str, weight: int) -> None:
-        """Note what is left of the slice, and that the lanes that run have executed so many instructions."""
-        e = self.code
+        """Note what is left of the slice, and how many instructions the lanes that run have executed."""
         self.set("slice", left)
+        self._count(weight)
+
+    def _count(self, weight: int) -> None:
+        """Note how many instructions the lanes that run have executed."""
+        e = self.code
         if weight:
             threads = e.call("llvm.ctpop.i32", "i32", [("i32", self.handler.running)])
             more = e.value(f"zext i32 {e.value(f'mul i32 {threads}, {weight}')} to i64")
