@@ -41,7 +41,7 @@ class Row(NamedTuple):
 
 def rows_of(steps: Sequence[Step]) -> list[Row]:
     """The rows that accesses may have; stores of a row follow each other."""
-    accesses = [step for step in steps if step.space and step.kind in ("ld", "st")]
+    accesses = [step for step in steps if step.space]
     if any(step.kind == "measure" for step in steps) or any(wide.width_of(step) > 1 for step in accesses):
         return []
     loads: dict[tuple[int, str], list[Step]] = {}
