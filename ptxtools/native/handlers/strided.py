@@ -48,11 +48,16 @@ def rows_of(steps: Sequence[Step]) -> list[Row]:
     for step in accesses:
         if step.kind == "ld":
             loads.setdefault((step.sources[0][0], step.space), []).append(step)
-    groups = list(loads.values())
+    found = [row for group in loads.values() for row in _rows(group)]
     stores = [step for step in accesses if step.kind == "st"]
     ends = [0, *(at + 1 for at, (a, b) in enumerate(pairwise(stores)) if not _alike(a, b)), len(stores)]
-    groups += [stores[first:last] for first, last in pairwise(ends)]
-    return [row for group in groups for row in _rows(group)]
+    for first, last in pairwise(ends):
+        group = stores[first:last]
+        for row in _rows(group):
+            start = group.index(row.steps[0])
+            if tuple(group[start : start + len(row.steps)]) == row.steps:  # words of other rows may be the same
+                found.append(row)
+    return found
 
 
 def _alike(a: Step, b: Step) -> bool:
