@@ -357,6 +357,21 @@ def test_rows_at_the_end_of_memory(limit: int) -> None:
     _strided(limit, 4, 4 * (WORDS - 60))
 
 
+@pytest.mark.parametrize("order", [(0, 16, 20, 24, 28, 4, 8, 12), (16, 20, 24, 28, 0, 4, 8, 12), (0, 4, 0, 8, 12, 16)])
+def test_rows_that_share_words_are_stored_in_order(order: tuple[int, ...]) -> None:
+    """What is four words behind a lane is the next one's."""
+    body = "mul.wide.u32 %d3, %r0, 12; add.u64 %d2, %out, %d3; and.b32 %r6, %t, 31; setp.lt.u32 %p1, %r6, 31;"
+    for number, place in enumerate(order):
+        body += f"mad.lo.u32 %r1, %r0, 10, {number}; @%p1 st.global.u32 [%d2+{place}], %r1;"
+    (_, memory), misses = _launched(f"{body} ret;")
+    assert misses == [0]
+    want = np.zeros(4 * 288 + 8, np.uint32)
+    for number, place in enumerate(order):
+        threads = np.arange(288)[np.arange(288) % 32 < 31]
+        want[4 * threads + place // 4] = 10 * threads + number
+    assert np.array_equal(np.frombuffer(memory, np.uint32, 4 * 288), want[: 4 * 288])
+
+
 @pytest.mark.parametrize(("mask", "more"), [(7, 0), (7, 4), (15, 0), (0, 28), (0, 32), (3, 16), (3, 20)])
 def test_words_at_the_end_of_shared_memory(mask: int, more: int) -> None:
     """Half a warp would go beyond it, and none of its lanes does; or some do, which is a trap."""

@@ -39,7 +39,7 @@ _BYTES = 4 * WORDS
 
 
 @dataclass(slots=True)
-class _Group:
+class Group:
     """Accesses at constant distances, checked together. imms: their constants; starts, hosts: address of each half at
     the least of them, and its host address, once checked; fixed: the latter without what the address has grown by, for
     rounds that need no checks; fits: an i1, whether the lanes have the pattern and are in bounds, empty where they
@@ -82,7 +82,7 @@ class Accesses:
             from .region_measures import Measures
 
             self.measures = Measures(h, self.steps, rounds=detail.again is not None)
-        self.groups: dict[Place, _Group] = {}
+        self.groups: dict[Place, Group] = {}
         #: Accesses without a pattern are served one by one; in rounds, where some have one from round to round.
         self.lenient = detail.again is not None and self.measures is None
         self.rounds = detail.again is not None
@@ -101,7 +101,7 @@ class Accesses:
         self.trusted = False
         for step in self.steps:
             if step.space:
-                self.groups.setdefault(self._place(step), _Group()).imms.add(step.imm)
+                self.groups.setdefault(self._place(step), Group()).imms.add(step.imm)
         if self.bounded:
             self.rooms = {place: self._rooms() for place in self.groups}
 
@@ -432,7 +432,7 @@ class Accesses:
         more = step.imm - least
         return pattern, [e.value(f"add i64 {host}, {more}") if more else host for host in group.hosts]
 
-    def _check(self, group: _Group, place: Place, pattern: Pattern, root: int, terms: tuple[int, ...]) -> None:
+    def _check(self, group: Group, place: Place, pattern: Pattern, root: int, terms: tuple[int, ...]) -> None:
         """Find whether all accesses of a group are in bounds and aligned."""
         if self.trusted:
             grown = self._opaque(root) if root in self.strides else "0"
@@ -484,7 +484,7 @@ class Accesses:
     def _window(self, place: Place) -> Window:
         return self.stretches[place] if self.bounded else self.windows[place[3]]
 
-    def _limit_of(self, place: Place, group: _Group, pattern: Pattern) -> str:
+    def _limit_of(self, place: Place, group: Group, pattern: Pattern) -> str:
         """As `_limit`, of a group's window."""
         span, width = max(group.imms) - min(group.imms), place[5]
         if width > 1:

@@ -39,9 +39,9 @@ def run(h: Handler) -> None:
     targets = {number: (slot, storage) for number, slot, storage in kept}
     accesses = None
     if any(step.space for step in steps):
-        from .regions import Accesses
+        from .prefetch import FetchingAccesses
 
-        accesses = Accesses(h, contents, detail)
+        accesses = FetchingAccesses(h, contents, detail)
         contents.made = {number: storage for step in steps for number, storage, _ in step.targets}
         targets = {number: key for number, key in targets.items() if number not in accesses.skipped}
     carried = rounds.carried(contents.slots.values(), targets.values()) if again is not None else []

@@ -41,18 +41,23 @@ class Row(NamedTuple):
 
 def rows_of(steps: Sequence[Step]) -> list[Row]:
     """The rows that accesses may have; stores of a row follow each other."""
-    accesses = [step for step in steps if step.space and step.kind in ("ld", "st")]
+    accesses = [step for step in steps if step.space]
     if any(step.kind == "measure" for step in steps) or any(wide.width_of(step) > 1 for step in accesses):
         return []
     loads: dict[tuple[int, str], list[Step]] = {}
     for step in accesses:
         if step.kind == "ld":
             loads.setdefault((step.sources[0][0], step.space), []).append(step)
-    groups = list(loads.values())
+    found = [row for group in loads.values() for row in _rows(group)]
     stores = [step for step in accesses if step.kind == "st"]
     ends = [0, *(at + 1 for at, (a, b) in enumerate(pairwise(stores)) if not _alike(a, b)), len(stores)]
-    groups += [stores[first:last] for first, last in pairwise(ends)]
-    return [row for group in groups for row in _rows(group)]
+    for first, last in pairwise(ends):
+        group = stores[first:last]
+        for row in _rows(group):
+            start = group.index(row.steps[0])
+            if tuple(group[start : start + len(row.steps)]) == row.steps:  # words of other rows may be the same
+                found.append(row)
+    return found
 
 
 def _alike(a: Step, b: Step) -> bool:

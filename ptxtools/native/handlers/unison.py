@@ -23,9 +23,11 @@ from ptxtools.native.code.unison import Part, Stage, finds_addresses, grouped, r
 from ptxtools.program.details import Run, Unison
 from ptxtools.program.program import LANES, Op, Slot
 
-from . import region_bounds, run, unison_turns
+from . import prefetch, region_bounds, run, unison_turns
 from .inline import First, Inline
 from .parts import Window, window
+from .patterns import Pattern
+from .regions import Group, Place
 from .strided import StridedAccesses, rows_of
 
 #: Parts that may note in s2 to s9 of the record, a bit each, that their accesses are not to words in a row.
@@ -64,6 +66,15 @@ class RegionPart(StridedAccesses):
         with self.whole.first():
             return region_bounds.lasting_rooms(self.code, "%complete")
 
+    def _check(self, group: Group, place: Place, pattern: Pattern, root: int, terms: tuple[int, ...]) -> None:
+        super()._check(group, place, pattern, root, terms)
+        loads = any(step.kind == "ld" for step in self.steps_at(place))
+        if self.whole.rounds and loads and self.aligned and pattern.row and place[3] == "global":
+            with self.whole.first():
+                last = self.code.value("alloca i64")
+                self.code.line(f"store i64 0, ptr {last}")
+            prefetch.next_round(self.code, last, group.hosts)
+
     def _limit(self, space: str, span: int, *, point: bool) -> str:
         if (space, span, point) not in self.limits:
             with self.whole.first():
@@ -95,8 +106,8 @@ class Whole:
         self.ways_in: list[list[tuple[str, list[str]]]] = [[] for _ in self.stages]
         #: Parts that note in the record where they miss.
         self.tried = 0
-        #: Whether the block is one that lanes are often missing in.
-        self.parting = True
+        #: Whether the block is one that lanes are often missing in, and whether warps go round there by themselves.
+        self.parting, self.rounds, self.loops = True, False, prefetch.rounds(self.stages)
         #: Slots whose contents are scalars (`sections`).
         self.same: frozenset[Key] = frozenset()
         #: Fields of the record and bits that say that a section has missed, by the block that it begins with.
@@ -205,7 +216,7 @@ class Whole:
             for place, (key, first) in enumerate(zip(self.carried[number], loaded, strict=True)):
                 way = f"[{first}, %body{number}]@{number}.{place}@"
                 self.values[key] = e.value(f"phi {_kind(key[1])} {way}")
-        self.parting = number not in _next_blocks(stage)
+        self.parting, self.rounds = number not in _next_blocks(stage), number in self.loops
         mask = self.get("mask")
         self.handler.lanes_are(mask)
         self.flags = ""
