@@ -44,8 +44,8 @@ class Emitter:
     belong to the module and are emitted once, however often they are asked for.
     """
 
-    def __init__(self, features: Iterable[str] = (), *, quick: bool = False) -> None:
-        self.features, self.quick = frozenset(features), quick
+    def __init__(self, features: Iterable[str] = ()) -> None:
+        self.features = frozenset(features)
         self.lines: list[str] = []
         self._entry: list[str] = []
         self._names = 0

@@ -63,9 +63,9 @@ def base_module(features: Iterable[str] = ()) -> str:
     return _module(bodies, _DECLARATIONS)
 
 
-def handler_module(ops: dict[str, Op], features: Iterable[str], *, quick: bool = False) -> str:
-    """One function per entry: symbol and an operation of that key. quick: leave out what only makes code faster."""
-    emitter = Emitter(features, quick=quick)
+def handler_module(ops: dict[str, Op], features: Iterable[str]) -> str:
+    """One function per entry: symbol and an operation of that key."""
+    emitter = Emitter(features)
     bodies = [handler(emitter, name, op) for name, op in ops.items()]
     return _module(bodies, emitter.declarations)
 

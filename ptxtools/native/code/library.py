@@ -180,7 +180,7 @@ class Level:
             units.append(
                 self._unit(
                     list(handlers),
-                    generate.handler_module(handlers, jit.host_features(), quick=self.level == jit.QUICK),
+                    generate.handler_module(handlers, jit.host_features()),
                 )
             )
         pieces = _without_repeats(units)
