@@ -1,11 +1,13 @@
 """Functions beside the handlers that are compiled quickly at first, and give way to better ones."""
 
 import ctypes
+import time
 from pathlib import Path
 
 import pytest
 
 from ptxtools.native.code import jit, library, replaceable, tiers
+from tests.work import HANG
 
 pytestmark = pytest.mark.skipif(not replaceable.possible(), reason="written for x86-64 and ELF")
 
@@ -75,6 +77,17 @@ def test_a_process_begins_with_what_is_there(levels):
     made = levels()
     found = library.functions_of(NAMES, lambda _: module(2))
     assert made == [] and called(found["twice.more"], 4) == 9 and not tiers._waiting
+
+
+def test_a_process_that_has_worked_for_long_enough(levels, monkeypatch):
+    monkeypatch.setattr(tiers, "_SECONDS", 0.0)
+    made = levels()
+    found = library.functions_of(NAMES, lambda _: module(4))
+    end = time.monotonic() + HANG
+    while made != [jit.QUICK, jit.FULL] and time.monotonic() < end:
+        time.sleep(0.001)
+    tiers.settle()
+    assert made == [jit.QUICK, jit.FULL] and called(found["twice"], 4) == 16
 
 
 def test_without_quick_code_there_is_one_level(levels, monkeypatch):

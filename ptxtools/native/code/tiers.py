@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import threading
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -35,7 +36,7 @@ QUICK = True
 PASS = "t_pass"
 
 _running: list[threading.Thread] = []
-#: What is to be compiled well beside the run, once the process has lasted so many seconds longer.
+#: What is to be compiled well beside the run, once the process has worked for so many seconds longer.
 _waiting: list[Callable[[], None]] = []
 _SECONDS = 1.0
 #: What kept regions from being compiled, each said once.
@@ -104,9 +105,22 @@ class Regions:
 def beside(work: Callable[[], None]) -> None:
     """Compile something well in a while: most processes end before that."""
     _waiting.append(work)
-    timer = threading.Timer(_SECONDS, _begin, [work])
+    _look_again(work, time.process_time() + _SECONDS, _SECONDS)
+
+
+def _look_again(work: Callable[[], None], moment: float, seconds: float) -> None:
+    """Begin with something once this process has taken so much processor time; look whether it has in some seconds."""
+
+    def look() -> None:
+        if time.process_time() >= moment:
+            _begin(work)
+        elif work in _waiting:
+            _look_again(work, moment, 2 * seconds)
+
+    timer = threading.Timer(seconds, look)
     timer.daemon = True
-    timer.start()
+    with contextlib.suppress(RuntimeError):  # the process ends
+        timer.start()
 
 
 def _begin(work: Callable[[], None]) -> None:
