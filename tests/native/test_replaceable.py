@@ -1,7 +1,7 @@
 """Functions beside the handlers that are compiled quickly at first, and give way to better ones."""
 
 import ctypes
-import time
+import threading
 from pathlib import Path
 
 import pytest
@@ -82,11 +82,11 @@ def test_a_process_begins_with_what_is_there(levels):
 def test_a_process_that_has_worked_for_long_enough(levels, monkeypatch):
     monkeypatch.setattr(tiers, "_SECONDS", 0.0)
     made = levels()
+    replaced = threading.Event()
+    replace = replaceable.replace
+    monkeypatch.setattr(replaceable, "replace", lambda *given: (replace(*given), replaced.set()))
     found = library.functions_of(NAMES, lambda _: module(4))
-    end = time.monotonic() + HANG
-    while made != [jit.QUICK, jit.FULL] and time.monotonic() < end:
-        time.sleep(0.001)
-    tiers.settle()
+    assert replaced.wait(HANG)
     assert made == [jit.QUICK, jit.FULL] and called(found["twice"], 4) == 16
 
 
