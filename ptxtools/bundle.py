@@ -81,21 +81,27 @@ class Bundle:
         lacking = {name for name in sys.modules if name.startswith(prefixes) and name not in self._index}
         if not lacking:
             return
-        index, parts, start = {}, [], 0
+        files: dict[str, tuple[str, int, int]] = {}
         for path, size, time in [one for package in packages for one in cache.sources(package)]:
-            code = _compiled(file := os.path.join(_PACKAGE, path), size, time)
+            name = ".".join([__package__, *path.removesuffix(_FOLDER).removesuffix(".py").split(os.sep)])
+            files[name] = (os.path.join(_PACKAGE, path), size, time)
+        folder = os.path.dirname(self._path)
+        with contextlib.suppress(OSError):
+            os.makedirs(folder, exist_ok=True)
+        if not os.access(folder, os.W_OK) or not any(_compiled(*files[name]) for name in lacking & files.keys()):
+            return
+        index, parts, start = {}, [], 0
+        for name, of in files.items():
+            code = _compiled(*of)
             if code:
-                name = ".".join([__package__, *path.removesuffix(_FOLDER).removesuffix(".py").split(os.sep)])
-                index[name] = (start, len(code), zlib.crc32(code), file)
+                index[name] = (start, len(code), zlib.crc32(code), of[0])
                 parts.append(code)
                 start += len(code)
-        if lacking & index.keys() and start <= _MOST_BYTES:
-            folder = os.path.dirname(self._path)
-            # who has the old index and the new code loads what does not agree as ever
-            if cache.write_whole(f"{self._path}.code", b"".join(parts)):
-                cache.write_sealed(f"{self._path}.idx", self._key, marshal.dumps(index))
-            cache.prune(folder, ".code", _MOST)
-            cache.prune(folder, ".idx", _MOST)
+        # who has the old index and the new code loads what does not agree as ever
+        if start <= _MOST_BYTES and cache.write_whole(f"{self._path}.code", b"".join(parts)):
+            cache.write_sealed(f"{self._path}.idx", self._key, marshal.dumps(index))
+        cache.prune(folder, ".code", _MOST)
+        cache.prune(folder, ".idx", _MOST)
 
 
 def _compiled(file: str, size: int, time: int) -> bytes:

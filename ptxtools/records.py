@@ -370,6 +370,7 @@ def _quick(cls: type, options: dict[str, Any], fields: tuple[Field, ...]) -> Any
         "__dataclass_params__": _Parameters(options),
         "__init__": _initialiser(cls, fields, frozen, keywords, owner),
         "__replace__": replace,
+        "__signature__": _Signature(),
         "__match_args__": () if keywords else names,
     }
     if options.get("repr", True):
@@ -437,11 +438,25 @@ def _initialiser(cls: type, fields: tuple[Field, ...], frozen: bool, keywords: b
         made.__annotations__ = {**{one.name: one.type for one in fields}, "return": None}
         return made
 
-    def __init__(self: Any, *given: Any, **named: Any) -> None:  # noqa: N807 - it becomes that method
+    def compiled() -> Any:
         owner[0].__init__ = made = _compiled(cls, fields, frozen, keywords)
-        made(self, *given, **named)
+        return made
 
+    def __init__(self: Any, *given: Any, **named: Any) -> None:  # noqa: N807 - it becomes that method
+        compiled()(self, *given, **named)
+
+    __init__.compiled = compiled  # type: ignore[attr-defined]
     return __init__
+
+
+class _Signature:
+    """`__signature__` of a class whose `__init__` may not be compiled: there is none, but then `__init__` has one."""
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        compiled = getattr(owner.__init__, "compiled", None) if instance is None else None
+        if compiled is not None:
+            compiled()
+        raise AttributeError("__signature__")
 
 
 def _compiled(cls: type, fields: tuple[Field, ...], frozen: bool, keywords: bool) -> Any:

@@ -1,7 +1,10 @@
 """`ptxtools.records.dataclass` beside `dataclasses.dataclass`."""
 
 import dataclasses
+import types
+import typing
 from dataclasses import FrozenInstanceError
+from inspect import signature
 
 import pytest
 
@@ -96,3 +99,66 @@ def test_no_fields_and_one_field():
             x: object
 
         assert (Nothing() == Nothing(), One((1,)) == One((1,)), One(1) == One((1,))) == (True, True, False)
+
+
+def test_signatures():
+    seen = []
+    for maker in MAKERS:
+
+        @maker.dataclass
+        class Plain:
+            """Whose `__init__` is a copy."""
+
+            x: int
+            y: int = 2
+
+        @maker.dataclass
+        class Late:
+            """Whose `__init__` the first object compiles."""
+
+            x: int
+            y: list = maker.field(default_factory=list)
+
+        class Derived(Late):
+            """With the same one."""
+
+        @maker.dataclass(kw_only=True)
+        class Named:
+            """With keywords alone."""
+
+            x: int
+            y: int = 2
+
+        class Own(Late):
+            """With one of its own."""
+
+            def __init__(self, z):
+                super().__init__(z)
+
+        kinds = (Derived, Plain, Late, Named, Own)
+        seen.append([[(each.name, each.kind) for each in signature(kind).parameters.values()] for kind in kinds])
+        seen[-1].append([vars(Late(1)), vars(Own(4)), vars(Named(x=3))])
+    assert seen[0] == seen[1]
+
+
+@rows("fields", [0, 1, 3, 14, 17])
+def test_named_tuples(fields):
+    names = [f"f{number}" for number in range(fields)]
+    seen = []
+    for base in (typing.NamedTuple, records.NamedTuple):
+        body = {"__annotations__": dict.fromkeys(names, int), "__module__": __name__, "__qualname__": "Made"}
+        body |= dict.fromkeys(names[2:], 7)
+        made = types.new_class("Made", (base,), exec_body=lambda space, body=body: space.update(body))
+        needed = range(min(fields, 2))
+        one, other = made(*needed), made(**dict(zip(names, needed, strict=False)))
+        found = [one == other, hash(one) == hash(other), repr(one), one._asdict(), made._fields, made._field_defaults]
+        found += [tuple(one), [getattr(one, name) for name in names], made._make(one) == one, made.__match_args__]
+        found += [one.__getnewargs__(), list(signature(made).parameters)]
+        found += [one._replace(**{names[0]: 9})] if names else []
+        for wrong in (lambda made=made: made(*range(fields + 1)), lambda made=made, one=one: made._make([*one, 1]),
+                      lambda one=one: one._replace(none=1)):  # fmt: skip
+            with pytest.raises((TypeError, ValueError)) as error:
+                wrong()
+            found.append(error.type)
+        seen.append(found)
+    assert seen[0] == seen[1]

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import textwrap
-from dataclasses import dataclass, fields
 
 import pytest
 from click.testing import CliRunner
@@ -18,6 +17,7 @@ from ptxtools.launch.errors import SpecError
 from ptxtools.launch.file import parse_launch_file
 from ptxtools.launch.job import FAILURES
 from ptxtools.machine.options import DeviceOptions, LaunchOptions, RunOptions, option, options_of, takes, values_of
+from ptxtools.records import dataclass, fields
 from ptxtools.sim.device import Request
 
 FILE = b'module = "k.ptx"\ngrid = 1\nblock = 1\n'
@@ -25,7 +25,7 @@ FILE = b'module = "k.ptx"\ngrid = 1\nblock = 1\n'
 #: Puts another option into the table before anything reads it, and looks for it wherever options are.
 ANOTHER = """
     import inspect
-    from dataclasses import dataclass
+    from ptxtools.records import dataclass
     from ptxtools.machine import options
 
     @dataclass(slots=True, kw_only=True)

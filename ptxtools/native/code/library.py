@@ -7,7 +7,7 @@ well once that pays (`tiers`).
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,14 +69,36 @@ def store() -> objects.Store:
 def functions_of(names: tuple[str, ...], module: Callable[[str], str]) -> dict[str, int]:
     """Addresses of functions beside the handlers, from the disk cache where possible. module: their IR, given the
     attributes of functions that use vectors as wide as there are."""
-    disk = store()
+    from . import replaceable, tiers
+
+    found = _packed(store(), names)
+    if found is not None:
+        return found
+    text = module(jit.attributes(widest=True))
+    if not (tiers.QUICK and replaceable.possible()) or tiers.AT_ONCE:
+        return _compiled(store(), names, text, jit.FULL)
+    symbols = replaceable.symbols(names)
+    found = _packed(_quick.store, symbols)
+    if found is None:
+        found = _compiled(_quick.store, symbols, replaceable.module(text, names), jit.QUICK)
+    tiers.beside(lambda: replaceable.replace(found, _compiled(store(), names, text, jit.FULL)))
+    return {name: found[name] for name in names}
+
+
+def _packed(disk: objects.Store, names: Sequence[str]) -> dict[str, int] | None:
+    """Addresses of functions that are on disk; None if they are not."""
     pieces = disk.pack(names)
-    if pieces is not None:
-        try:
-            return jit.link_object(pieces[0][1], names)
-        except RuntimeError:  # whole, but not code for this machine: as good as none
-            pass
-    pieces = [(list(names), jit.compile_object(module(jit.attributes(widest=True))))]
+    if pieces is None:
+        return None
+    try:
+        return jit.link_object(pieces[0][1], names)
+    except RuntimeError:  # whole, but not code for this machine: as good as none
+        return None
+
+
+def _compiled(disk: objects.Store, names: Sequence[str], text: str, level: int) -> dict[str, int]:
+    """Addresses of functions that are compiled now."""
+    pieces = [(list(names), jit.compile_object(text, level))]
     disk.save_pack(names, pieces)
     return jit.link_object(pieces[0][1], names)
 
@@ -155,7 +177,12 @@ class Level:
             units.append(self._unit([BASE, *generate.base_symbols()], generate.base_module(jit.host_features())))
         handlers = {name: ops[name] for name in lacking if name != BASE}
         if handlers:
-            units.append(self._unit(list(handlers), generate.handler_module(handlers, jit.host_features())))
+            units.append(
+                self._unit(
+                    list(handlers),
+                    generate.handler_module(handlers, jit.host_features()),
+                )
+            )
         pieces = _without_repeats(units)
         self._link(pieces, needed)
         self.store.save_pack(needed, pieces)

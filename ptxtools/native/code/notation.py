@@ -99,38 +99,43 @@ def _blend(code: Emitter, result: str, bits: str, lanes: str, new: str, old: str
 
 
 _V = r"(%[\w.]+|-?\d+)"
-#: Forms of lines, and what the emitter does for them.
-_RULES: list[tuple[re.Pattern[str], Callable[..., object]]] = [
-    (re.compile(r"handler (@[\w.]+) {"), lambda code, n: code.line(header_of(n))),
-    (re.compile(r"service (@[\w.]+) {"), lambda code, n: code.line(f"define i32 {n}({SERVICE}) #0 {{")),
-    (re.compile(rf"{_V} = get (\w+\.\w+)(?: of {_V})?"), lambda code, r, f, b: code.field(f, b or "", r)),
-    (re.compile(rf"set (\w+\.\w+), (.+?)(?: of {_V})?"), lambda code, f, v, b: code.set_field(f, v, b or "")),
-    (re.compile(rf"{_V} = addr (\w+\.\w+)(?: of {_V})?"), lambda code, r, f, b: code.address(f, b or "", r)),
-    (
+#: The word of a line that its form is known by, without the number behind it.
+_WORD = re.compile(r"(?:%[\w.]+ = )?([a-z]+)")
+#: Forms of lines by that word, and what the emitter does for them.
+_RULES: dict[str, tuple[re.Pattern[str], Callable[..., object]]] = {
+    "handler": (re.compile(r"handler (@[\w.]+) {"), lambda code, n: code.line(header_of(n))),
+    "service": (re.compile(r"service (@[\w.]+) {"), lambda code, n: code.line(f"define i32 {n}({SERVICE}) #0 {{")),
+    "get": (re.compile(rf"{_V} = get (\w+\.\w+)(?: of {_V})?"), lambda code, r, f, b: code.field(f, b or "", r)),
+    "set": (re.compile(rf"set (\w+\.\w+), (.+?)(?: of {_V})?"), lambda code, f, v, b: code.set_field(f, v, b or "")),
+    "addr": (re.compile(rf"{_V} = addr (\w+\.\w+)(?: of {_V})?"), lambda code, r, f, b: code.address(f, b or "", r)),
+    "item": (
         re.compile(rf"{_V} = item (\w+\.\w+), {_V}(?: of {_V})?"),
         lambda code, r, f, i, b: code.item(f, i, b or "", r),
     ),
-    (re.compile(rf"{_V} = lanes {_V}"), lambda code, r, m: code.value(f"bitcast i32 {m} to <{LANES} x i1>", r)),
-    (re.compile(rf"{_V} = bits {_V}"), lambda code, r, m: code.value(f"bitcast <{LANES} x i1> {m} to i32", r)),
-    (
+    "lanes": (
+        re.compile(rf"{_V} = lanes {_V}"),
+        lambda code, r, m: code.value(f"bitcast i32 {m} to <{LANES} x i1>", r),
+    ),
+    "bits": (re.compile(rf"{_V} = bits {_V}"), lambda code, r, m: code.value(f"bitcast <{LANES} x i1> {m} to i32", r)),
+    "splat": (
         re.compile(rf"{_V} = splat(8|16|32|64)(?:x(\d+))? {_V}"),
         lambda code, r, n, lanes, v: code.spread(f"i{n}", v, int(lanes or LANES), r),
     ),
-    (re.compile(rf"{_V} = blend(16|32|64) {_V}, (.+), (.+)"), _blend),
-    (re.compile(rf"{_V} = guarded {_V}(?: by {_V})?"), lambda code, r, m, g: code.guarded(m, g or "", r)),
-    (re.compile(rf"{_V} = depth {_V}"), lambda code, r, f: code.depth(f, r)),
-    (re.compile(rf"goto {_V}, {_V}, {_V}"), lambda code, *where: code.goto(*where)),
-    (re.compile(rf"tail (@[\w.]+) {_V}, {_V}, {_V}"), lambda code, *where: code.tail(*where)),
-    (re.compile(r"leave (\d+)"), lambda code, status: code.leave(status)),
-]
+    "blend": (re.compile(rf"{_V} = blend(16|32|64) {_V}, (.+), (.+)"), _blend),
+    "guarded": (re.compile(rf"{_V} = guarded {_V}(?: by {_V})?"), lambda code, r, m, g: code.guarded(m, g or "", r)),
+    "depth": (re.compile(rf"{_V} = depth {_V}"), lambda code, r, f: code.depth(f, r)),
+    "goto": (re.compile(rf"goto {_V}, {_V}, {_V}"), lambda code, *where: code.goto(*where)),
+    "tail": (re.compile(rf"tail (@[\w.]+) {_V}, {_V}, {_V}"), lambda code, *where: code.tail(*where)),
+    "leave": (re.compile(r"leave (\d+)"), lambda code, status: code.leave(status)),
+}
 
 
 def expand(code: Emitter, line: str) -> bool:
     """Emit a line of the notation; false if it is none of its own."""
-    line = with_constants(line)
-    for pattern, emit in _RULES:
-        found = pattern.fullmatch(line)
-        if found:
-            emit(code, *found.groups())
-            return True
-    return False
+    word = _WORD.match(line)
+    rule = _RULES.get(word[1]) if word is not None else None
+    found = rule[0].fullmatch(with_constants(line)) if rule is not None else None
+    if rule is None or found is None:
+        return False
+    rule[1](code, *found.groups())
+    return True

@@ -10,10 +10,12 @@ process has compiled before are on disk, and there from the start.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import threading
+import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from . import library
@@ -34,6 +36,9 @@ QUICK = True
 PASS = "t_pass"
 
 _running: list[threading.Thread] = []
+#: What is to be compiled well beside the run, once the process has worked for so many seconds longer.
+_waiting: list[Callable[[], None]] = []
+_SECONDS = 1.0
 #: What kept regions from being compiled, each said once.
 _failures: set[str] = set()
 
@@ -85,13 +90,7 @@ class Regions:
 
     def _try(self) -> None:
         """Compile what is not there. Where that fails, the run goes on record by record, and a warning says why."""
-        try:
-            self._fill()
-        except Exception as error:  # a defect of the generator or of LLVM, which costs speed and no result
-            reason = f"{type(error).__name__}: {error}".splitlines()[0]
-            if reason not in _failures:
-                _failures.add(reason)
-                warnings.warn(f"hot code runs slower, as it could not be compiled ({reason})", RuntimeWarning, 2)
+        _reported(self._fill)
 
     def _fill(self) -> None:
         """Compile what is not there, and let the records call it."""
@@ -104,7 +103,50 @@ class Regions:
         self.filled = True
 
 
+def beside(work: Callable[[], None]) -> None:
+    """Compile something well in a while: most processes end before that."""
+    _waiting.append(work)
+    _look_again(work, time.process_time() + _SECONDS, _SECONDS)
+
+
+def _look_again(work: Callable[[], None], moment: float, seconds: float) -> None:
+    """Begin with something once this process has taken so much processor time; look whether it has in some seconds."""
+
+    def look() -> None:
+        if time.process_time() >= moment:
+            _begin(work)
+        elif work in _waiting:
+            _look_again(work, moment, 2 * seconds)
+
+    timer = threading.Timer(seconds, look)
+    timer.daemon = True
+    with contextlib.suppress(RuntimeError):  # the process ends
+        timer.start()
+
+
+def _begin(work: Callable[[], None]) -> None:
+    with contextlib.suppress(ValueError, RuntimeError):  # it has begun; or the process ends
+        _waiting.remove(work)
+        # not a daemon, as above
+        thread = threading.Thread(target=_reported, args=[work], name="ptxtools functions", daemon=False)
+        thread.start()
+        _running.append(thread)
+
+
+def _reported(work: Callable[[], None]) -> None:
+    """Do something that only costs speed where it fails."""
+    try:
+        work()
+    except Exception as error:  # a defect of the generator or of LLVM
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        if reason not in _failures:
+            _failures.add(reason)
+            warnings.warn(f"hot code runs slower, as it could not be compiled ({reason})", RuntimeWarning, 2)
+
+
 def settle() -> None:
-    """Wait until all that has been begun is compiled."""
+    """Wait until all that has been begun, or is to begin in a while, is compiled."""
+    for work in list(_waiting):
+        _begin(work)
     while _running:
         _running.pop().join()
