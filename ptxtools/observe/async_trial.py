@@ -12,7 +12,6 @@ Whatever else happens raises `Doubt`: then the grid runs again from the beginnin
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.machine.claims import Span
@@ -29,6 +28,7 @@ from ptxtools.program.operations import (
     fenced,
 )
 from ptxtools.program.program import LANES
+from ptxtools.records import replace
 from ptxtools.sim.tensor.wgmma_reads import WarpgroupReads
 from ptxtools.sim.tensormap.descriptor import BYTES as MAP_BYTES
 

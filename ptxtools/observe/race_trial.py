@@ -8,7 +8,6 @@ grid runs again from the beginning, and `RaceClocked` looks, or `RaceCheck` judg
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +28,7 @@ from ptxtools.program.operations import (
     strength,
 )
 from ptxtools.program.program import LANES
+from ptxtools.records import replace
 
 from . import race_meeting
 from .race_accesses import commuting, looks_of, piece_of

@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ptxtools.records import NamedTuple
-
 from ptxtools.diagnostics import Diagnostic
+from ptxtools.records import NamedTuple
 
 from ..assembly.functions import has_result
 from ..assembly.instructions import BodyReader
