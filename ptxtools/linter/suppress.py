@@ -6,7 +6,6 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 
-from ptxtools.check.edits import removed
 from ptxtools.diagnostics import Diagnostic, Severity, Source, Span
 from ptxtools.diagnostics.comments import comments_for, matches, silenced
 from ptxtools.ir.nodes import Module
@@ -104,6 +103,8 @@ def needless(
             message = f"nothing is found here that {' or '.join(idle)} would silence"
             fix = None
             if len(idle) == len(comment.codes):
+                from ptxtools.check.edits import removed  # which files without such comments need not load
+
                 fix = removed(source.text, comment.span, "remove the comment")
             result.append(
                 Diagnostic(NEEDLESS, message, comment.span, source, Severity.WARNING, None, "4.2", (), None, fix)

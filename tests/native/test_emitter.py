@@ -29,6 +29,8 @@ from ptxtools.program.program import Slot
 
 ROOT = Path(ptxtools.__file__).parent
 NATIVE = ROOT / "native"
+#: Makes LLVM text of a part of Python, for what reads NVVM IR.
+NOTATION = ROOT / "nvvm/compiled/notation.py"
 #: Instructions of LLVM as they stand in text.
 _INSTRUCTIONS = r"\b(getelementptr|icmp|fcmp|shufflevector|insertelement|zext|sext|musttail|phi) "
 _LLVM = re.compile(_INSTRUCTIONS + r"(<|i\d|ptr|void|call)")
@@ -82,8 +84,8 @@ def test_the_search_sees_text_in_strings_and_f_strings(tmp_path: Path) -> None:
     assert [bool(_LLVM.search(text)) for text in texts(path)] == [False, True]
 
 
-def test_llvm_text_stands_in_the_native_engine_alone() -> None:
-    others = [path for path in sorted(ROOT.rglob("*.py")) if not path.is_relative_to(NATIVE)]
+def test_llvm_text_stands_in_the_native_engine_and_one_file_more() -> None:
+    others = [path for path in sorted(ROOT.rglob("*.py")) if not path.is_relative_to(NATIVE) and path != NOTATION]
     quiet = [NATIVE / name for name in _WITHOUT]
     assert all(path.exists() for path in quiet)
     candidates = [path for path in (*others, *quiet) if _WORD.search(path.read_text())]

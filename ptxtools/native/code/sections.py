@@ -8,10 +8,11 @@ part, those of one side meet the others again before anything else (`Section.apa
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from ptxtools.program.details import Run, SpecialRegister
+from ptxtools.program.operations import LANEWISE
 from ptxtools.program.program import SLOT_BYTES
+from ptxtools.records import NamedTuple
 
 from .live_words import Key
 from .unison import Stage, finds_addresses, grouped
@@ -22,8 +23,6 @@ MOST_STEPS = 240
 MOST_KEYS = 48
 #: Storage classes of which one element is a scalar.
 _STORAGE = frozenset({"pred", "b16", "b32", "b64"})
-#: Steps whose results are the same in all threads if their operands are.
-_LANEWISE = frozenset({"alu", "copy", "pack", "unpack"})
 #: Special registers that are the same in all threads of a CTA.
 _OF_CTA = ("%ctaid.", "%nctaid.", "%ntid.")
 _END = -1
@@ -61,7 +60,7 @@ def same_numbers(run: Run, same: frozenset[Key]) -> frozenset[int]:
             alike = isinstance(step.detail, SpecialRegister) and step.detail.name.startswith(_OF_CTA)
         else:
             needed = {number for number, _, _ in step.sources} | {step.guard, *step.before}
-            alike = step.kind in _LANEWISE and needed <= numbers
+            alike = step.kind in LANEWISE and needed <= numbers
         if alike and all(storage in _STORAGE for _, storage, _ in step.targets):
             numbers |= {number for number, _, _ in step.targets}
     return frozenset(numbers - {-1})

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from ptxtools.native.code.handler import ELEMENT
 from ptxtools.native.code.runs import Step
+from ptxtools.records import NamedTuple
 from ptxtools.semantics.algebra import Value
 
 from . import wide

@@ -11,9 +11,10 @@ import platform
 import sys
 from collections.abc import Callable, Iterable
 from functools import cache as once
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ptxtools import cache
+from ptxtools.records import NamedTuple
 
 from . import flow, nodes, scan
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import NamedTuple
+
+from ptxtools.records import NamedTuple
 
 from ..assembly.reader import MOST_NESTED
 from ..assembly.types import Type

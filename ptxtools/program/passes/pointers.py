@@ -8,10 +8,11 @@ those accesses are looked at.
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ptxtools.program.details import Look
 from ptxtools.program.operations import ADDRESSED, LANE_ACCESS
+from ptxtools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
