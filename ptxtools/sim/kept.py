@@ -16,6 +16,9 @@ _PAGE = mmap.PAGESIZE
 _PAGES, _WORD, _THERE = "/proc/self/pagemap", 8, np.uint64(62)
 #: With less memory than this it is not worth asking.
 _SMALL = 1 << 20
+#: Room for contents, of the last one that went: that of new memory costs more than the copy. And the most of it.
+_ROOM: list[Bytes] = []
+_MOST_ROOM = 1 << 26
 
 
 class Kept:
@@ -23,7 +26,19 @@ class Kept:
 
     def __init__(self, memory: Bytes) -> None:
         self._memory = memory
-        self._parts = [(first, memory[first:after].copy()) for first, after in touched(memory)]
+        places = touched(memory)
+        self._room = _room(sum(after - first for first, after in places))
+        self._parts, at = [], 0
+        for first, after in places:
+            part = self._room[at : at + after - first]
+            part[:] = memory[first:after]
+            self._parts.append((first, part))
+            at += after - first
+
+    def __del__(self) -> None:
+        room = getattr(self, "_room", None)  # None: there was not enough memory
+        if room is not None and not _ROOM and len(room) <= _MOST_ROOM:
+            _ROOM.append(room)
 
     def put_back(self) -> None:
         """Write it back."""
@@ -38,6 +53,15 @@ class Kept:
         rest = self._memory[first:after]
         for start, end in touched(rest):
             rest[start:end] = 0
+
+
+def _room(size: int) -> Bytes:
+    """An array of at least so many bytes."""
+    try:
+        room = _ROOM.pop()
+    except IndexError:  # the usual way while somebody has it
+        room = np.empty(0, np.uint8)
+    return room if len(room) >= size else np.empty(size, np.uint8)
 
 
 def touched(memory: Bytes) -> list[tuple[int, int]]:

@@ -112,7 +112,7 @@ def _plain(stage: Stage) -> bool:
     """Whether threads that come to the end of a block go on in this kernel, or all exit."""
     if stage.kind == "warpsync":
         return stage.members < 0
-    return stage.kind in ("jump", "branch", "barrier") or (stage.kind == "exit" and stage.guard < 0)
+    return stage.kind in ("jump", "branch", "barrier", "met") or (stage.kind == "exit" and stage.guard < 0)
 
 
 def next_stages(stage: Stage) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from ptxtools.native.code import modes
 from ptxtools.native.code.handler import WHOLE
 from ptxtools.native.code.live_words import Key
 from ptxtools.native.code.sections import Found, Section, behind, is_same, overlap, runs_in, same_numbers, ways_of
+from ptxtools.native.code.structures import QUICK_WHOLE
 from ptxtools.native.code.unison import Part, Stage, grouped
 from ptxtools.program.details import Run
 from ptxtools.program.program import LANES
@@ -372,6 +373,8 @@ class Code(Whole):
             for group in groups:
                 guard = stage.number if group is groups[-1] else -1
                 self._group(group, guard, first=group is groups[0])
+            if stage.kind == "met":
+                self._pass(stage)
             self._charge(stage)
             self.left[number] = self.values
             self._end(number, stage)
@@ -406,8 +409,21 @@ class Code(Whole):
         kept = _without(before, [detail]) | made
         self.values = {key: value for key, value in kept.items() if key not in self.same}
 
+    def _pass(self, stage: Stage) -> None:
+        """Lanes meet in front of an observer: it has nothing to say of a whole warp, or its record is what asks it."""
+        e, on = self.code, self.code.label("met")
+        where = e.value(f"getelementptr i8, ptr {e.field('ctx.code')}, i64 {stage.end}")
+        quick = e.field("meeting.quick", e.value(f"inttoptr i64 {e.field('rec.imm', where)} to ptr"))
+        nothing = e.value(f"icmp ne i32 {e.value(f'and i32 {quick}, {QUICK_WHOLE}')}, 0")
+        e.branch(nothing, on, self._stop(RECORD, stage.end), likely=True)
+        e.begin(on)
+
     def _missed(self, part: Part, *, first: bool) -> str:
-        """Label for where an access is not to words in a row: the section is not tried again."""
+        """Label for where an access is not to words in a row."""
+        return self._stop(BLOCK, self.stage) if first else self._stop(RECORD, part.record)
+
+    def _stop(self, result: int, where: int) -> str:
+        """Label for where a warp goes on at a block or record; the section is not tried again."""
         e, lines = self.code, self.code.lines
         label, bail = e.label("missed"), e.label("bail")
         e.lines = self.cold
@@ -415,7 +431,6 @@ class Code(Whole):
         e.value(f"atomicrmw or ptr {e.address(self.word)}, i32 {1 << self.bit} monotonic")
         e.jump(bail)
         e.lines = lines
-        result, where = (BLOCK, self.stage) if first else (RECORD, part.record)
         bits = self._bits(self.same)
         self.bails.append((bail, result, where, self.handler.running, self.others, self.high, bits))
         return label
@@ -424,7 +439,7 @@ class Code(Whole):
         e = self.code
         if stage.kind == "jump":
             self._go(stage.target)
-        elif stage.kind == "warpsync":
+        elif stage.kind in ("warpsync", "met"):
             self._go(stage.other)
         elif stage.kind == "branch":
             self._branch(stage)
