@@ -132,7 +132,9 @@ def test_several_workers_find_the_races_that_one_does(seed: int, checks: str, sh
     assert shared[0][0] and (seed % 4 or shared == [(True, False)])
     assert shared[0] == (True, False) or not shared[-1][0]
     judged = _run(text, checks, 1)
-    assert found[:2] == judged[:2] and (found[0] != "[]" or found[2] == judged[2])
+    assert found[:2] == judged[:2]
+    races = checks == "asynccheck" and seed % 4  # of which it knows nothing: who stores last is left open
+    assert found[2] == judged[2] or found[0] != "[]" or races
 
 
 @pytest.mark.share(8)
