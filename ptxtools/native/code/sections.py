@@ -82,7 +82,10 @@ _NOTHING = Found((), (), (), frozenset(), frozenset(), [])
 
 
 def find(stages: Sequence[Stage], constants: Iterable[Key]) -> Found:
-    """The sections of a kernel: those behind barriers, and the one at the start."""
+    """The sections of a kernel with barriers: those behind them, and the one at the start. Without any it gains
+    nothing (a sum of vectors that waits for memory took 0.8 ms for 0.5)."""
+    if all(stage.kind != "barrier" for stage in stages):
+        return _NOTHING
     bodies = [runs_in(stage) for stage in stages]
     if any(body is None for body in bodies) or any(not _plain(stage) for stage in stages):
         return _NOTHING
