@@ -39,7 +39,7 @@ class Known(dict[Any, Any]):
         self.wanted: set[tuple[str, int]] = set()
 
     def __missing__(self, key: Any) -> Any:
-        kind, pattern, flags = key
+        kind, pattern, flags = key[0], key[1], int(key[2])  # some versions look for flags that are no plain number
         row = self.table.get((pattern, flags)) if kind is str else None
         if row is not None:
             try:
@@ -71,7 +71,7 @@ def _row(pattern: str, flags: int) -> tuple[int, bytes, int, dict[str, int]]:
 
     parsed = _parser.parse(pattern, flags)
     code = array("I", _compiler._code(parsed, flags)).tobytes()
-    return flags | parsed.state.flags, code, parsed.state.groups - 1, dict(parsed.state.groupdict)
+    return int(flags | parsed.state.flags), code, int(parsed.state.groups) - 1, dict(parsed.state.groupdict)
 
 
 def _caller() -> str:

@@ -6,6 +6,7 @@ the same. What is rare (ordering, many fields, fields left out of `__init__`) th
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
+import sys
 from operator import attrgetter, itemgetter
 from reprlib import recursive_repr
 from types import CodeType, FunctionType
@@ -30,6 +31,8 @@ class _Missing:
     __slots__ = ()
 
 
+#: What the standard library raises for names that are no fields.
+_UNEXPECTED = TypeError if sys.version_info >= (3, 13) else ValueError
 #: No default.
 MISSING: Any = _Missing()
 
@@ -169,7 +172,7 @@ def _make(cls: Any, iterable: Any) -> Any:
 def _replace(self: Any, /, **changes: Any) -> Any:
     result = _make(type(self), map(changes.pop, self._fields, self))
     if changes:
-        raise ValueError(f"Got unexpected field names: {list(changes)!r}")
+        raise _UNEXPECTED(f"Got unexpected field names: {list(changes)!r}")
     return result
 
 

@@ -108,17 +108,35 @@ class _Child(Generic[T]):
             os.waitpid(self._pid, 0)
 
 
+class _Pickler(pickle.Pickler):
+    """Sends a name in the place of one object."""
+
+    def __init__(self, file: io.BytesIO, shared: object) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self._shared = shared
+
+    def persistent_id(self, value: object) -> str | None:
+        return "shared" if value is self._shared else None
+
+
+class _Unpickler(pickle.Unpickler):
+    """Takes one object for the name that was sent."""
+
+    def __init__(self, file: io.BytesIO, shared: object) -> None:
+        super().__init__(file)
+        self._shared = shared
+
+    def persistent_load(self, name: object) -> object:
+        return self._shared
+
+
 def packed(result: object, shared: object) -> bytes:
     """A result for another process. shared: an object that it refers to, which is not sent."""
     file = io.BytesIO()
-    pickler = pickle.Pickler(file, pickle.HIGHEST_PROTOCOL)
-    pickler.persistent_id = lambda value: "shared" if value is shared else None  # type: ignore[method-assign]
-    pickler.dump(result)
+    _Pickler(file, shared).dump(result)
     return file.getvalue()
 
 
 def unpacked(data: bytes, shared: object) -> Any:
     """A result that another process packed. shared: this process's own object in the place of the one not sent."""
-    unpickler = pickle.Unpickler(io.BytesIO(data))
-    unpickler.persistent_load = lambda _: shared  # type: ignore[method-assign]
-    return unpickler.load()
+    return _Unpickler(io.BytesIO(data), shared).load()
