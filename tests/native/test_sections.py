@@ -71,9 +71,24 @@ class Writer:
                 f"@%p1 st.shared.u32 [%r7], {self.own()};",
                 f"setp.ne.u32 %p1, %t, 0; @!%p1 st.shared.u32 [words+{shift}], {self.own()};",
             ]
-            + [f"xor.b32 %r6, %t, 3; shl.b32 %r6, %r6, 2; mov.u32 %r8, words; add.u32 %r6, %r6, %r8;"
-               f" ld.shared.u32 {self.own()}, [%r6];"] * (rng.random() < 0.02)
+            + [self.elsewhere()] * (rng.random() < 0.3)
         )  # fmt: skip
+
+    def elsewhere(self) -> str:
+        """Accesses of lanes that are not at words in a row."""
+        rng = self.rng
+        text = rng.choice(["xor.b32 %r6, %t, 3", "mul.lo.u32 %r6, %t, 29", "shr.u32 %r6, %t, 1", "and.b32 %r6, %t, 3"])
+        text += "; shl.b32 %r6, %r6, 2; and.b32 %r6, %r6, 252;"
+        several = rng.random() < 0.4
+        if several:  # neighbouring words with guards, as compilers make of vectors
+            text = f"shl.b32 %r6, %t, {rng.choice([4, 4, 3])}; and.b32 %r6, %r6, 1008;"
+        guards = [rng.choice(["", "@%p1 ", "@!%p1 "]) for _ in range(4 if several else 1)]
+        stores = rng.random() < 0.5
+        for number, guard in enumerate(guards):
+            place = f"[%r6+{4 * number}]"
+            access = f"st.shared.u32 {place}, {self.own()}" if stores else f"ld.shared.u32 {self.own()}, {place}"
+            text += f" {guard}{access};" if number else f" mov.u32 %r8, words; add.u32 %r6, %r6, %r8; {guard}{access};"
+        return text
 
     def condition(self, *, alike: bool) -> str:
         if alike:

@@ -3,8 +3,8 @@ next, each in turn, in the order and with the slices that `unison_turns` would g
 
 A section begins where the last warp has come to a barrier, which goes on at once, the others after it; or with a CTA.
 All lanes of all warps are there. Contents of slots that are the same in all threads are scalars in the state that
-`STATE` lists, where the warps' frames have old ones: `place` writes them there when a section is left. Accesses
-are to words in a row, or the section goes back to where general code can begin, and is not tried again in this launch.
+`STATE` lists, where the warps' frames have old ones: `place` writes them there when a section is left. What accesses
+no way can do makes the section go back to where general code can begin; it is not tried again in this launch.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ptxtools.native.code.unison import Part, Stage, grouped
 from ptxtools.program.details import Run
 from ptxtools.program.program import LANES
 
-from . import run
+from . import run, wide
 from .parts import window
 from .section_state import (
     ARRIVED,
@@ -38,6 +38,7 @@ from .section_state import (
     scalar_offset,
     scalar_type,
 )
+from .strided import rows_of
 from .unison import Whole
 
 #: What changes seldom is in the state, to leave registers to the rest. The first warp has part of a slice, the others
@@ -202,6 +203,8 @@ _KEPT = ("count", "todo", "block", "record", "mask", "high", "others", "keys")
 class Code(Whole):
     """One section as a function: variables are its own, and written to the state where it ends."""
 
+    noting = False
+
     def __init__(self, main: Whole, section: Section, found: Found) -> None:
         super().__init__(main.code, main.op)
         self.section, self.found, self.keys = section, found, found.keys
@@ -221,7 +224,7 @@ class Code(Whole):
         self.entered: dict[int, str] = {}
         #: Contents of slots that are in registers behind each block.
         self.left: dict[int, dict[Key, str]] = {}
-        #: What is done where accesses are not to words in a row.
+        #: What is done where no way can do an access.
         self.cold: list[str] = []
 
     def kind_of(self, variable: str) -> str:
@@ -401,13 +404,25 @@ class Code(Whole):
             self._accesses(part, part.run, guard if part is group[-1] else -1, first=first and part is group[0])
 
     def _accesses(self, part: Part, detail: Run, number: int, *, first: bool) -> None:
-        way, fail, before = "", "", self.values
-        if any(step.space for step in detail.steps):
-            way, fail = ("rows" if self.high < 0 else "part"), self._missed(part, first=first)
-        self.flags, made = self._version(detail, number, way, fail)
+        before, ways = self.values, self._possible(detail)
+        if ways:
+            self.flags, made = self._ways(detail, number, ways, self._missed(part, first=first))
+        else:
+            self.flags, made = self._version(detail, number, "", "")
         self.same = self._behind(detail)
         kept = _without(before, [detail]) | made
         self.values = {key: value for key, value in kept.items() if key not in self.same}
+
+    def _possible(self, detail: Run) -> list[str]:
+        """The ways of a run's accesses, as `Whole._run` has them, the likeliest first; without those that need bits."""
+        if not any(step.space for step in detail.steps):
+            return []
+        if rows_of(detail.steps):
+            return ["strided", "gathered"]
+        straight = "rows" if self.high < 0 else "part"
+        if any(wide.width_of(step) > 1 for step in detail.steps if step.space):
+            return [straight]
+        return [straight, "patterns", "gathered"]
 
     def _pass(self, stage: Stage) -> None:
         """Lanes meet in front of an observer: it has nothing to say of a whole warp, or its record is what asks it."""
@@ -419,7 +434,7 @@ class Code(Whole):
         e.begin(on)
 
     def _missed(self, part: Part, *, first: bool) -> str:
-        """Label for where an access is not to words in a row."""
+        """Label for where no way can do an access."""
         return self._stop(BLOCK, self.stage) if first else self._stop(RECORD, part.record)
 
     def _stop(self, result: int, where: int) -> str:

@@ -84,7 +84,9 @@ class RegionPart(StridedAccesses):
 
 class Whole:
     """One function: the variables of the warp that has its turn are in memory on the stack, which LLVM keeps in
-    registers."""
+    registers. noting: parts have bits of the record, which say that they have missed."""
+
+    noting = True
 
     def __init__(self, emitter: Emitter, op: Op) -> None:
         self.code, self.op, self.handler = emitter, op, Inline(emitter, op)
@@ -294,16 +296,17 @@ class Whole:
         """A run with accesses, done in one of several ways, each where the one before it has missed; fail: where the
         last one's misses go."""
         e, h, done, general = self.code, self.handler, self.code.label("done"), ways[0]
-        if self.tried + 2 <= MOST_TRIED and not finds_addresses(detail.steps):
+        noting = self.noting and self.tried + 2 <= MOST_TRIED and not finds_addresses(detail.steps)
+        if noting:
             ways = ["rows", "part", *ways] if self.parting else ["rows", *ways]  # in loops few are missing
         labels = {way: e.label(way) for way in ways}
         fails = {way: labels[after] for way, after in pairwise(ways)} | {ways[-1]: fail}
-        if ways[0] == "rows":
+        if noting:
             other = e.label("other")
             fails["rows"] = self._try_rows(other if self.parting else labels[general], h.full)
         flags, contents = [], []
         for way in ways:
-            if way == "part":
+            if noting and way == "part":
                 e.begin(other)
                 e.branch(h.full, labels[general], labels["part"])
                 e.begin(labels["part"])
