@@ -15,7 +15,7 @@ from ptxtools.program.program import SLOT_BYTES
 from ptxtools.records import NamedTuple
 
 from .live_words import Key
-from .unison import Stage, finds_addresses, grouped
+from .unison import Stage, grouped
 
 #: Most steps of all sections of a kernel: they are compiled in addition to its blocks.
 MOST_STEPS = 240
@@ -30,12 +30,14 @@ _END = -1
 
 class Section(NamedTuple):
     """start: the block it begins with; stages: its blocks in order; cost: what a warp uses of its slice at most; apart:
-    blocks that only some lanes of a warp may run, each with the block where the others wait."""
+    blocks that only some lanes may run, each with the block where the others wait; whole: those of them that need all
+    lanes of a warp."""
 
     start: int
     stages: tuple[int, ...]
     cost: int
     apart: dict[int, int]
+    whole: frozenset[int]
 
 
 def runs_in(stage: Stage) -> list[Run] | None:
@@ -277,9 +279,9 @@ def _section(
 ) -> Section | None:
     """The section that begins with a block; None where warps of it may go round, or lanes part for longer."""
     order = _in_order(start, stages) if start not in inside else None
-    if order is None or any(finds_addresses(run.steps) for number in order for run in runs[number]):
+    if order is None:
         return None
-    apart, costs = dict[int, int](), dict[int, int]()
+    apart, costs, whole = dict[int, int](), dict[int, int](), set[int]()
     for number in order:
         if number in parting:
             low, high = sorted(next_stages(stages[number]))
@@ -287,12 +289,14 @@ def _section(
             if chain is None:
                 return None
             apart.update(dict.fromkeys(chain, high))
+            if any(_needs_all(stages[one]) for one in chain):
+                whole.update(chain)
     for number in reversed(order):
         rest = max((costs[to] for to in ways_of(stages[number])), default=0)
         costs[number] = stages[number].weight + 1 + rest
     if (inside & set(order)) != set(apart) or not _entered_once(order, stages, apart):
         return None
-    return Section(start, tuple(order), costs[start], apart)
+    return Section(start, tuple(order), costs[start], apart, frozenset(whole))
 
 
 def _in_order(start: int, stages: Sequence[Stage]) -> list[int] | None:
@@ -329,10 +333,17 @@ def _chain(stages: Sequence[Stage], low: int, high: int) -> list[int] | None:
     """Blocks that follow one another from `low` to `high`, which is not one of them."""
     chain: list[int] = []
     while low < high:
-        if stages[low].kind != "jump" or any(part.whole is not None for part in stages[low].parts):
+        stage = stages[low]
+        if stage.kind not in ("jump", "warpsync"):
             return None
         chain.append(low)
-        if stages[low].target <= low:
+        (to,) = next_stages(stage)
+        if to <= low:
             return None
-        low = stages[low].target
+        low = to
     return chain if low == high else None
+
+
+def _needs_all(stage: Stage) -> bool:
+    """Whether what a block does is for warps of which all lanes are there."""
+    return stage.kind == "warpsync" or any(part.whole is not None for part in stage.parts)

@@ -17,7 +17,7 @@ from ptxtools.native.code.handler import WHOLE
 from ptxtools.native.code.live_words import Key
 from ptxtools.native.code.sections import Found, Section, behind, is_same, overlap, runs_in, same_numbers, ways_of
 from ptxtools.native.code.structures import QUICK_WHOLE
-from ptxtools.native.code.unison import Part, Stage, grouped
+from ptxtools.native.code.unison import Part, Stage, finds_addresses, grouped
 from ptxtools.program.details import Run
 from ptxtools.program.program import LANES
 
@@ -219,8 +219,9 @@ class Code(Whole):
         bodies = [runs_in(self.stages[number]) or [] for number in section.stages]
         self.changed = {(slot, storage) for body in bodies for one in body for _, slot, storage in one.kept}
         self.ends = [number for number in section.stages if self.stages[number].kind == "barrier"]
-        #: The block that is emitted; where others of its lanes wait, and which; lanes that blocks are entered with.
-        self.stage, self.high, self.others = -1, -1, "0"
+        #: The block that is emitted; where others of its lanes wait, or those of other warps, and which of its own;
+        #: whether all of them run; lanes that blocks are entered with.
+        self.stage, self.high, self.others, self.whole = -1, -1, "0", True
         self.entered: dict[int, str] = {}
         #: Contents of slots that are in registers behind each block.
         self.left: dict[int, dict[Key, str]] = {}
@@ -366,12 +367,12 @@ class Code(Whole):
         e, high = self.code, self.section.apart.get(number, -1)
         e.begin(f"body{number}")
         self.values, self.flags, self.same = self._inherited(number), "", self.found.same[number]
-        self.high, self.others, whole = high, "0", high < 0
-        if not whole:
+        self.high, self.others, self.whole = high, "0", high < 0 or number in self.section.whole
+        if not self.whole:
             self.handler.lanes_are(self.entered[number])
             self.others = e.value(f"xor i32 {self.handler.running}, -1")
         self.stage = number
-        with self.handler.all_lanes() if whole else nullcontext():
+        with self.handler.all_lanes() if self.whole else nullcontext():
             groups = list(grouped(stage.parts))
             for group in groups:
                 guard = stage.number if group is groups[-1] else -1
@@ -417,12 +418,12 @@ class Code(Whole):
         """The ways of a run's accesses, as `Whole._run` has them, the likeliest first; without those that need bits."""
         if not any(step.space for step in detail.steps):
             return []
-        if rows_of(detail.steps):
-            return ["strided", "gathered"]
-        straight = "rows" if self.high < 0 else "part"
+        if finds_addresses(detail.steps):
+            return ["patterns", "gathered"]
+        straight = "rows" if self.whole else "part"
         if any(wide.width_of(step) > 1 for step in detail.steps if step.space):
             return [straight]
-        return [straight, "patterns", "gathered"]
+        return [straight, *(["strided"] if rows_of(detail.steps) else []), "patterns", "gathered"]
 
     def _pass(self, stage: Stage) -> None:
         """Lanes meet in front of an observer: it has nothing to say of a whole warp, or its record is what asks it."""
@@ -430,15 +431,18 @@ class Code(Whole):
         where = e.value(f"getelementptr i8, ptr {e.field('ctx.code')}, i64 {stage.end}")
         quick = e.field("meeting.quick", e.value(f"inttoptr i64 {e.field('rec.imm', where)} to ptr"))
         nothing = e.value(f"icmp ne i32 {e.value(f'and i32 {quick}, {QUICK_WHOLE}')}, 0")
-        e.branch(nothing, on, self._stop(RECORD, stage.end), likely=True)
+        stop = self._stop(RECORD, stage.end, self.handler.running, self.others, self.high)
+        e.branch(nothing, on, stop, likely=True)
         e.begin(on)
 
     def _missed(self, part: Part, *, first: bool) -> str:
         """Label for where no way can do an access."""
-        return self._stop(BLOCK, self.stage) if first else self._stop(RECORD, part.record)
+        result, where = (BLOCK, self.stage) if first else (RECORD, part.record)
+        return self._stop(result, where, self.handler.running, self.others, self.high)
 
-    def _stop(self, result: int, where: int) -> str:
-        """Label for where a warp goes on at a block or record; the section is not tried again."""
+    def _stop(self, result: int, where: int, mask: str, others: str, high: int) -> str:
+        """Label for where lanes of a warp go on at a block or record, while its others wait at a block; the section is
+        not tried again."""
         e, lines = self.code, self.code.lines
         label, bail = e.label("missed"), e.label("bail")
         e.lines = self.cold
@@ -447,7 +451,7 @@ class Code(Whole):
         e.jump(bail)
         e.lines = lines
         bits = self._bits(self.same)
-        self.bails.append((bail, result, where, self.handler.running, self.others, self.high, bits))
+        self.bails.append((bail, result, where, mask, others, high, bits))
         return label
 
     def _end(self, number: int, stage: Stage) -> None:
@@ -496,6 +500,9 @@ class Code(Whole):
         else:
             low, high = sorted((stage.target, stage.other))
             mask = flags if stage.target == low else e.value(f"xor i32 {flags}, -1")
+            if low in self.section.whole:
+                self._all_or_none(low, high, mask)
+                return
             at = low
             while at != high:
                 self.entered[at] = mask
@@ -503,6 +510,17 @@ class Code(Whole):
             e.branch(e.value(f"icmp eq i32 {mask}, 0"), yes, no)
             ways = (yes, high), (no, low)
         for label, to in ways:
+            e.begin(label)
+            self._go(to)
+
+    def _all_or_none(self, low: int, high: int, mask: str) -> None:
+        """Go on where all lanes of the warp do; if they part, it stops."""
+        e, nobody, some, everybody = self.code, self.code.label("way"), self.code.label("some"), self.code.label("way")
+        e.branch(e.value(f"icmp eq i32 {mask}, 0"), nobody, some)
+        e.begin(some)
+        apart = self._stop(BLOCK, low, mask, e.value(f"xor i32 {mask}, -1"), high)
+        e.branch(e.value(f"icmp eq i32 {mask}, -1"), everybody, apart, likely=True)
+        for label, to in ((nobody, high), (everybody, low)):
             e.begin(label)
             self._go(to)
 
