@@ -538,7 +538,8 @@ class Accesses:
         if key not in self.patterns:
             active = self._active(guard, negated=negated)
             self.maker.lenient = self.lenient and number not in self.strides
-            straight = self.aligned and number >= 0 and guard < 0 and (active == "-1" or width == 1)
+            plain = guard < 0 or guard in self.contents.same  # all lanes of a warp, or none
+            straight = self.aligned and number >= 0 and plain and (active == "-1" or width == 1)
             find = partial(self._straight, number, width) if straight else partial(self._make, number)
             made = self.patterns[key] = find(active)
             if number in self.points and not made.point and width == 1:
