@@ -23,7 +23,7 @@ from ptxtools.native.code.unison import Part, Stage, finds_addresses, grouped, r
 from ptxtools.program.details import Run, Unison
 from ptxtools.program.program import LANES, Op, Slot
 
-from . import prefetch, region_bounds, run, unison_turns
+from . import carried, prefetch, region_bounds, run, unison_turns
 from .inline import First, Inline
 from .parts import Window, window
 from .patterns import Pattern
@@ -32,26 +32,12 @@ from .strided import StridedAccesses, rows_of
 
 #: Parts that may note in s2 to s9 of the record, a bit each, that their accesses are not to words in a row.
 MOST_TRIED = 8 * 32
-#: Slots that a block takes over from the blocks before it, at most: each is two registers or more.
-MOST_CARRIED = 6
 #: Terminators that are done in here; at others, lanes leave.
 _HERE = frozenset({"jump", "branch", "exit", "barrier", "warpsync", "served", "met"})
 
 
 #: Where the ways into a block are written, once they are known: its number, and which of the slots that it takes over.
 _WAYS = re.compile(r"@(\d+)\.(\d+)@")
-
-
-def _kind(storage: str) -> str:
-    """The type of a slot's contents, "" of those that are never at hand."""
-    return "i32" if storage == "pred" else f"<32 x {ELEMENT[storage]}>" if storage in ELEMENT else ""
-
-
-def _next_blocks(stage: Stage) -> set[int]:
-    """The blocks that lanes go on at without a look at others."""
-    if stage.kind == "branch":
-        return {stage.target, stage.other}
-    return {stage.target} if stage.kind == "jump" else {stage.other} if stage.kind == "warpsync" else set()
 
 
 class RegionPart(StridedAccesses):
@@ -104,7 +90,7 @@ class Whole:
             (slot, storage) for stage in self.stages for run in runs_of(stage.parts) for _, slot, storage in run.read
         }
         #: Slots whose contents a block takes over from the blocks before it, and its ways in: labels, and contents.
-        self.carried = [self._carried(number) for number in range(len(self.stages))]
+        self.carried = carried.carried(self.stages, self.constants)
         self.ways_in: list[list[tuple[str, list[str]]]] = [[] for _ in self.stages]
         #: Parts that note in the record where they miss.
         self.tried = 0
@@ -166,22 +152,10 @@ class Whole:
 
     # --- contents of slots --------------------------------------------------------------------------------------------
 
-    def _carried(self, number: int) -> list[Key]:
-        """The slots that a block reads first and that a block before it has just written: stored vectors take long to
-        be loaded again."""
-        first = next(grouped(self.stages[number].parts), ())
-        read = {(slot, storage) for run in runs_of(first[:1]) for _, slot, storage in run.read}
-        written: set[Key] = set()
-        for stage in self.stages:
-            if number in _next_blocks(stage):
-                for run in runs_of(stage.parts[-1:]):
-                    written |= {(slot, storage) for _, slot, storage in run.kept if _kind(storage)}
-        return sorted((read & written) - self.constants.keys())[:MOST_CARRIED]
-
     def _loaded(self, key: Key) -> str:
         slot, storage = key
         place = self.code.value(f"getelementptr i8, ptr %fp, i64 {slot}")
-        return self.code.value(f"load {_kind(storage)}, ptr {place}, align {4 if storage == 'pred' else 64}")
+        return self.code.value(f"load {carried.kind(storage)}, ptr {place}, align {4 if storage == 'pred' else 64}")
 
     def _joined(self, ways: list[tuple[str, dict[Key, str]]]) -> dict[Key, str]:
         """Contents behind several ways, each with its last label, where a block begins."""
@@ -192,7 +166,7 @@ class Whole:
                 joined[key] = ways[0][1][key]
                 continue
             pairs = ", ".join(f"[{contents[key]}, %{label}]" for label, contents in ways)
-            joined[key] = self.code.value(f"phi {_kind(key[1])} {pairs}")
+            joined[key] = self.code.value(f"phi {carried.kind(key[1])} {pairs}")
         return joined
 
     def _take_over(self) -> None:
@@ -217,8 +191,8 @@ class Whole:
             e.begin(f"core{number}")
             for place, (key, first) in enumerate(zip(self.carried[number], loaded, strict=True)):
                 way = f"[{first}, %body{number}]@{number}.{place}@"
-                self.values[key] = e.value(f"phi {_kind(key[1])} {way}")
-        self.parting, self.rounds = number not in _next_blocks(stage), number in self.loops
+                self.values[key] = e.value(f"phi {carried.kind(key[1])} {way}")
+        self.parting, self.rounds = number not in carried.next_blocks(stage), number in self.loops
         mask = self.get("mask")
         self.handler.lanes_are(mask)
         self.flags = ""
@@ -387,7 +361,7 @@ class Whole:
         made = {
             key: contents.word(target) if key[1] == "pred" else contents[target]
             for target, key in targets.items()
-            if key in self.wanted and _kind(key[1])
+            if key in self.wanted and carried.kind(key[1])
         }
         return contents.word(number) if number >= 0 else "", made
 
