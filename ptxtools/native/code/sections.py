@@ -285,7 +285,7 @@ def _section(
     for number in order:
         if number in parting:
             low, high = sorted(next_stages(stages[number]))
-            chain = _chain(stages, low, high)
+            chain = chain_of(stages, low, high)
             if chain is None:
                 return None
             apart.update(dict.fromkeys(chain, high))
@@ -329,7 +329,7 @@ def ways_of(stage: Stage) -> Iterator[int]:
         yield from next_stages(stage)
 
 
-def _chain(stages: Sequence[Stage], low: int, high: int) -> list[int] | None:
+def chain_of(stages: Sequence[Stage], low: int, high: int) -> list[int] | None:
     """Blocks that follow one another from `low` to `high`, which is not one of them."""
     chain: list[int] = []
     while low < high:

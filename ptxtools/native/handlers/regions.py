@@ -361,10 +361,23 @@ class Accesses:
                 e.begin(usual)
             name = "llvm.masked.store.v16i32.p0"
             e.declare(name, f"declare void @{name}({vector}, ptr, <16 x i1>)")
+            split = pattern.active != "-1"
+            if split:
+                whole, some, made = (e.label(hint) for hint in ("whole", "some", "made"))
+                e.branch(e.value(f"icmp eq i32 {pattern.active}, -1"), whole, some, likely=True)
+                e.begin(whole)
+                for side in SIDES:
+                    pointer = e.value(f"inttoptr i64 {pointers[side]} to ptr")
+                    e.line(f"store {vector} {half(self.handler, value, 'i32', side)}, ptr {pointer}, align 4")
+                e.jump(made)
+                e.begin(some)
             for side in SIDES:
                 data, mine = half(self.handler, value, "i32", side), half(self.handler, lanes, "i1", side)
                 pointer = e.value(f"inttoptr i64 {pointers[side]} to ptr")
                 e.line(f"call void @{name}({vector} {data}, ptr align 4 {pointer}, <16 x i1> {mine})")
+            if split:
+                e.jump(made)
+                e.begin(made)
             if fits:
                 e.jump(on)
                 e.begin(apart)

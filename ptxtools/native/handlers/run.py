@@ -7,7 +7,7 @@ time. If some lanes do not take part, slots that change are saved first and rest
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from ptxtools import isa
 from ptxtools.native.code.handler import ELEMENT, Handler
@@ -82,7 +82,7 @@ def run(h: Handler) -> None:
             elif step.guard >= 0:
                 contents.word(step.guard)  # its slot may change in this round
         else:
-            _make(h, step, contents, targets, accesses)
+            make(h, step, contents, targets, accesses)
     if accesses is not None:
         accesses.commit()
         for step in steps:
@@ -135,7 +135,7 @@ def _go_ahead(
         forget()
         for step in detail.steps:
             if step not in done:
-                _make(h, step, contents, {}, accesses)
+                make(h, step, contents, {}, accesses)
         if accesses is not None:
             accesses.commit()
         for number, key in kept.items():
@@ -161,7 +161,7 @@ def steps(h: Handler, detail: Run, contents: Contents, targets: dict[int, Key], 
     ]
     _unless_full(h, moves)
     for step in detail.steps:
-        _make(h, step, contents, targets, accesses)
+        make(h, step, contents, targets, accesses)
     if accesses is not None:
         accesses.commit()
         for number, key in targets.items():
@@ -243,7 +243,7 @@ def _settle(h: Handler, room: str, some: str) -> None:
     h.code.line(f"store <32 x i32> {clean}, ptr {room}, align 64")
 
 
-def _is_loose(step: Step) -> bool:
+def is_loose(step: Step) -> bool:
     """Whether a step takes any NaN, and leaves its own to who reads them."""
     if step.kind != "alu" or step.guard >= 0 or len(step.targets) != 1:
         return False
@@ -273,11 +273,11 @@ class Contents:
 
     def find_loose(self, steps: Sequence[Step], carried: dict[Key, int]) -> None:
         """Find the slots whose values go from round to round as they are: only arithmetic makes them and reads them."""
-        made = {step.targets[0][0] for step in steps if _is_loose(step)}
+        made = {step.targets[0][0] for step in steps if is_loose(step)}
         others = {
             number
             for step in steps
-            for number in (*(() if _is_loose(step) else (n for n, _, _ in step.sources)), step.guard, *step.before)
+            for number in (*(() if is_loose(step) else (n for n, _, _ in step.sources)), step.guard, *step.before)
         }
         for number, key in self.slots.items():
             if carried.get(key) in made and number not in others:
@@ -345,7 +345,19 @@ def _operand(h: Handler, operand: StepOperand, contents: Contents, *, any_nan: b
     return h.algebra.const(t, 0) if number < 0 else h.algebra.adapt(contents[number], storage, t)
 
 
-def _make(h: Handler, step: Step, contents: Contents, kept: dict[int, Key], accesses: Accesses | None) -> None:
+class Making(Protocol):
+    """What makes the accesses of a run. skipped: numbers that nobody needs, or that are found elsewhere."""
+
+    skipped: set[int]
+
+    def load(self, step: Step) -> list[Value]:
+        """The words that a load gives."""
+
+    def store(self, step: Step, values: list[Value]) -> None:
+        """Make a store, or note it."""
+
+
+def make(h: Handler, step: Step, contents: Contents, kept: dict[int, Key], accesses: Making | None) -> None:
     """What a step computes, loads or stores."""
     if accesses is not None and step.kind == "st":
         accesses.store(step, [_operand(h, source, contents) for source in step.sources[1:]])
@@ -353,8 +365,8 @@ def _make(h: Handler, step: Step, contents: Contents, kept: dict[int, Key], acce
         _step(h, step, contents, kept, accesses)
 
 
-def _step(h: Handler, step: Step, contents: Contents, kept: dict[int, Key], accesses: Accesses | None) -> None:
-    outputs = _outputs(h, step, contents) if accesses is None or not step.space else accesses.load(step)
+def _step(h: Handler, step: Step, contents: Contents, kept: dict[int, Key], accesses: Making | None) -> None:
+    outputs = outputs_of(h, step, contents) if accesses is None or not step.space else accesses.load(step)
     lanes = contents[step.guard] if step.guard >= 0 else None
     if lanes is not None and step.negated:
         lanes = h.algebra.not_("pred", lanes)
@@ -362,7 +374,7 @@ def _step(h: Handler, step: Step, contents: Contents, kept: dict[int, Key], acce
         if number < 0:
             continue
         wide = h.algebra.widen(value, t, storage)
-        if _is_loose(step):
+        if is_loose(step):
             contents.loose[number] = wide
             if number in kept and accesses is None:
                 _keep(h, *kept[number], contents, number)
@@ -387,8 +399,8 @@ def _keep(h: Handler, slot: Slot, storage: str, contents: Contents, number: int)
         h.code.line(f"store <32 x {element}> {vector}, ptr {contents.place(at)}, align 64")
 
 
-def _outputs(h: Handler, step: Step, contents: Contents) -> Sequence[Value]:
-    any_nan = _is_loose(step)
+def outputs_of(h: Handler, step: Step, contents: Contents) -> Sequence[Value]:
+    any_nan = is_loose(step)
     inputs = [_operand(h, operand, contents, any_nan=any_nan) for operand in step.sources]
     words = [contents.words[operand[0]] for operand in step.sources if operand[0] in contents.words]
     if step.text in _LOGIC and len(words) == len(step.sources) and step.guard < 0 <= step.targets[0][0]:

@@ -23,15 +23,15 @@ from ptxtools.native.code.unison import Part, Stage, finds_addresses, grouped, r
 from ptxtools.program.details import Run, Unison
 from ptxtools.program.program import LANES, Op, Slot
 
-from . import carried, prefetch, region_bounds, run, unison_turns
+from . import carried, lockstep, lockstep_turns, prefetch, region_bounds, run, unison_turns
 from .inline import First, Inline
 from .parts import Window, window
 from .patterns import Pattern
 from .regions import Group, Place
 from .strided import StridedAccesses, rows_of
 
-#: Parts that may note in s2 to s9 of the record, a bit each, that their accesses are not to words in a row.
-MOST_TRIED = 8 * 32
+#: Parts that may note in s2 to s8 of the record, a bit each, that their accesses are not to words in a row.
+MOST_TRIED = 7 * 32
 #: Terminators that are done in here; at others, lanes leave.
 _HERE = frozenset({"jump", "branch", "exit", "barrier", "warpsync", "served", "met"})
 
@@ -115,6 +115,8 @@ class Whole:
             from . import section_turns  # which takes this class
 
             functions = section_turns.functions(self, name, found)
+        stepped = lockstep.function(e, f"{name}.all", self.op, self.stages, self.constants, found)
+        functions += stepped
         with self.first():
             for space in ("global", "shared"):
                 self.windows[space] = window(self.handler, space, cta="%cta")
@@ -122,7 +124,10 @@ class Whole:
             with self.first():
                 e.expand("%chain.filter = get ctx.bounded")
                 region_bounds.completion(e, "%complete")
-        unison_turns.begin(self, sections=bool(sections), fresh=any(section.start == 0 for section in sections))
+        fresh = any(section.start == 0 for section in sections)
+        unison_turns.begin(self, sections=bool(sections), fresh=fresh, stepped=bool(stepped))
+        if stepped:
+            lockstep_turns.enter(self, f"{name}.all", "sec.fresh" if fresh else "round", sections=bool(sections))
         if sections:
             section_turns.enter(self, name, found)
         for number, stage in enumerate(self.stages):

@@ -507,8 +507,8 @@ def leave_at(whole: Whole, mask: str, record: int, *, soon: bool) -> None:
     whole.code.expand(f"set ctx.resume_ip, {where}\nbr label %lanes.{'soon' if soon else 'leave'}")
 
 
-def begin(whole: Whole, *, sections: bool, fresh: bool) -> None:
-    """The turns; sections: there are some, and one that CTAs begin with (fresh)."""
+def begin(whole: Whole, *, sections: bool, fresh: bool, stepped: bool) -> None:
+    """The turns; sections: there are some, and one that CTAs begin with (fresh); stepped: CTAs may run as a whole."""
     e, count, blocks = whole.code, len(whole.stages), whole.kind_of("apart")
     for symbol, text in _DECLARED.items():
         e.declare(symbol, text)
@@ -530,7 +530,7 @@ def begin(whole: Whole, *, sections: bool, fresh: bool) -> None:
         text.format(name=name) for text, name in ((_SPENT, "turn"), (_SETTLED, "n"), (_SPENT, "w.l"), (_SETTLED, "c"))
     )
     labels = {
-        "first": "sec.fresh" if fresh else "round",
+        "first": "all.fresh" if stepped else "sec.fresh" if fresh else "round",
         "taken": "sec.taken" if sections else "enter",
         "opened": "sec.open" if sections else "a.time",
     }

@@ -1,0 +1,460 @@
+"""Functions that run whole CTAs of kernels in unison, from barrier to barrier, where all is known of their addresses.
+
+Contents that grow evenly along the axes of a CTA (`linear`) are scalars, and so are addresses. In front of each section
+(what lies between two barriers) it is found out for the whole CTA which way it goes, that all its accesses are in
+bounds, and that time does not end in it; then each warp does its loads, its arithmetic and its stores, in the order and
+with the slices that `unison_turns` would give them, and nothing is left to check. Where lanes part along x, only warps
+with lanes that do something are visited.
+
+Anything else goes back to the start of a section, before it has any effect: contents are written to the frames of all
+warps, and the function of all blocks goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ptxtools.native.code import modes
+from ptxtools.native.code.emitter import Emitter
+from ptxtools.native.code.handler import ELEMENT, WHOLE
+from ptxtools.native.code.live_words import Key
+from ptxtools.native.code.sections import Found, chain_of, guard_number, runs_in
+from ptxtools.native.code.unison import Stage
+from ptxtools.program.details import Run
+from ptxtools.program.program import Op, Slot
+from ptxtools.records import dataclass
+
+from .inline import First, Inline
+from .linear import Form, Linear, Part, Pred, Range, UnknownError
+from .lockstep_loops import Loops
+from .lockstep_ways import Chain, Scalars, Way, Work
+
+#: Most ways through one section: they are compiled in addition to the kernel's blocks.
+MOST_WAYS = 12
+#: Answers: the CTA is over; nothing has been done; warps are at the start of a section.
+OVER, NOTHING, STOPPED = range(3)
+#: What goes in and comes back, 8 bytes each.
+STATE = ("count", "clock", "left", "spent", "slice", "number", "block")
+#: What a miss costs the attempts of a launch, and how much of that makes an end of them; each CTA that is run pays 1.
+_MISS, _MOST_MISSED = 8, 64
+_SIGNATURE = "ptr %warps, ptr %ip, ptr %ctx, ptr %cta, ptr %state, ptr %at"
+
+#: Of a slot at the start of a section: its bits, and the parts of its form, None of one that is not known before.
+_Kept = tuple[int, tuple[int | None, ...]]
+
+
+def function(emitter: Emitter, name: str, op: Op, stages: Sequence[Stage], constants: dict[Key, int | None],
+             found: Found) -> str:  # fmt: skip
+    """The function of a kernel, empty if there is none."""
+    if any(stage.kind not in ("jump", "branch", "barrier", "warpsync", "exit") for stage in stages):
+        return ""
+    if any(stage.kind == "barrier" for stage in stages) and not found.sections:
+        return ""
+    if any((stage.kind == "warpsync" and stage.members >= 0) or (stage.kind == "exit" and stage.guard >= 0)
+           for stage in stages):  # fmt: skip
+        return ""
+    bodies = [runs_in(stage) for stage in stages]
+    if any(body is None or any(one.again is not None for one in body) for body in bodies):
+        return ""
+    if any(stage.kind == "barrier" and stage.other == 0 for stage in stages):
+        return ""
+    kernel = _Kernel(op, stages, [body or [] for body in bodies], constants, found)
+    kept = kernel.kept(emitter.features)
+    return _Code(emitter, kernel, kept).text(name) if kept is not None else ""
+
+
+@dataclass(slots=True)
+class _Kernel:
+    op: Op
+    stages: Sequence[Stage]
+    runs: list[list[Run]]
+    constants: dict[Key, int | None]
+    found: Found
+
+    def kept(self, features: frozenset[str]) -> dict[int, dict[Key, _Kept]] | None:
+        """Slots that are scalars at the start of each section, by trial; None where not even the first one can be."""
+        kept: dict[int, dict[Key, _Kept]] = {0: {}}
+        todo = [0]
+        while todo:
+            start = todo.pop()
+            trial = _Code(Emitter(features), self, kept)
+            if not trial.section(start):
+                if start == 0:
+                    return None
+                continue
+            for to, forms in trial.ends:
+                before = kept.get(to)
+                now = forms if before is None else _meet(before, forms)
+                if now != before:
+                    kept[to] = now
+                    todo.append(to)
+        return kept
+
+
+def _meet(a: dict[Key, _Kept], b: dict[Key, _Kept]) -> dict[Key, _Kept]:
+    met = {}
+    for key in a.keys() & b.keys():
+        (bits, first), (_, second) = a[key], b[key]
+        met[key] = (bits, tuple(p if p == q else None for p, q in zip(first, second, strict=True)))
+    return met
+
+
+class _Code:
+    """Emits the function. kept: as of `_Kernel.kept`."""
+
+    def __init__(self, emitter: Emitter, kernel: _Kernel, kept: dict[int, dict[Key, _Kept]]) -> None:
+        self.code, self.kernel, self.kept = emitter, kernel, kept
+        self.handler = Inline(emitter, kernel.op)
+        self.handler.running, self.handler.lanes, self.handler.full = "-1", "splat (i1 true)", "true"
+        self.scalars = Scalars(emitter, self.handler, kernel.runs, kernel.constants, self._demand)
+        self.facts = self.scalars.facts
+        self.loops = Loops(emitter, self.handler, self.facts)
+        #: Where each way ends, with the forms there.
+        self.ends: list[tuple[int, dict[Key, _Kept]]] = []
+        self.start = self.ways = 0
+
+    # --- the function -------------------------------------------------------------------------------------------------
+
+    def text(self, name: str) -> str:
+        e = self.code
+        with First(e):
+            e.expand(_ENTRY)
+            for number, variable in enumerate(STATE):
+                e.value("alloca i64", f"%v.{variable}")
+                place = e.value(f"getelementptr i8, ptr %state, i64 {8 * number}")
+                self._set(variable, e.value(f"load i64, ptr {place}"))
+            for space in ("global", "shared"):
+                self.scalars.window(space)
+            for start, forms in sorted(self.kept.items()):
+                for key, (bits, parts) in sorted(forms.items()):
+                    for at in [at for at, part in enumerate(parts) if part is None]:
+                        e.value(f"alloca i{bits}", _variable(start, key, at))
+        e.expand(_BEGIN.format(most=_MOST_MISSED))
+        for start in sorted(self.kept):
+            mark = len(e.lines)
+            if not self.section(start):
+                del e.lines[mark:]
+                e.begin(f"sec{start}")
+                e.jump(f"stop{start}")
+            self._stops(start)
+        self._end()
+        body = e.take()
+        attributes = "#2" if WHOLE.search(body) else "#0"
+        attributes += " strictfp" if modes.LOAD in body else ""
+        return f"define internal i32 @{name}({_SIGNATURE}) {attributes} {{\n{body}\n}}\n"
+
+    def _end(self) -> None:
+        e = self.code
+        e.begin("over")
+        e.expand(_OVER.format(answer=OVER))
+        e.begin("leave")
+        for number, name in enumerate(STATE):
+            place = e.value(f"getelementptr i8, ptr %state, i64 {8 * number}")
+            e.line(f"store i64 {self._get(name)}, ptr {place}")
+        e.line(f"ret i32 {e.value('load i32, ptr %v.answer')}")
+
+    def _demand(self, condition: str) -> None:
+        """Leave, unless this holds, which is found again in the next CTA."""
+        if condition == "true":
+            return
+        go = self.code.label("go")
+        self.code.branch(condition, go, f"miss{self.start}", likely=True)
+        self.code.begin(go)
+
+    def _in_time(self, condition: str) -> None:
+        go = self.code.label("go")
+        self.code.branch(condition, go, f"stop{self.start}", likely=True)
+        self.code.begin(go)
+
+    def _stops(self, start: int) -> None:
+        """Behind a section: where it is left at its start."""
+        e = self.code
+        e.begin(f"miss{start}")
+        missed = e.field("rec.s9")
+        e.set_field("rec.s9", e.value(f"add i32 {missed}, {_MISS}"))
+        e.jump(f"stop{start}")
+        e.begin(f"stop{start}")
+        if start == 0:
+            e.line(f"ret i32 {NOTHING}")
+            return
+        forms = self._entered(start)
+
+        self.loops.each("%all", "", lambda number: self.loops.place(forms, number, start))
+        self._set("block", start)
+        e.line(f"store i32 {STOPPED}, ptr %v.answer")
+        e.jump("leave")
+
+    def _entered(self, start: int) -> dict[Key, Form]:
+        """The forms of slots at the start of a section."""
+        forms: dict[Key, Form] = {}
+        for key, (bits, parts) in sorted(self.kept[start].items()):
+            made: list[Part] = [
+                self.code.value(f"load i{bits}, ptr {_variable(start, key, place)}") if part is None else part
+                for place, part in enumerate(parts)
+            ]
+            forms[key] = Linear(bits, (made[0], made[1], made[2], made[3]))
+        return forms
+
+    # --- sections -----------------------------------------------------------------------------------------------------
+
+    def section(self, start: int) -> bool:
+        """Emit what begins with a block; whether there is any way through it."""
+        e = self.code
+        self.start, self.ways = start, 0
+        e.begin(f"sec{start}")
+        try:
+            way = Way(self._entered(start))
+            if start:
+                self._in_time("%several")
+            return self._from(start, way)
+        except UnknownError:
+            return False
+
+    def _attempt(self, label: str, to: int, way: Way) -> bool:
+        """Go on with a block; where that cannot be, leave."""
+        e = self.code
+        e.begin(label)
+        mark, ends, steps = len(e.lines), len(self.ends), self.scalars.steps
+        try:
+            if self._from(to, way):
+                return True
+        except UnknownError:
+            pass
+        del e.lines[mark:], self.ends[ends:]
+        self.scalars.steps = steps
+        e.jump(f"miss{self.start}")
+        return False
+
+    def _from(self, number: int, way: Way) -> bool:
+        """Emit what is left of a section from a block on; whether any way comes to its end."""
+        while True:
+            stage = self.kernel.stages[number]
+            if number in way.blocks:
+                raise UnknownError
+            way.blocks.append(number)
+            forms = self.scalars.block(number, way, way.works, None)
+            way.weight += stage.weight
+            way.cost += stage.weight + 1
+            if stage.kind in ("barrier", "exit"):
+                self.ways += 1
+                if self.ways > MOST_WAYS:
+                    raise UnknownError
+                self._finish(way, stage.other if stage.kind == "barrier" else -1)
+                return True
+            if stage.kind != "branch" or stage.target == stage.other:
+                number = stage.other if stage.kind == "warpsync" else stage.target
+                continue
+            pred = self._guard(stage, way, forms)
+            if stage.negated:
+                pred = self.facts.negation(pred)
+            return self._part(stage, pred, way)
+
+    def _guard(self, stage: Stage, way: Way, forms: dict[int, Form]) -> Pred:
+        """The form of what a block's branch looks at."""
+        key = (Slot(stage.guard), "pred")
+        form = forms.get(guard_number(stage)) if stage.number >= 0 else self.scalars.read(way, key)
+        if not isinstance(form, Pred):
+            raise UnknownError
+        return form
+
+    def _part(self, stage: Stage, pred: Pred, way: Way) -> bool:
+        """Emit the ways behind a branch: all threads go one way, or they part for a while."""
+        e = self.code
+        yes, no, rest = e.label("yes"), e.label("no"), e.label("rest")
+        e.branch(pred.every, yes, no if pred.same else rest)
+        found = [self._attempt(yes, stage.target, way.copy())]
+        if pred.same:
+            return self._attempt(no, stage.other, way.copy()) or any(found)
+        some = e.label("some")
+        e.begin(rest)
+        e.branch(pred.nobody, no, some)
+        found.append(self._attempt(no, stage.other, way.copy()))
+        e.begin(some)
+        mark, ends, steps = len(e.lines), len(self.ends), self.scalars.steps
+        try:
+            found.append(self._apart(stage, pred, way.copy()))
+        except UnknownError:
+            del e.lines[mark:], self.ends[ends:]
+            self.scalars.steps = steps
+            e.jump(f"miss{self.start}")
+        return any(found)
+
+    def _apart(self, stage: Stage, pred: Pred, way: Way) -> bool:
+        """Some lanes run blocks for which the others wait."""
+        low, high = sorted((stage.target, stage.other))
+        blocks = chain_of(self.kernel.stages, low, high)
+        held = self.facts.where(pred, negated=stage.target != low)
+        if blocks is None or held is None:
+            raise UnknownError
+        self._demand("%flat")
+        chain = Chain(held, self.scalars.warps(held), self.scalars.count(held), dict(way.forms))
+        for number in blocks:
+            way.blocks.append(number)
+            self.scalars.block(number, way, chain.works, chain)
+            chain.weight += self.kernel.stages[number].weight
+            chain.cost += self.kernel.stages[number].weight + 1
+        chain.behind = dict(way.forms)
+        for work in chain.works:  # other lanes have what was there before
+            for _, slot, storage in work.detail.kept if work.detail is not None else ():
+                if storage not in (*ELEMENT, "pred"):
+                    raise UnknownError
+                way.forms.pop((slot, storage), None)
+                if (slot, storage) not in way.stale:
+                    way.vectors.add((slot, storage))
+        way.chains.append(chain)
+        way.works.append(Work(None, {}, {}, chain))
+        return self._from(high, way)
+
+    # --- the end of a way ---------------------------------------------------------------------------------------------
+
+    def _finish(self, way: Way, to: int) -> None:
+        """Emit the loop over the warps for a way that is known, and go on at a section, or nowhere (-1)."""
+        e = self.code
+        kept = self._leaving(way, to)
+        writes = self._writes(way, to, kept)
+        self.ends += [(to, kept)] if to >= 0 else []
+        number, last = self._account(way, over=to < 0)
+        visited = "%all"
+        if None not in way.ranges and not writes:
+            visited = self._visited([one for one in way.ranges if one is not None])
+        if way.ranges or writes:
+            first = e.value(f"shl i32 1, {number}") if self.start else ""
+            self.loops.each(visited, first, lambda number: self.loops.warp(way, writes, number))
+        self._set("number", e.value(f"zext i32 {last} to i64"))
+        for key, (bits, parts) in sorted(self.kept.get(to, {}).items()) if to >= 0 else ():
+            form = way.forms.get(key)
+            if not isinstance(form, Linear):  # by trial
+                continue
+            for place in [place for place, part in enumerate(parts) if part is None]:
+                e.line(f"store i{bits} {form.parts[place]}, ptr {_variable(to, key, place)}")
+        e.jump("over" if to < 0 else f"sec{to}")
+
+    def _leaving(self, way: Way, to: int) -> dict[Key, _Kept]:
+        """The slots that are scalars where a section begins behind a way."""
+        if to < 0:
+            return {}
+        found = {}
+        for key in self.kernel.found.live[to]:
+            form = way.forms.get(key)
+            if isinstance(form, Linear):
+                found[key] = (form.bits, tuple(p if isinstance(p, int) else None for p in form.parts))
+        return found
+
+    def _writes(self, way: Way, to: int, kept: dict[Key, _Kept]) -> list[Key]:
+        """The slots that are written to frames at the end of a way."""
+        if to < 0:
+            return []
+        writes, there = [], self.kept.get(to, kept)
+        for key in sorted(self.kernel.found.live[to] - self.kernel.constants.keys()):
+            if key in way.vectors or (key in way.forms and key not in there):
+                writes.append(key)
+            elif key not in way.forms:
+                self.scalars.read(way, key)
+        return writes
+
+    def _visited(self, ranges: list[Range]) -> str:
+        """i32: the warps that have lanes in some ranges, or all of a CTA that is not flat."""
+        e, found = self.code, "0"
+        for held in ranges:
+            found = e.value(f"or i32 {found}, {self.scalars.warps(held)}")
+        return e.value(f"select i1 %flat, i32 {found}, i32 %all")
+
+    def _account(self, way: Way, *, over: bool) -> tuple[str, str]:
+        """Leave, if time does not suffice for all warps; else note what they use of it. Numbers of the first warp and
+        of the last one."""
+        e, f, cost = self.code, self.facts, way.cost + sum(chain.cost for chain in way.chains)
+        self._in_time(f.compare("sge", "%given", cost))
+        threads, used = f.mul("%threads", way.weight), f.mul("%count.of", way.cost)
+        for chain in way.chains:
+            threads = f.add(threads, f.mul(chain.lanes, chain.weight))
+            warps = e.call("llvm.ctpop.i32", "i32", [("i32", chain.active)])
+            used = f.add(used, f.mul(e.value(f"zext i32 {warps} to i64"), chain.cost))
+        number, last_one = "0", "%most"
+        if not self.start:
+            last = self._used(way, last_one)
+            spent = f.add(self._get("spent"), used)
+        else:
+            number = e.value(f"trunc i64 {self._get('number')} to i32")
+            last_one = e.value(f"select i1 {e.value(f'icmp eq i32 {number}, %most')}, i32 %most.less, i32 %most")
+            first, last = self._used(way, number), self._used(way, last_one)
+            self._in_time(f.compare("sge", self._get("slice"), cost))
+            turn = f.add(f.sub(f.add(self._get("spent"), "%given"), self._get("slice")), first)
+            left, clock = f.sub(self._get("left"), turn), f.add(self._get("clock"), turn)
+            self._in_time(f.both(f.compare("sge", left, 0), f.compare("slt", clock, "%alarm")))
+            self._set("left", left)
+            self._set("clock", clock)
+            spent = f.sub(used, first)
+        self._set("count", f.add(self._get("count"), threads))
+        self._set("spent", spent if over else f.sub(spent, last))
+        self._set("slice", f.sub("%given", last))
+        return number, last_one
+
+    def _used(self, way: Way, number: str) -> Part:
+        """i64: what a warp uses of its slice."""
+        e, used = self.code, way.cost
+        total: Part = used
+        for chain in way.chains:
+            bit = e.value(f"and i32 {e.value(f'lshr i32 {chain.active}, {number}')}, 1")
+            total = self.facts.add(total, self.facts.mul(e.value(f"zext i32 {bit} to i64"), chain.cost))
+        return total
+
+    def _get(self, name: str) -> str:
+        return self.code.value(f"load i64, ptr %v.{name}")
+
+    def _set(self, name: str, value: Part) -> None:
+        self.code.line(f"store i64 {value}, ptr %v.{name}")
+
+
+def _variable(start: int, key: Key, place: int) -> str:
+    """Where a part of a slot's form is at the start of a section."""
+    return f"%k.{start}.{key[0]}.{key[1]}.{place}"
+
+
+_ENTRY = """
+  %bytes = get ctx.warp_bytes
+  %warps.of = get ctx.warps
+  %count.of = zext i32 %warps.of to i64
+  %most = sub i32 %warps.of, 1
+  %most.less = sub i32 %warps.of, 2
+  %several = icmp ugt i32 %warps.of, 1
+  %out.of = sub i32 32, %warps.of
+  %all = lshr i32 -1, %out.of
+  %threads.of = get ctx.threads
+  %threads = zext i32 %threads.of to i64
+  %given = get ctx.warp_slice
+  %alarm = get ctx.alarm
+  %block.x = get ctx.block_x
+  %block.y = get ctx.block_y
+  %block.z = get ctx.block_z
+  %last.x = sub i32 %block.x, 1
+  %last.y = sub i32 %block.y, 1
+  %last.z = sub i32 %block.z, 1
+  %edge.x = zext i32 %last.x to i64
+  %edge.y = zext i32 %last.y to i64
+  %edge.z = zext i32 %last.z to i64
+  %last.yz = or i32 %last.y, %last.z
+  %flat = icmp eq i32 %last.yz, 0
+  %v.answer = alloca i32
+"""
+
+#: Halves of warps are rows of threads, or nothing is done.
+_BEGIN = """
+  %b.odd = and i32 %block.x, 15
+  %b.rows = icmp eq i32 %b.odd, 0
+  %b.missed = get rec.s9
+  %b.hope = icmp ult i32 %b.missed, {most}
+  %b.go = and i1 %b.rows, %b.hope
+  br i1 %b.go, label %sec0, label %stop0
+"""
+
+_OVER = """
+  set cta.alive, 0
+  store i32 {answer}, ptr %v.answer
+  %o.missed = get rec.s9                          ; other workers read this line, too
+  %o.none = icmp eq i32 %o.missed, 0
+  br i1 %o.none, label %leave, label %o.less
+o.less:
+  %o.fewer = sub i32 %o.missed, 1
+  set rec.s9, %o.fewer
+  br label %leave
+"""

@@ -1,0 +1,282 @@
+"""What all threads of a CTA have in common on a way through a section (`lockstep`): forms of contents, where accesses
+are, which lanes part; all of it as scalar code in front of the loop over warps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ptxtools.native.code.emitter import Emitter
+from ptxtools.native.code.handler import ELEMENT
+from ptxtools.native.code.live_words import Key
+from ptxtools.native.code.runs import Step
+from ptxtools.native.code.sections import overlap
+from ptxtools.native.code.structures import WARP
+from ptxtools.program.details import Run, SpecialRegister
+from ptxtools.program.operations import COUNTS, LANEWISE
+from ptxtools.program.program import LANES
+from ptxtools.records import NamedTuple, dataclass, field
+from ptxtools.semantics.types import bits_of
+
+from . import run, wide
+from .inline import First, Inline
+from .linear import Facts, Form, Linear, Part, Pred, Range, UnknownError
+from .lockstep_lanes import Address, Lanes
+from .parts import Window, window
+
+#: Most steps of a kernel's loops over warps, those of each way through a section: they are compiled in addition.
+MOST_STEPS = 320
+_BITS = {"b32": 32, "b64": 64}
+_OF_CTA = {f"%{name}.{axis}": f"{field}{axis}" for name, field in (("ctaid", "cta."), ("ntid", "ctx.block_"),
+           ("nctaid", "ctx.grid_")) for axis in "xyz"}  # fmt: skip
+_AXES = {"%tid.x": 1, "%tid.y": 2, "%tid.z": 3}
+
+
+@dataclass(slots=True)
+class Chain:
+    """Blocks that some lanes run: those at places along x. active: i32, the warps that have such lanes; lanes: i64, how
+    many there are; what the blocks count as, and cost. before, behind: forms of slots, as these lanes see them."""
+
+    held: Range
+    active: str
+    lanes: str
+    before: dict[Key, Form]
+    behind: dict[Key, Form] = field(default_factory=dict)
+    weight: int = 0
+    cost: int = 0
+    works: list[Work] = field(default_factory=list)
+
+
+class Work(NamedTuple):
+    """A run of all lanes, with the forms of its numbers and the addresses of its accesses; or a chain."""
+
+    detail: Run | None
+    forms: dict[int, Form]
+    addresses: dict[Step, Address]
+    chain: Chain | None = None
+
+
+@dataclass(slots=True)
+class Way:
+    """A way through a section as far as it is known. forms: of slots; vectors: those that have been written as
+    vectors; stale: those whose frames have neither; ranges: of stores, None of one that all warps make."""
+
+    forms: dict[Key, Form]
+    vectors: set[Key] = field(default_factory=set)
+    stale: set[Key] = field(default_factory=set)
+    works: list[Work] = field(default_factory=list)
+    chains: list[Chain] = field(default_factory=list)
+    ranges: list[Range | None] = field(default_factory=list)
+    blocks: list[int] = field(default_factory=list)
+    weight: int = 0
+    cost: int = 0
+
+    def copy(self) -> Way:
+        return Way(
+            dict(self.forms), set(self.vectors), set(self.stale), list(self.works), list(self.chains),
+            list(self.ranges), list(self.blocks), self.weight, self.cost,
+        )  # fmt: skip
+
+
+class Scalars:
+    """Emits the scalar code of a function. runs: of each block; constants: slots that do not change in a launch, with
+    their values if those are known; demand: emits that nothing is done unless an i1 holds."""
+
+    def __init__(
+        self, code: Emitter, handler: Inline, runs: Sequence[Sequence[Run]], constants: dict[Key, int | None],
+        demand: Callable[[str], None],
+    ) -> None:  # fmt: skip
+        self.code, self.handler, self.runs, self.constants = code, handler, runs, constants
+        self.demand = demand
+        self.facts = Facts(code, demand, ("%edge.x", "%edge.y", "%edge.z"))
+        self.windows: dict[str, Window] = {}
+        self.given: dict[Key, Form] = {}
+        self.steps = 0
+
+    def window(self, space: str) -> Window:
+        """Where a state space is, found at the start of the function."""
+        if space not in self.windows:
+            with First(self.code):
+                self.windows[space] = window(self.handler, space, cta="%cta")
+        return self.windows[space]
+
+    def warps(self, held: Range) -> str:
+        """i32: the warps of a flat CTA with lanes at places along x."""
+        e = self.code
+        first, last = (e.value(f"trunc i64 {e.value(f'lshr i64 {end}, 5')} to i32") for end in held)
+        above = e.value(f"shl i32 -1, {e.value(f'and i32 {first}, 31')}")
+        beyond = e.value(f"sub i32 31, {last}")
+        below = e.value(f"lshr i32 -1, {e.value(f'and i32 {beyond}, 31')}")
+        empty = self.facts.compare("sgt", held.first, held.last)
+        return e.value(f"select i1 {empty}, i32 0, i32 {e.value(f'and i32 {above}, {below}')}")
+
+    def count(self, held: Range) -> str:
+        """i64: how many places there are."""
+        count = self.facts.add(self.facts.sub(held.last, held.first), 1)
+        return self.facts.most(count, 0)
+
+    def read(self, way: Way, key: Key) -> Form | None:
+        """The form of a slot, None if its content is a vector."""
+        if key in self.constants:
+            return self.constant(key)
+        if key in way.forms:
+            return way.forms[key]
+        if key not in way.vectors and any(overlap(key, one) for one in (*way.forms, *way.vectors, *way.stale)):
+            raise UnknownError
+        return None
+
+    def constant(self, key: Key) -> Form | None:
+        """The form of what does not change in a launch."""
+        slot, storage = key
+        if storage not in (*_BITS, "pred"):
+            return None
+        if key not in self.given:
+            value = self.constants[key]
+            if storage == "pred" and value is not None:
+                flag = "true" if value & 1 else "false"
+                self.given[key] = Pred(flag, self.facts.inverse(flag), same=True)
+            elif value is not None:
+                bits = _BITS[storage]
+                self.given[key] = Linear(bits, (self.facts.wrapped(value, bits), 0, 0, 0))
+            else:
+                kind = "i32" if storage == "pred" else ELEMENT[storage]
+                with First(self.code):
+                    place = self.code.value(f"getelementptr i8, ptr %warps, i64 {WARP.size + slot}")
+                    part = self.code.value(f"load {kind}, ptr {place}")
+                    if storage == "pred":
+                        flag = self.code.value(f"icmp ne i32 {part}, 0")
+                        self.given[key] = Pred(flag, self.facts.inverse(flag), same=True)
+                    else:
+                        self.given[key] = Linear(_BITS[storage], (part, 0, 0, 0))
+        return self.given[key]
+
+    def block(self, number: int, way: Way, works: list[Work], chain: Chain | None) -> dict[int, Form]:
+        """What all threads have in common in a block; forms of the numbers of its last run."""
+        forms: dict[int, Form] = {}
+        for detail in self.runs[number]:
+            forms = {}
+            for operand, slot, storage in detail.read:
+                form = self.read(way, (slot, storage))
+                if form is not None:
+                    forms[operand] = form
+            addresses: dict[Step, Address] = {}
+            for step in detail.steps:
+                if step.kind in COUNTS:
+                    raise UnknownError
+                if step.space:
+                    addresses[step] = self._address(step, forms, way, chain)
+                elif step.guard < 0 and len(step.targets) == 1 and step.targets[0][0] >= 0:
+                    made = self._made(step, forms)
+                    if made is not None:
+                        forms[step.targets[0][0]] = made
+            self.steps += len(detail.steps)
+            if self.steps > MOST_STEPS:
+                raise UnknownError
+            works.append(Work(detail, forms, addresses))
+            for operand, slot, storage in detail.kept:
+                key = (slot, storage)
+                for other in [one for one in (*way.forms, *way.vectors) if one != key and overlap(key, one)]:
+                    way.forms.pop(other, None)
+                    way.vectors.discard(other)
+                    way.stale.add(other)
+                way.vectors.discard(key)
+                way.stale.discard(key)
+                form = forms.get(operand)
+                if form is None:
+                    way.forms.pop(key, None)
+                    way.vectors.add(key)
+                else:
+                    way.forms[key] = form
+        return forms
+
+    def _made(self, step: Step, forms: dict[int, Form]) -> Form | None:
+        """The form of what a step makes."""
+        storage, t = step.targets[0][1:]
+        if storage not in (*_BITS, "pred") or (storage != "pred" and bits_of(t) != _BITS[storage]):
+            return None
+        if step.kind == "sreg":
+            assert isinstance(step.detail, SpecialRegister)
+            name = step.detail.name
+            if storage != "b32":
+                return None
+            if name in _AXES:
+                parts = [0, 0, 0, 0]
+                parts[_AXES[name]] = 1
+                return Linear(32, (parts[0], parts[1], parts[2], parts[3]))
+            return Linear(32, (self._of_cta(_OF_CTA[name]), 0, 0, 0)) if name in _OF_CTA else None
+        sources: list[Form | None] = []
+        for number, _, kind in step.sources:
+            if number < 0:
+                sources.append(Linear(bits_of(kind), (0, 0, 0, 0)) if bits_of(kind) in _BITS.values() else None)
+                continue
+            form = forms.get(number)
+            fits = isinstance(form, Pred) or (form is not None and bits_of(kind) == form.bits)
+            sources.append(form if fits else None)
+        alike = all(form is not None and form.same for form in sources)
+        if not (alike and step.text.startswith("setp")):
+            made = self.facts.of_step(step, sources)
+            if made is not None and (isinstance(made, Pred) or made.bits == _BITS.get(storage)):
+                return made
+        if alike and step.kind in LANEWISE and not run.is_loose(step):
+            return self._once(step, forms)
+        return None
+
+    def _of_cta(self, name: str) -> str:
+        with First(self.code):
+            return self.code.field(name)
+
+    def _once(self, step: Step, forms: dict[int, Form]) -> Form:
+        """What a step makes of contents that are the same everywhere: in lane 0."""
+        e, h = self.code, self.handler
+        (_, storage, t), contents = step.targets[0], Lanes(h, forms, {}, {}, {})
+        value = run.outputs_of(h, step, contents)[0]
+        made = h.algebra.widen(value, t, storage)
+        if storage == "pred":
+            flag = e.value(f"extractelement <{LANES} x i1> {made}, i32 0")
+            return Pred(flag, self.facts.inverse(flag), same=True)
+        element = ELEMENT[storage]
+        part = e.value(f"extractelement <{LANES} x {element}> {made}, i32 0")
+        return Linear(_BITS[storage], (part, 0, 0, 0))
+
+    def _address(self, step: Step, forms: dict[int, Form], way: Way, chain: Chain | None) -> Address:
+        """Where an access is, which is in bounds."""
+        f, number, store = self.facts, step.sources[0][0], step.kind == "st"
+        form = forms.get(number) if number >= 0 else Linear(64, (0, 0, 0, 0))
+        if not isinstance(form, Linear) or wide.width_of(step) > 1 or form.parts[1] not in (0, 4):
+            raise UnknownError
+        if form.bits == 32:
+            form = f.exact(form, "u32")
+        else:
+            f.small(Linear(64, (0, *form.parts[1:])))
+        space = self.window(step.space)
+        at = f.add(form.parts[0], step.imm)
+        offset = f.sub(at, space.base) if space.base != "0" else at
+        guard = forms.get(step.guard)
+        held = chain.held if chain is not None else None
+        nobody = "false"
+        if isinstance(guard, Pred):
+            guard = f.negation(guard) if step.negated else guard
+            held, nobody = f.common(held, f.where(guard, negated=False)), guard.nobody
+        low, high = f.extremes(Linear(64, (offset, *form.parts[1:])), held)
+        inside = f.both(f.compare("sge", low, 0), f.compare("sle", high, f.sub(space.size, 4)))
+        near = f.compare("ult", f.add(offset, 1 << 60), 1 << 61)
+        inside = f.both(inside, near)
+        if held is not None:
+            nobody = f.either(nobody, f.compare("sgt", held.first, held.last))
+        self.demand(f.either(nobody, inside))
+        self._aligned([at, *form.parts[2:]])
+        if store:
+            way.ranges.append(held)
+        host = f.add(space.host, offset)
+        return Address(str(host), form.parts, part=chain is not None or step.guard >= 0)
+
+    def _aligned(self, parts: Sequence[Part]) -> None:
+        """Demand that numbers are multiples of a word."""
+        bits: Part = 0
+        for part in parts:
+            if isinstance(part, int):
+                if part % 4:
+                    raise UnknownError
+            else:
+                bits = part if bits == 0 else self.code.value(f"or i64 {bits}, {part}")
+        if bits != 0:
+            self.demand(self.facts.compare("eq", self.code.value(f"and i64 {bits}, 3"), 0))
