@@ -80,9 +80,12 @@ def core_module(features: Iterable[str] = ()) -> str:
     return _module([*bodies, modes.entrance("run", "run_ctas", features)], _DECLARATIONS)
 
 
-def handler_module(ops: dict[str, Op], features: Iterable[str], ends: Iterable[str] = ()) -> str:
-    """One function per entry: symbol and an operation of that key. ends: terminators that `core_module` lacks."""
-    emitter = Emitter(features)
+def handler_module(
+    ops: dict[str, Op], features: Iterable[str], ends: Iterable[str] = (), *, brief: bool = False
+) -> str:
+    """One function per entry: symbol and an operation of that key. ends: terminators that `core_module` lacks; brief:
+    as of `Emitter`."""
+    emitter = Emitter(features, brief=brief)
     bodies = [handler(emitter, name, op) for name, op in ops.items()]
     if ends:
         for line in _DECLARATIONS.split("\n"):

@@ -177,9 +177,8 @@ class Level:
         lacking = [name for name in needed if name not in have]
         from . import generate
 
-        features = jit.host_features()
+        features, core = jit.host_features(), self.level == jit.QUICK
         if BASE in lacking:
-            core = self.level == jit.QUICK
             symbols = generate.core_symbols() if core else generate.base_symbols()
             module = generate.core_module(features) if core else generate.base_module(features)
             units.append(self._unit([BASE, *symbols], module))
@@ -187,7 +186,7 @@ class Level:
         handlers = {name: ops[name] for name in lacking if name in ops}
         ends = [name for name in lacking if name not in ops]
         if lacking:
-            units.append(self._unit([*handlers, *ends], generate.handler_module(handlers, features, ends)))
+            units.append(self._unit([*handlers, *ends], generate.handler_module(handlers, features, ends, brief=core)))
         pieces = _without_repeats(units)
         self._link(pieces, needed)
         self.store.save_pack(needed, pieces)
