@@ -2,8 +2,8 @@
 
 `re` looks a pattern up in a dictionary of its own before it compiles it. Behind that dictionary stands a table in the
 cache directory, with the compiled code of the patterns that modules compile when they are loaded. `_sre`, which makes
-an expression of code, checks the code; and only code that makes an equal expression is stored. A Python without these
-parts compiles as ever.
+an expression of code, checks the code. What `re` hands to it is noted as it compiles, so that a first start compiles
+nothing twice. A Python without these parts compiles as ever.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import marshal
 import os
 import re
 import sys
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from . import cache
@@ -36,7 +37,9 @@ class Known(dict[Any, Any]):
     def __init__(self, table: Table) -> None:
         super().__init__()
         self.table = table
-        self.wanted: set[tuple[str, int]] = set()
+        #: What modules have compiled that the table lacks; the next one to be noted.
+        self.wanted: Table = {}
+        self.next: tuple[str, int] | None = None
 
     def __missing__(self, key: Any) -> Any:
         kind, pattern, flags = key[0], key[1], int(key[2])  # some versions look for flags that are no plain number
@@ -49,8 +52,29 @@ class Known(dict[Any, Any]):
             else:
                 return made
         elif kind is str and _caller() in _FIXED:
-            self.wanted.add((pattern, flags))
+            self.next = (pattern, flags)
+            _listen()
         raise KeyError(key)
+
+
+def _listen() -> None:
+    """Note what `re` makes of patterns when it asks `_sre` for their expressions."""
+    from array import array
+    from re import _compiler  # type: ignore[attr-defined]
+
+    parts = getattr(_compiler, "_sre", None)
+    if not isinstance(parts, ModuleType):  # it is noted already; or a Python with other parts
+        return
+
+    def compile_noted(pattern: Any, flags: int, code: list[int], groups: int, names: Any, index: Any) -> Any:
+        known = getattr(re, _kept)
+        if isinstance(known, Known) and known.next is not None:
+            if known.next[0] == pattern:
+                known.wanted[known.next] = (int(flags), array("I", code).tobytes(), groups, dict(names))
+            known.next = None
+        return parts.compile(pattern, flags, code, groups, names, index)
+
+    _compiler._sre = SimpleNamespace(**{**vars(parts), "compile": compile_noted})
 
 
 def _made(pattern: str, row: tuple[int, bytes, int, dict[str, int]]) -> Any:
@@ -62,16 +86,6 @@ def _made(pattern: str, row: tuple[int, bytes, int, dict[str, int]]) -> Any:
     for name, number in names.items():
         index[number] = name
     return _sre.compile(pattern, flags, memoryview(code).cast("I").tolist(), groups, names, tuple(index))
-
-
-def _row(pattern: str, flags: int) -> tuple[int, bytes, int, dict[str, int]]:
-    """The row of a pattern."""
-    from array import array
-    from re import _compiler, _parser  # type: ignore[attr-defined]
-
-    parsed = _parser.parse(pattern, flags)
-    code = array("I", _compiler._code(parsed, flags)).tobytes()
-    return int(flags | parsed.state.flags), code, int(parsed.state.groups) - 1, dict(parsed.state.groupdict)
 
 
 def _caller() -> str:
@@ -97,13 +111,7 @@ def leave_table() -> None:
     if not isinstance(known, Known) or not known.wanted:
         return
     table = _read()
-    for pattern, flags in known.wanted:
-        try:
-            row = _row(pattern, flags)
-            if _made(pattern, row) == re.compile(pattern, flags):
-                table[pattern, flags] = row
-        except Exception:  # a Python with other parts
-            return
+    table.update(known.wanted)
     while len(table) > _MOST:
         del table[next(iter(table))]
     cache.write_sealed(*_place(), marshal.dumps(table))

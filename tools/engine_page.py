@@ -286,7 +286,7 @@ def records(program: Any) -> Iterator[str]:
     def numbered(handlers: dict[str, Any]) -> dict[str, int]:
         return {name: number for number, name in enumerate([library.BASE, *generate.base_symbols(), *handlers], 1)}
 
-    with patch.object(library, "early", lambda handlers: (numbered(handlers), [])):
+    with patch.object(library, "early", lambda handlers, *_: (numbered(handlers), [])):
         encoder = encode._Encoder(program, False, False, "hopper")
         encoded = encoder.encode()
     names = {number: name for name, number in numbered(encoder.handlers).items()}

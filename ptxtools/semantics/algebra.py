@@ -251,6 +251,16 @@ class Algebra(ABC):
         parts = zip(*(self.unpack(element, count, operand) for operand in operands), strict=True)
         return self.pack(element, [body(self, *part) for part in parts])
 
+    def bytes_of(self, a: Value, b: Value, order: Sequence[int]) -> Value:
+        """The u32 of four bytes of two u32, lowest first: numbers 0 to 3 are those of `a`, 4 to 7 those of `b`."""
+        result: Value = None
+        for place, number in enumerate(order):
+            source, up = (b if number & 4 else a), 8 * (place - (number & 3))
+            part = self.shl_by("u32", source, up) if up >= 0 else self.shr_by("u32", source, -up)
+            part = self.and_with("u32", part, 0xFF << 8 * place)
+            result = part if result is None else self.or_("u32", result, part)
+        return result
+
     # --- slots and operands (9.4) -------------------------------------------------------------------------------------
 
     def adapt(self, value: Value, storage: str, t: str) -> Value:

@@ -90,6 +90,8 @@ def _selector(mode: str | None, c: int) -> int:
 
 
 def _fixed_permutation(A: Algebra, a: Value, b: Value, selector: int) -> Value:
+    if not selector & 0x8888:
+        return A.bytes_of(a, b, [selector >> 4 * i & 7 for i in range(4)])
     result: Value = None
     for i in range(4):
         nibble = selector >> 4 * i & 15

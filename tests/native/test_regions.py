@@ -21,6 +21,7 @@ from ptxtools.native.loop import worker
 from ptxtools.program import Program, lower
 from ptxtools.program.operations import LANE_ACCESS
 from ptxtools.program.passes.measure import measure
+from ptxtools.program.program import Terminator
 from ptxtools.program.variant import Variant
 from tests.program.harness import module_of
 from tests.rows import rows
@@ -256,7 +257,7 @@ def test_handlers_that_were_compiled_quickly_are_replaced(monkeypatch, tmp_path)
     body = """AGAIN: ld.global.u32 %r1, [%in]; add.u32 %r2, %r2, %r1; setp.lt.u32 %p1, %r2, 39; @%p1 bra AGAIN;
         bar.sync 0; st.global.u32 [%out], %r2; ret;"""
     levels = jit.QUICK, jit.FULL
-    found = []
+    found, detours = [], []
     for _ in range(2):
         quick, full = (library.Level(level, tmp_path) for level in levels)
         monkeypatch.setattr(library, "_quick", quick)
@@ -269,7 +270,9 @@ def test_handlers_that_were_compiled_quickly_are_replaced(monkeypatch, tmp_path)
             native.run(launch)
             tiers.settle()
             (encoded,) = launch.program.cache.values()
-            handlers = {RECORD.read(encoded.code, at, "handler") for at in range(0, len(encoded.code), 64)}
+            ends = [at for at, op in enumerate(encoded.operations) if isinstance(op, Terminator)]
+            own = range(0, 64 * (1 + max(ends)), 64)  # behind those, operations of runs that are not compiled yet
+            handlers = {RECORD.read(encoded.code, at, "handler") for at in own}
             begin = {tiers.PASS} if encoded.regions.ops else set()
             found.append(
                 (
@@ -277,7 +280,9 @@ def test_handlers_that_were_compiled_quickly_are_replaced(monkeypatch, tmp_path)
                     handlers <= {*full.addresses.values(), *(quick.addresses.get(name, 0) for name in begin), 0},
                 )
             )
+            detours.append(quick.addresses.get(tiers.DETOUR) in handlers)
             assert memory.get(out, np.uint32, 32).tolist() == [39] * 32
+    assert detours == [True] + 5 * [False]  # `add` and `setp` are one handler later
     assert found == [(True, False), (False, True), (False, True), *[(False, True)] * 3]
 
 

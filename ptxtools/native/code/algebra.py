@@ -64,6 +64,17 @@ class LLVMAlgebra(Conversions):
         values = [self.emitter.value(f"bitcast {whole} {operand} to {split}") for operand in operands]
         return self.emitter.value(f"bitcast {split} {body(parts, *values)} to {whole}")
 
+    def bytes_of(self, a: Value, b: Value, order: Sequence[int]) -> Value:
+        """One shuffle, which LLVM would have to find in masks and shifts."""
+        if not self.lanes:
+            return super().bytes_of(a, b, order)
+        kind, whole = f"<{4 * self.lanes} x i8>", self.vector("i32")
+        first, second = (self.emitter.value(f"bitcast {whole} {operand} to {kind}") for operand in (a, b))
+        count = 4 * self.lanes
+        places = [count * (number >> 2) + lane + (number & 3) for lane in range(0, count, 4) for number in order]
+        shuffled = self.emitter.shuffle(kind, places, first, second)
+        return self.emitter.value(f"bitcast {kind} {shuffled} to {whole}")
+
     def context(self, name: str) -> Value:
         window = WINDOWS.get(name)
         if window is not None:

@@ -40,12 +40,13 @@ class Emitter:
 
     `features` are the CPU features that generated code may use ("avx512f", "avx512dq", "f16c", ...), as
     `llvmlite.binding.get_host_cpu_features()` names them; an empty set asks for code that runs anywhere.
+    brief: code that LLVM makes machine code of quickly, without paths that only save time.
     Body lines collect in `lines`: `take()` hands them over and starts the next body. Declarations and constant tables
     belong to the module and are emitted once, however often they are asked for.
     """
 
-    def __init__(self, features: Iterable[str] = ()) -> None:
-        self.features = frozenset(features)
+    def __init__(self, features: Iterable[str] = (), *, brief: bool = False) -> None:
+        self.features, self.brief = frozenset(features), brief
         self.lines: list[str] = []
         self._entry: list[str] = []
         self._names = 0

@@ -45,6 +45,8 @@ _KINDS = {"pred": 1, "b16": 16, "b32": 32, "b64": 64, "b128": 128}
 BlockNumber = NewType("BlockNumber", int)
 #: What stands in the words of a record for operands: a slot, a block, bytes from this record to another, a count.
 Word: TypeAlias = Slot | BlockNumber | ByteOffset | int
+#: A terminator's record: where it is, its handler, operands, constant.
+_End: TypeAlias = tuple[int, str, Sequence[Word], int]
 
 
 def _start(block: int) -> BlockNumber:
@@ -127,13 +129,18 @@ class _Encoder:
         self.later: dict[str, Op] = {}
         self.places: dict[str, list[int]] = {}
         self.quick: dict[str, list[int]] = {}  # records whose handlers were compiled quickly
+        self.singly: dict[int, Sequence[Op]] = {}  # operations of each run, by its identity
+        self.parted: dict[int, list[tuple[str, Op]]] = {}  # the same with the names of their handlers
+        self.apart: dict[str, Op] = {}  # handlers that only those need
+        self.detours: list[tuple[int, int, Op]] = []  # records of runs that are not there yet, and of their operations
+        self.aside = 0  # where the next ones go
         self.specials: dict[str, int] = {}
         self.keep: list[object] = []
         self.cells: dict[int, Cell] = {}
 
     def encode(self) -> Encoded:
         program = self.program
-        formed = runs.form_runs(program, everywhere=self.everywhere, regions=self.regions)
+        formed = runs.form_runs(program, everywhere=self.everywhere, regions=self.regions, singly=self.singly)
         chained = chains.form(program, formed, everywhere=self.everywhere) if self.bounded else []
         joined = chains.form(program, formed, everywhere=True, unison=True) if self.bounded else []
         for chain in chained:
@@ -141,13 +148,16 @@ class _Encoder:
             self.chained[id(chain.region)] = chain
         bodies = [[self._named(op) for op in ops] for ops in formed]
         results = [self._result_of(block.terminator) for block in program.blocks]
-        self.addresses, self.better = tiers.first_code(self.handlers)
         self.starts, self.ends = self._places(bodies, results)
+        ends = [self._end(number, block, results[number]) for number, block in enumerate(program.blocks)]
+        self.addresses, self.better = tiers.first_code(self.handlers, {name for _, name, _, _ in ends}, self._simple)
         whole = None
         if self.regions:
             whole = unison.form(program, bodies, self.starts, chained=joined, events=self.events)
         copies = whole[1] if whole is not None else []
-        total = self.starts[-1] + sum(copy.size() for copy in copies) + (whole is not None)
+        self.aside = self.starts[-1] + sum(copy.size() for copy in copies) + (whole is not None)
+        bodies_and_copies = [*bodies, *(copy.records for copy in copies)]
+        total = self.aside + sum(self._room(op) for body in bodies_and_copies for name, op in body if self._lacks(name))
         self.code = ctypes.create_string_buffer(max(1, total) * RECORD_BYTES)
         self.where = [-1] * total
         self.operations: list[Op | Terminator | None] = [None] * total
@@ -156,10 +166,13 @@ class _Encoder:
         ]
         for number, body in enumerate(bodies):
             self._body(self.starts[number], body)
-            self._terminator(number, program.blocks[number], results[number])
+            self._terminator(number, program.blocks[number], ends[number], results[number])
         at = self.starts[-1]
         for copy in copies:
             at = self._return(self._body(at, copy.records), copy)
+        for start, place, op in self.detours:
+            end = self._body(place, self.parted[id(op)])
+            self._record(end, tiers.DETOUR, (), 0, RECORD_BYTES * (start + record_count(op) - end), 0, op.where)
         joint: dict[str, Op] = {}
         if whole is not None:
             joint[name_of(key_of(whole[0]))] = whole[0]
@@ -192,7 +205,8 @@ class _Encoder:
 
     # --- which handlers -----------------------------------------------------------------------------------------------
 
-    def _named(self, op: Op) -> tuple[str, Op]:
+    def _named(self, op: Op, into: dict[str, Op] | None = None) -> tuple[str, Op]:
+        into = self.handlers if into is None else into
         if self.host and op.kind in LANE_ACCESS and op.space in _OPEN_SPACES:
             op = replace(op, detail=HostMemory())
         elif isinstance(op.detail, MatrixProduct):
@@ -205,8 +219,22 @@ class _Encoder:
         if name is None:
             name = self.names[key] = name_of(key)
             region = op.kind == "run" and bool(op.imm)
-            (self.later if region else self.handlers)[name] = common
+            (self.later if region else into)[name] = common
         return name, op
+
+    def _simple(self) -> dict[str, Op]:
+        """The handlers of a program whose runs are not compiled yet."""
+        for number, ops in self.singly.items():
+            self.parted[number] = [self._named(op, self.apart) for op in ops]
+        return {name: op for name, op in self.handlers.items() if op.kind != "run"} | self.apart
+
+    def _lacks(self, name: str) -> bool:
+        """Whether this is a run that is not compiled yet."""
+        return name not in self.addresses and name in self.handlers
+
+    def _room(self, run: Op) -> int:
+        """Records of its operations, and of the way back."""
+        return 1 + sum(map(record_count, self.singly[id(run)]))
 
     def _result_of(self, terminator: Terminator) -> tuple[str, Op] | None:
         """The operation after a barrier that reduces: it fetches the result."""
@@ -246,6 +274,10 @@ class _Encoder:
         if chain is not None:
             slots, row = [Slot(n) for n in (0, 0, chain.cost, _start(chain.highest))], chain.weight
             imm = RECORD_BYTES * (self.last[chain.last] - at - 1)
+        if self._lacks(name):
+            row = RECORD_BYTES * (self.aside - at)
+            self.detours.append((at, self.aside, op))
+            self.aside += self._room(op)
         self._record(at, name, slots[:OPERANDS_PER_RECORD], guard, row, imm, op.where)
         for first in range(OPERANDS_PER_RECORD, len(slots), OPERANDS_PER_RECORD):
             at += 1
@@ -258,8 +290,9 @@ class _Encoder:
         if name in self.later:
             self.places.setdefault(name, []).append(at)
             name = tiers.PASS
-        elif name is not None and self.better:
+        elif name is not None and self.better and name not in self.apart:
             self.quick.setdefault(name, []).append(at)
+            name = tiers.DETOUR if self._lacks(name) else name
         address = self.addresses[name] if name is not None else 0
         padded = [*words, *[0] * (OPERANDS_PER_RECORD - len(words))]
         _RECORD.pack_into(self.code, at * RECORD_BYTES, address, *padded, guard, extra, _signed(imm))
@@ -271,13 +304,17 @@ class _Encoder:
             return [BlockNumber(0), ByteOffset(0)]
         return [_start(block), ByteOffset((self.starts[block] - at) * RECORD_BYTES)]
 
-    def _terminator(self, number: int, block: Block, result: tuple[str, Op] | None) -> None:
-        end = block.terminator
+    def _end(self, number: int, block: Block, result: tuple[str, Op] | None) -> _End:
+        """The record of a terminator."""
         at = self.starts[number + 1] - 1
         if result is not None:
             at -= record_count(result[1]) + 1
+        return at, *_WRITERS[block.terminator.kind](self, at, number, block.terminator)
+
+    def _terminator(self, number: int, block: Block, record: _End, result: tuple[str, Op] | None) -> None:
+        end = block.terminator
+        at, name, slots, imm = record
         guard = (end.guard.slot | end.negated) if end.guard is not None else 0
-        name, slots, imm = _WRITERS[end.kind](self, at, number, end)
         self.operations[at] = end
         self._record(
             at,

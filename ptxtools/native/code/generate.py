@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from ptxtools.native.handlers import FUNCTIONS, body_of, function_of, lanewise
@@ -12,6 +13,11 @@ from . import jit, library, modes
 from .emitter import Emitter, expand, module_of
 from .handler import Handler
 from .notation import CONVENTION
+
+#: A function in notation; names in it; types of a handler's parameters.
+_FUNCTION = re.compile(r"^(?:handler|define)\b[^@]*@([\w.]+).*?^}", re.MULTILINE | re.DOTALL)
+_CALLED = re.compile(r"@([\w.]+)")
+_TYPES = "ptr, ptr, i32, ptr, ptr"
 
 _DECLARATIONS = """
 declare i32 @llvm.ctpop.i32(i32)
@@ -40,10 +46,18 @@ def base_symbols() -> list[str]:
     return ["run", "claim", *library.SHARED, *_TERMINATORS, *BARRIERS]
 
 
+def core_symbols() -> list[str]:
+    """The same of `core_module`."""
+    return ["run", "claim", *library.SHARED, *_CORE]
+
+
 _TERMINATORS = (
-    "t_pass", "t_return", "t_jump", "t_branch", "t_switch", "t_exit", "t_exit_some", "t_trap", "t_event", "t_warpsync",
-    "t_call", "t_call_indirect", "t_ret", "t_cluster_arrive", "t_cluster_wait",
+    "t_pass", "t_detour", "t_return", "t_jump", "t_branch", "t_switch", "t_exit", "t_exit_some", "t_trap", "t_event",
+    "t_warpsync", "t_call", "t_call_indirect", "t_ret", "t_cluster_arrive", "t_cluster_wait",
 )  # fmt: skip
+
+#: Terminators that are compiled for any program; the others quickly only where one has them.
+_CORE = ("t_pass", "t_detour", "t_return", "t_jump", "t_branch", "t_exit")
 
 #: Barrier handlers by name: (counted, waits, reduction).
 BARRIERS: dict[str, tuple[bool, bool, str | None]] = {
@@ -55,19 +69,54 @@ BARRIERS: dict[str, tuple[bool, bool, str | None]] = {
 
 def base_module(features: Iterable[str] = ()) -> str:
     """The loop, the terminators and everything else that does not depend on a program."""
-    bodies = [control.text(), calls.text(), barriers.text(), clusters.text(), loop.text()]
-    bodies.append(expand(lanewise.TRANSLATE))
-    bodies.append(modes.entrance("run", "run_ctas", features))
-    for name, (counted, waits, reduction) in BARRIERS.items():
-        bodies.append(barriers.handler(name, counted=counted, waits=waits, reduction=reduction))
-    return _module(bodies, _DECLARATIONS)
+    return _module([*map(expand, _functions().values()), modes.entrance("run", "run_ctas", features)], _DECLARATIONS)
 
 
-def handler_module(ops: dict[str, Op], features: Iterable[str]) -> str:
-    """One function per entry: symbol and an operation of that key."""
-    emitter = Emitter(features)
+def core_module(features: Iterable[str] = ()) -> str:
+    """What of that any program needs."""
+    functions = _functions()
+    names = _reached(functions, ["run_ctas", "claim", *library.SHARED, *_CORE])
+    bodies = [expand(functions[name]) for name in names]
+    return _module([*bodies, modes.entrance("run", "run_ctas", features)], _DECLARATIONS)
+
+
+def handler_module(
+    ops: dict[str, Op], features: Iterable[str], ends: Iterable[str] = (), *, brief: bool = False
+) -> str:
+    """One function per entry: symbol and an operation of that key. ends: terminators that `core_module` lacks; brief:
+    as of `Emitter`."""
+    emitter = Emitter(features, brief=brief)
     bodies = [handler(emitter, name, op) for name, op in ops.items()]
+    if ends:
+        for line in _DECLARATIONS.split("\n"):
+            emitter.declare(line.partition("@")[2].partition("(")[0], line)
+        functions = _functions()
+        names = _reached(functions, ends, library.SHARED)
+        bodies += [expand(functions[name]) for name in names]
+        called = {name for part in names for name in _CALLED.findall(functions[part])}
+        bodies += [f"declare {CONVENTION} void @{name}({_TYPES})" for name in library.SHARED[1:] if name in called]
     return _module(bodies, emitter.declarations)
+
+
+def _functions() -> dict[str, str]:
+    """The functions of the loop and the terminators by name, in notation."""
+    text = "\n".join((control.text(), calls.text(), barriers.text(), clusters.text(), loop.text(), lanewise.TRANSLATE))
+    found = {match[1]: match[0] for match in _FUNCTION.finditer(text)}
+    for name, (counted, waits, reduction) in BARRIERS.items():
+        found[name] = barriers.handler(name, counted=counted, waits=waits, reduction=reduction)
+    return found
+
+
+def _reached(functions: dict[str, str], names: Iterable[str], without: Iterable[str] = ()) -> list[str]:
+    """These functions and all that they call, but for some."""
+    wanted, left, found = list(names), set(without), []
+    while wanted:
+        name = wanted.pop()
+        if name in functions and name not in left:
+            left.add(name)
+            found.append(name)
+            wanted += _CALLED.findall(functions[name])
+    return found
 
 
 def handler(emitter: Emitter, name: str, op: Op) -> str:
@@ -80,4 +129,6 @@ def handler(emitter: Emitter, name: str, op: Op) -> str:
     return h.text(name)
 
 
-__all__ = ["CONVENTION", "base_module", "base_symbols", "handler", "handler_module"]
+__all__ = [
+    "CONVENTION", "base_module", "base_symbols", "core_module", "core_symbols", "handler", "handler_module"
+]  # fmt: skip

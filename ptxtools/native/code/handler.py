@@ -145,6 +145,8 @@ class Handler:
 
     def _store(self, pairs: list[tuple[str, str, str]], full: bool | None) -> None:
         part = self.code.label("part")
+        if full is None and self.code.brief:
+            full = False
         if full is None:
             whole = self.code.label("whole")
             self.code.branch("%full", whole, part)

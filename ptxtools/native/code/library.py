@@ -7,7 +7,7 @@ well once that pays (`tiers`).
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 #: The loop and the terminators, in a list of functions.
 BASE = "base"
-#: Functions of the loop that handlers call.
-SHARED = ("translate",)
+#: Functions of the loop that handlers call; those behind the first are handlers that terminators go on in.
+SHARED = ("translate", "dispatch", "settle", "trap", "yield", "depart")
 
 _lock = threading.RLock()
 
@@ -34,18 +34,22 @@ def addresses(handlers: dict[str, Op]) -> dict[str, int]:
         return _full.provide(_full.lacks(handlers), handlers)
 
 
-def early(handlers: dict[str, Op]) -> tuple[dict[str, int], list[str]]:
+def early(
+    handlers: dict[str, Op], ends: Collection[str] = (), simple: Callable[[], dict[str, Op]] | None = None
+) -> tuple[dict[str, int], list[str]]:
     """The same, with functions that were compiled quickly where those would have to be compiled first; and the names
-    that are to be compiled well once that pays (`better`)."""
+    that are to be compiled well once that pays (`better`). ends: the terminators that the program has; simple: handlers
+    that do until then."""
     with _lock:
         needed = _full.lacks([BASE, *handlers])
         if not needed or _full.load(needed):
             return _full.addresses, []
-        quick = _quick.lacks([BASE, *handlers])
+        begin = simple() if simple is not None else handlers
+        quick = _quick.lacks([BASE, *sorted(ends), *begin])
         if quick and not _quick.load(quick):
             if _full.gather(needed):
                 return _full.addresses, []
-            _quick.make(quick, handlers)
+            _quick.make(quick, begin)
         return {**_quick.addresses, **_full.addresses}, needed
 
 
@@ -173,16 +177,16 @@ class Level:
         lacking = [name for name in needed if name not in have]
         from . import generate
 
+        features, core = jit.host_features(), self.level == jit.QUICK
         if BASE in lacking:
-            units.append(self._unit([BASE, *generate.base_symbols()], generate.base_module(jit.host_features())))
-        handlers = {name: ops[name] for name in lacking if name != BASE}
-        if handlers:
-            units.append(
-                self._unit(
-                    list(handlers),
-                    generate.handler_module(handlers, jit.host_features()),
-                )
-            )
+            symbols = generate.core_symbols() if core else generate.base_symbols()
+            module = generate.core_module(features) if core else generate.base_module(features)
+            units.append(self._unit([BASE, *symbols], module))
+            lacking = [name for name in lacking if name != BASE and name not in symbols]
+        handlers = {name: ops[name] for name in lacking if name in ops}
+        ends = [name for name in lacking if name not in ops]
+        if lacking:
+            units.append(self._unit([*handlers, *ends], generate.handler_module(handlers, features, ends, brief=core)))
         pieces = _without_repeats(units)
         self._link(pieces, needed)
         self.store.save_pack(needed, pieces)

@@ -14,7 +14,7 @@ ends the last round.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ptxtools.program.details import Detail, Lanes, Measured, Run, SpecialRegister
 from ptxtools.program.operations import ACROSS, COUNTS, ENDINGS, LANE_ACCESS, LANEWISE
@@ -62,9 +62,11 @@ class Step(NamedTuple):
     words: bool = False
 
 
-def form_runs(program: Program, *, everywhere: bool, regions: bool = False) -> list[list[Op]]:
+def form_runs(
+    program: Program, *, everywhere: bool, regions: bool = False, singly: dict[int, Sequence[Op]] | None = None
+) -> list[list[Op]]:
     """Operations of each block, with runs in place of their operations: in loops, or `everywhere`. regions: with
-    accesses to memory, too."""
+    accesses to memory, too. singly: takes the operations of each run that is no region, by the run's identity."""
     bodies = [list(block.ops) for block in program.blocks]
     worth = loops(program.blocks)
     if everywhere:
@@ -82,7 +84,9 @@ def form_runs(program: Program, *, everywhere: bool, regions: bool = False) -> l
             continue
         budget -= fused
         live = live if live is not None else live_ends(program)
-        bodies[number] = _replace(bodies[number], ranges, live[number], _way_back(program, number), known, rows[number])
+        bodies[number] = _replace(
+            bodies[number], ranges, live[number], _way_back(program, number), known, rows[number], singly
+        )
     return bodies
 
 
@@ -323,9 +327,10 @@ def _replace(
     back: tuple[Ref, bool, bool] | None,
     known: Constants | None = None,
     rows: int = -1,
+    singly: dict[int, Sequence[Op]] | None = None,
 ) -> list[Op]:
     """The operations of a block with runs inserted; `live`: words that are read after it; `back`: how it leads to
-    itself; known: as of `_GrowingRun`; rows: as of its `operation`."""
+    itself; known: as of `_GrowingRun`; rows: as of its `operation`; singly: as of `form_runs`."""
     result: list[Op] = []
     at = len(ops)
     for start, end in reversed(ranges):
@@ -338,9 +343,11 @@ def _replace(
             run.add(op)
         whole = run.operation(live, back if end - start == len(ops) else None, rows)
         if region:  # in front of its operations one by one; imm: how many bytes those are
-            single = _replace(ops[start:end], list(stretches(ops[start:end])), live, None)
+            single = _replace(ops[start:end], list(stretches(ops[start:end])), live, None, singly=singly)
             whole.imm = RECORD_BYTES * sum(map(record_count, single))
             result.extend(reversed(single))
+        elif singly is not None:
+            singly[id(whole)] = ops[start:end]
         result.append(whole)
         for op in reversed(ops[start:end]):
             live = live_before(op, live)

@@ -15,7 +15,7 @@ import ctypes
 import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from . import library
@@ -34,6 +34,8 @@ AT_ONCE = False
 QUICK = True
 #: The handler of a region that is not there yet.
 PASS = "t_pass"
+#: That of a run that is not there yet: its operations one by one.
+DETOUR = "t_detour"
 
 _running: list[threading.Thread] = []
 #: What is to be compiled well beside the run, once the process has worked for so many seconds longer.
@@ -43,10 +45,12 @@ _SECONDS = 1.0
 _failures: set[str] = set()
 
 
-def first_code(handlers: dict[str, Op]) -> tuple[dict[str, int], list[str]]:
+def first_code(
+    handlers: dict[str, Op], ends: Collection[str] = (), simple: Callable[[], dict[str, Op]] | None = None
+) -> tuple[dict[str, int], list[str]]:
     """Addresses of the loop's functions and of handlers for a program that begins; and the names to be compiled better
-    once that pays."""
-    return library.early(handlers) if QUICK and not AT_ONCE else (library.addresses(handlers), [])
+    once that pays. ends, simple: as of `library.early`."""
+    return library.early(handlers, ends, simple) if QUICK and not AT_ONCE else (library.addresses(handlers), [])
 
 
 class Regions:

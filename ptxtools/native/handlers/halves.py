@@ -26,7 +26,7 @@ class Ranged:
         """Emits all paths; returns the lanes with bad addresses, for the code at `fail`."""
         h = self.handler
         self.limit = self.code.value(f"lshr i64 {self.window.size}, {self.shift}")
-        if self.access.gaps:
+        if self.access.gaps or h.code.brief:
             h.code.jump(self.anywhere)
         elif self.address.ref is None:
             if self.stored is None:

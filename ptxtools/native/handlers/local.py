@@ -18,9 +18,12 @@ _ROW = 128
 def access(h: Handler, access: Access, stored: list[Value] | None, address: Address, window: str) -> None:
     """Load or store at addresses of the local window that begins at `window`. Ends the path."""
     e = h.code
-    leader = h.leader()
     shift = access.size.bit_length() - 1
     limit = e.value(f"lshr i64 {h.code.field('ctx.local_bytes')}, {shift}")
+    if e.brief:
+        _scattered(h, access, stored, address, window, limit, shift)
+        return
+    leader = h.leader()
     offset = e.value(f"sub i64 {address.lane(leader)}, {window}")
     test, row, scattered = h.code.label("test"), h.code.label("row"), h.code.label("scattered")
     h.code.branch(_same(h, address, leader), test, scattered, likely=True)

@@ -7,8 +7,6 @@ when its last living lane arrives, or when the lanes that have not arrived exit 
 
 from __future__ import annotations
 
-from ptxtools.native.code.emitter import expand
-
 from .control import ACCOUNT, WAIT_AT, land
 
 #: What each reduction gathers from the lanes whose predicate is %votes: popc and or count them, and counts the others.
@@ -193,9 +191,9 @@ others:
 
 
 def handler(name: str, *, counted: bool, waits: bool, reduction: str | None) -> str:
-    """s0: slot of the id; s1: of the count; s2: predicate; s3 s4: block after it, and its distance."""
+    """In notation. s0: slot of the id; s1: of the count; s2: predicate; s3 s4: block after it, and its distance."""
     gather = _REDUCE.format(gather=_GATHER[reduction]) if reduction else ""
-    return expand(f"""
+    return f"""
 handler @{name} {{
   {ACCOUNT}
   %block = get rec.s3
@@ -237,9 +235,9 @@ wait:
   set cta.pending, %pending.new
   {_WAIT if waits else "br label %land"}
 }}
-""")
+"""
 
 
 def text() -> str:
-    """IR of the functions that open a barrier, and that count lanes which have left."""
-    return expand(RELEASE + LEFT)
+    """The functions that open a barrier, and that count lanes which have left, in notation."""
+    return RELEASE + LEFT

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from ptxtools.native.code.emitter import expand
-
 from .control import ACCOUNT
 
 #: Go to block `{block}` in frame `{fp}` when nobody of the warp waits there.
@@ -290,5 +288,5 @@ spread:
 
 
 def text() -> str:
-    """IR of calls, returns and frames."""
-    return "\n".join(map(expand, (FILL, PUSH, CALL, RETURN)))
+    """Calls, returns and frames, in notation."""
+    return "\n".join((FILL, PUSH, CALL, RETURN))

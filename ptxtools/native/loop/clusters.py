@@ -6,8 +6,6 @@ A thread that waits, waits for the phase in which it arrived.
 
 from __future__ import annotations
 
-from ptxtools.native.code.emitter import expand
-
 from .control import ACCOUNT, WAIT_AT, land
 
 _RELEASE = """
@@ -152,5 +150,5 @@ others:
 
 
 def text() -> str:
-    """IR of the cluster barrier."""
-    return "\n".join(expand(part) for part in (_RELEASE, _ARRIVE, _WAIT))
+    """The cluster barrier, in notation."""
+    return "\n".join((_RELEASE, _ARRIVE, _WAIT))

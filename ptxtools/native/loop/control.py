@@ -10,8 +10,6 @@ the lowest block. A warp whose lanes agree has nothing pending: it goes from blo
 
 from __future__ import annotations
 
-from ptxtools.native.code.emitter import expand
-
 #: Charge the block that ends here: its weight, `extra` of its terminator is its number of instructions.
 _CHARGE = """
   %old.slice = get ctx.slice
@@ -188,6 +186,11 @@ handler @t_pass {{                                ; a region that is not compile
   goto %fp, %next, %mask
 }}
 
+handler @t_detour {{                              ; a run that is not compiled yet; extra: way to its operations
+  %step = get rec.extra
+  %next = getelementptr i8, ptr %ip, i32 %step
+  goto %fp, %next, %mask
+}}
 handler @t_return {{                              ; behind a single record that a CTA in unison has called
   leave STATUS_RETURNED
 }}
@@ -511,5 +514,5 @@ meet:
 
 
 def text() -> str:
-    """IR of dispatch and of the terminators that concern one warp."""
-    return "\n".join(expand(part) for part in (DISPATCH, JUMP, LEAVE, TRAPS, WARPSYNC))
+    """Dispatch and the terminators that concern one warp, in notation."""
+    return "\n".join((DISPATCH, JUMP, LEAVE, TRAPS, WARPSYNC))

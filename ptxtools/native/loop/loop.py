@@ -7,7 +7,6 @@ may wait for another one, and memory is needed for resident CTAs only.
 
 from __future__ import annotations
 
-from ptxtools.native.code.emitter import expand
 from ptxtools.native.code.notation import CONVENTION
 
 from .residency import RUN
@@ -462,5 +461,5 @@ expired:
 
 
 def text() -> str:
-    """IR of the loop; `run(ctx)` is what Python calls."""
-    return "\n".join(expand(part) for part in (PREPARE, START, HELPERS, WARP, RUN_CTA, RUN))
+    """The loop, in notation; `run(ctx)` is what Python calls."""
+    return "\n".join((PREPARE, START, HELPERS, WARP, RUN_CTA, RUN))
