@@ -476,6 +476,7 @@ class _Uploads:
             address = self._device.arena.allocate(array.nbytes).address
             known = self._arrays[key] = (array, address)
             self._device.write(address, array)
+            self._device.sources[address] = array
         return known[1]
 
     def copy_back(self) -> None:
@@ -486,6 +487,7 @@ class _Uploads:
                 np.copyto(array, self._device.array_at(address, array.dtype, array.shape))
 
     def free(self) -> None:
+        self._device.sources = {}
         for _, address in reversed(self._arrays.values()):
             self._device.arena.free(address, reuse=True)
 

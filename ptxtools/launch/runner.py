@@ -105,7 +105,7 @@ class _Buffer:
     def __init__(self, plan: BufferPlan, device: Device) -> None:
         self.plan = plan
         self._arena = device.arena
-        zero = plan.content.kind == "zeros"
+        self.zero = zero = plan.content.kind == "zeros"
         size = plan.content.bytes
         try:  # refused before the host allocates it, if it does not fit the device
             place = None if size is None else self._arena.allocate(size, zero=zero)
@@ -228,6 +228,7 @@ class _Runner:
         for name, buffers in job.multicasts.items():
             parts = [(self._buffers[buffer].address, self._buffers[buffer].size) for buffer in buffers]
             self._multicasts[name] = self._device.runtime.multicasts.add(parts)
+        self._device.sources = {one.address: one.initial for one in self._buffers.values() if not one.zero}
         limits = job.limits
         end = None if limits.timeout is None else time.monotonic() + limits.timeout
         for plan, kernel in zip(job.launches, kernels, strict=True):

@@ -267,6 +267,10 @@ class Arena:
         """(address, bytes) of every allocation, in address order."""
         return [(start, self._sizes[start]) for start in self._starts if start not in self._freed]
 
+    def freed(self) -> list[tuple[int, int]]:
+        """The same of those that are freed, and kept; in any order."""
+        return list(self._freed.items())
+
     def host_address(self, address: int) -> int:
         return self.host + (address - self.base)
 

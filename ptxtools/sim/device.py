@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from .context import LaunchContext
     from .ctamemory import CtaMemory
     from .hostmap import HostMap
-    from .keeping import Keeper
+    from .keeping import Before, Keeper
     from .trial import How
 
 #: Bytes of a thread's stack for recursion and indirect calls; frames of known size do not count.
@@ -141,6 +141,8 @@ class Device:
         self._programs: dict[tuple[int, str, Hashable, int], Program] = {}
         self._plans: dict[Hashable, Plan] = {}
         self.launches = 0
+        #: Arrays of the host with what lies at addresses of the device, which nobody changes while the next grid runs.
+        self.sources: dict[int, Any] = {}
         self._workspace: Allocation | None = None  # of cooperative grids
         self.target = ""
         self.chip: Chip | None = None  # while there is no target
@@ -297,6 +299,7 @@ class Device:
         """Run one grid, without its children. context: that of its launch."""
         kernel, plan = request.kernel, self._plan(module, request)
         image, program = plan.image, plan.program
+        sources, self.sources = self.sources, {}  # which have what is on the device until this grid runs
         specials = self._specials(plan, request)
         slices = self._cta_memory(request)
         if slices is not None:
@@ -309,11 +312,8 @@ class Device:
         def run(how: How | None = None) -> RunResult:
             if how is None:
                 return self._execute(module, program, request, plan, specials, memory, context, None, self.late)
-            at_once, kind, keeps = (
-                bool(how.trial) and self._asynchronous(program),
-                kind_of(how.trial),
-                how.keeper is not None,
-            )
+            at_once = bool(how.trial) and self._asynchronous(program)
+            kind, keeps = kind_of(how.trial), how.keeper is not None
             new = kind or how.again or keeps
             chosen = self.program(module, kernel, trial=kind, keeps=keeps) if new else program
             grid = Grid(image, chosen, request, context, how.trial, how.again, how.shared)
@@ -321,17 +321,19 @@ class Device:
             late = self.late and not at_once
             return self._execute(module, chosen, request, plan, specials, memory, context, listeners, late, how.shared)
 
-        def keeper(trial: int) -> Keeper | None:
+        def keeper(trial: int, before: Before) -> Keeper | None:
             from .keeping import keeper_of
 
-            return keeper_of(self, self.program(module, kernel, trial=kind_of(trial), keeps=True), request.params)
+            chosen = self.program(module, kernel, trial=kind_of(trial), keeps=True)
+            return keeper_of(self, chosen, request.params, before.sources)
 
         try:
             if not self._events:
                 return run()
             from .trial import observed
 
-            return observed(self, program, request, plan.cluster, context, run, keeper if host is None else None)
+            keeps = keeper if host is None else None
+            return observed(self, program, request, plan.cluster, context, run, keeps, sources)
         finally:
             if slices is not None:
                 self.arena.free(slices.address)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import prod
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ptxtools.diagnostics import Trap, TrapKind
 from ptxtools.machine.observers import (
@@ -21,8 +21,8 @@ from ptxtools.machine.observers import (
 from ptxtools.program.operations import ISSUES
 from ptxtools.records import dataclass
 
-from .keeping import SMALL, memory_of
-from .kept import Kept, touched_bytes
+from .keeping import Before, memory_of
+from .kept import touched_bytes
 
 if TYPE_CHECKING:
     from ptxtools.program.program import Program
@@ -85,7 +85,7 @@ def repeatable(device: Device, program: Program) -> bool:
 
 def _too_much(device: Device) -> bool:
     """Whether more memory would have to be kept than there should be."""
-    return device.arena.used > _MOST_BYTES and touched_bytes(memory_of(device)) > _MOST_BYTES
+    return device.arena.used > _MOST_BYTES and sum(map(touched_bytes, memory_of(device))) > _MOST_BYTES
 
 
 def sharing(device: Device, program: Program, request: Request, trial: int) -> bool:
@@ -102,10 +102,10 @@ def sharing(device: Device, program: Program, request: Request, trial: int) -> b
 
 def observed(
     device: Device, program: Program, request: Request, cluster: tuple[int, int, int], context: LaunchContext,
-    run: Callable[[How], RunResult], keeper: Callable[[int], Keeper | None] | None,
+    run: Callable[[How], RunResult], keeper: Callable[[int, Before], Keeper | None] | None, sources: Mapping[int, Any],
 ) -> RunResult:  # fmt: skip
     """Run a grid under observers: trials come first where they are worth while, and all workers share what they can.
-    keeper: as of `attempt`; None: memory cannot be put back."""
+    keeper: makes what keeps memory for a look; None: memory cannot be put back; sources: as of `Before`."""
     if keeper is None:
         return run(How())
 
@@ -115,31 +115,32 @@ def observed(
     chosen, again = looks(device, program, request, cluster), repeatable(device, program)
     if chosen or again or shares(0):
         how = How(again=again, counts=request.max_instructions is not None)
-        return attempt(device, context, run, how, chosen, shares, keeper)
+        return attempt(Before(device, sources), context, run, how, chosen, shares, keeper)
     return run(How())
 
 
 def attempt(
-    device: Device, context: LaunchContext, run: Callable[[How], RunResult], how: How, looks: list[int],
-    shares: Callable[[int], bool], keeper: Callable[[int], Keeper | None],
+    before: Before, context: LaunchContext, run: Callable[[How], RunResult], how: How, looks: list[int],
+    shares: Callable[[int], bool], keeper: Callable[[int, Before], Keeper | None],
 ) -> RunResult:  # fmt: skip
     """Run a grid, first with the first of the looks; if there is any doubt, or that fails, from the same memory with
     the next one, if that can help, or with none (0); and, if `how.again`, as often as observers ask for it. A look is
     shared by all workers where it can be (`shares`), and what they have anything to say about is looked at again by
     one, whose reports come in the same order each time. What ends by a limit is not run again, unless they share it and
-    it is one of instructions. keeper: makes what keeps memory for a look."""
+    it is one of instructions. before: what keeps memory; keeper: makes what keeps less of it
+    for a look, where that is much."""
     left, trial = _MOST_RUNS if how.again else 0, min(looks, default=0)
-    shared, before = shares(trial), None
+    shared, kept = shares(trial), False
     while True:
-        if before is None:
+        if not kept:
             try:
-                before = (keeper(trial) if shared and device.arena.used > SMALL else None) or Kept(memory_of(device))
+                before.keep(keeper(trial, before) if shared and before.much else None)
             except MemoryError:
                 return run(How())
-        kept = None if isinstance(before, Kept) else before
+        kept = before.keeper is None  # all that the grid may change
         restore = [watch.saved() for watch in context.watches]
         try:
-            return run(How(trial, left > 0, shared, kept))
+            return run(How(trial, left > 0, shared, before.keeper))
         except Anew:  # a closer look leaves nothing for a first one
             left, trial, shared = left - 1, 0, False
         except (Doubt, MemoryError) as doubt:
@@ -158,8 +159,6 @@ def attempt(
         before.put_back()
         for put_back in restore:
             put_back()
-        if kept is not None:
-            before = None
 
 
 def _over(end: BaseException | None, shared: bool, how: How) -> TypeGuard[BaseException]:

@@ -17,7 +17,7 @@ from ptxtools.native.code.structures import ATOMIC_GLOBAL
 from ptxtools.native.loop import driver
 from ptxtools.observe import race_meeting
 from ptxtools.observe.async_flights import Ground
-from ptxtools.sim import trial
+from ptxtools.sim import keeping, trial
 
 from . import bugs
 from .programs import written
@@ -75,7 +75,7 @@ mul.wide.u32 %s, %i, 4; mov.u64 %y, sh; add.u64 %s, %s, %y;
 def shared(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bool, bool]]:
     """Of each run of a grid whether it was shared, and told anything; the workers begin at once, and what is written is
     guessed, however little memory there is."""
-    monkeypatch.setattr(trial, "SMALL", 0)
+    monkeypatch.setattr(keeping, "SMALL", 0)
     monkeypatch.setattr(driver, "_ALONE", 1)
     monkeypatch.setattr(driver, "_LONG", 0)
     found: list[tuple[bool, bool]] = []
