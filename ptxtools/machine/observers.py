@@ -157,10 +157,11 @@ class Observer:
         `issued` and its kin: copies are complete at once then."""
 
     def bulk_grouped(self, at: View, lanes: Array) -> None:
-        """Lanes have put their bulk copies into a group, or have waited for groups (`at.op.detail`)."""
+        """Lanes have put their bulk copies into a group, or have waited for groups (`at.op.detail`); those of cp.async
+        too, where they may end late."""
 
     def tensor_waited(self, at: View, stores: bool) -> None:
-        """A warp has come to tcgen05.wait::st (`stores`) or ::ld. Only where work is complete at once."""
+        """A warp has come to tcgen05.wait::st (`stores`) or ::ld."""
 
     def issued(self, claim: Claim) -> None:
         """Asynchronous work has been issued: cp.async, bulk and tensor copies, wgmma, tcgen05."""
