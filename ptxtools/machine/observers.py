@@ -387,6 +387,10 @@ class Watch(Protocol):
     def deciders(self) -> Collection[str]:
         """What sorts of lines decide the order of a launch (`Verdict.decided_by`)."""
 
+    @property
+    def decisive(self) -> Collection[tuple[str, int | None]]:
+        """File and line of accesses that decide it, plain ones too."""
+
     def begin(self, grid: Any) -> Sequence[object]:
         """The observers of a grid that is about to run (`sim.device.Grid`)."""
 

@@ -119,7 +119,7 @@ class Awaited:
             warp.stores.append(claim)
         elif kind in _PIPED:
             work.piped.append(claim)
-        elif signalled(view, claim.lane):
+        elif kind == "clusterlaunchcontrol.try_cancel" or signalled(view, claim.lane):
             self._begin(claim)
         else:
             warp.open["bulk", claim.lane].append(claim)
