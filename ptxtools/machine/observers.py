@@ -137,7 +137,7 @@ class Observer:
         ldmatrix …), whose operands are sources of `at.op` from number 1 on, its member mask the last."""
 
     def branch(self, at: View, lanes: Array) -> None:
-        """Lanes come to a bra.uni. lanes: those that take it."""
+        """Lanes come to a branch with .uni. lanes: those that take it, or go where the first one goes."""
 
     def unwritten(self, at: View, lanes: Array) -> None:
         """Lanes are about to execute an operation that reads or writes registers which a lane might read before it has
