@@ -173,7 +173,12 @@ def together(view: View) -> None:
 
 @serves("observe.branch")
 def branch(view: View) -> None:
-    listeners_of(view).tell("branch", view, guarded(view, 0, view.op.of(Guard).negated))
+    if view.op.src_types[0] == "pred":
+        taken = guarded(view, 0, view.op.of(Guard).negated)
+    else:  # the lanes that go where the first one does
+        index, lanes = view.source(0), lanes_of(view.mask)
+        taken = lanes[index[lanes] == index[lanes[0]]]
+    listeners_of(view).tell("branch", view, taken)
 
 
 @serves("observe.unwritten")

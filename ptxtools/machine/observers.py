@@ -137,7 +137,7 @@ class Observer:
         ldmatrix …), whose operands are sources of `at.op` from number 1 on, its member mask the last."""
 
     def branch(self, at: View, lanes: Array) -> None:
-        """Lanes come to a bra.uni. lanes: those that take it."""
+        """Lanes come to a branch with .uni. lanes: those that take it, or go where the first one goes."""
 
     def unwritten(self, at: View, lanes: Array) -> None:
         """Lanes are about to execute an operation that reads or writes registers which a lane might read before it has
@@ -157,10 +157,11 @@ class Observer:
         `issued` and its kin: copies are complete at once then."""
 
     def bulk_grouped(self, at: View, lanes: Array) -> None:
-        """Lanes have put their bulk copies into a group, or have waited for groups (`at.op.detail`)."""
+        """Lanes have put their bulk copies into a group, or have waited for groups (`at.op.detail`); those of cp.async
+        too, where they may end late."""
 
     def tensor_waited(self, at: View, stores: bool) -> None:
-        """A warp has come to tcgen05.wait::st (`stores`) or ::ld. Only where work is complete at once."""
+        """A warp has come to tcgen05.wait::st (`stores`) or ::ld."""
 
     def issued(self, claim: Claim) -> None:
         """Asynchronous work has been issued: cp.async, bulk and tensor copies, wgmma, tcgen05."""
@@ -385,6 +386,10 @@ class Watch(Protocol):
     @property
     def deciders(self) -> Collection[str]:
         """What sorts of lines decide the order of a launch (`Verdict.decided_by`)."""
+
+    @property
+    def decisive(self) -> Collection[tuple[str, int | None]]:
+        """File and line of accesses that decide it, plain ones too."""
 
     def begin(self, grid: Any) -> Sequence[object]:
         """The observers of a grid that is about to run (`sim.device.Grid`)."""

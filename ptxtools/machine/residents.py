@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 #: Bytes before the marks of a CTA's shared memory (`MARKED` of the native engine has their fields); how many groups of
 #: a warp can be in flight.
-MARKS_HEAD, MARKED_GROUPS = 1472, 7
+MARKS_HEAD, MARKED_GROUPS = 1792, 7
 #: Planes of a CTA's shared memory with a number for each 16 bytes: the last asynchronous work of the tensor cores that
 #: reads them, the last bulk copy that does, and the last one that writes them.
 PIPE, BULK, COPY = range(3)

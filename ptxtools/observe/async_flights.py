@@ -43,7 +43,7 @@ class Flights:
 
     def __init__(self, cta: Cta, ground: Ground) -> None:
         self._cta, self._ground = cta, ground
-        self.planes, self.knowledge = Planes(cta), Knowledge(cta)
+        self.planes, self.knowledge = Planes(cta, ground.marked), Knowledge(cta)
         self.counts = [0] * PLANES
         self._cells: Array = np.zeros((2, *_SHAPE), np.uint32)  # numbers of what reads them, and of what writes them
         #: Spans of a warp's loads and stores of tensor memory that it has not waited for.
@@ -51,10 +51,7 @@ class Flights:
         self._stores: defaultdict[int, list[Span]] = defaultdict(list)
         self._open: dict[Claim, list[_Item]] = {}  # of copies to shared memory that are being made
         self._groups: defaultdict[tuple[int, int], list[list[_Item]]] = defaultdict(lambda: [[]])
-        #: By warp: the epoch in which it began the first of those loads and stores; and the last one in which it has
-        #: arrived at an mbarrier before the end of products, with the number before the first of these, and the last.
-        self._since: dict[int, int] = {}
-        self._early: dict[int, tuple[int, int, int]] = {}
+        self._since: dict[int, int] = {}  # by warp: the epoch in which it began the first of those loads and stores
         cta.at_end.append(self.ended)
 
     def issued(self, claim: Claim) -> None:
@@ -131,21 +128,7 @@ class Flights:
             self.knowledge.come(at, lanes, stays=what == "bar")
         if self._loads[at.warp] or self._stores[at.warp] or self.planes.copies_pending(at.warp):
             raise Doubt
-        products, epoch = at.issued_by(at.warp), self._epoch
-        if products.issued > products.done:
-            first = products.done
-            before = self._early.get(at.warp, (0, first, 0))
-            self._early[at.warp] = epoch, min(first, before[1]) if before[0] == epoch else first, products.issued
-
-    def _told_early(self, view: View, chunks: Array | slice, known: Known) -> bool:
-        """Whether who writes chunks may come before the end of products that read them: an mbarrier told of them too
-        early, none in time, and no barrier of the CTA has been there since."""
-        return any(
-            epoch == self._epoch and before < self.planes.last_product(warp, chunks) <= last
-            and known.products.get(warp, 0) < self.planes.last_product(warp, chunks)
-            for warp, (epoch, before, last) in self._early.items()
-            if warp != view.warp
-        )  # fmt: skip
+        self.planes.tells(at.warp)
 
     def _piped(self, spans: list[Span], number: int) -> None:
         """What products and copies of tensor memory do, in the order in which they begin."""
@@ -186,9 +169,7 @@ class Flights:
         planes = zip(self._cta.flights, known.until, strict=True)
         if any(int(flights[chunks].max(initial=0)) > number for flights, number in planes):
             raise Doubt
-        self.planes.unread(view, chunks)
-        if self._early and self._told_early(view, chunks, known):
-            raise Doubt
+        self.planes.unread(view, chunks, known.products)
 
     def completed(self, claim: Claim) -> None:
         """It has been made, which is no news to anybody."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from ptxtools.machine.issued import WARPS
 from ptxtools.machine.observers import Doubt
-from ptxtools.machine.residents import CHUNK, COPY, MARKS_HEAD, STORED_SHIFT, Cta
+from ptxtools.machine.residents import CHUNK, COPY, MARKED_GROUPS, MARKS_HEAD, STORED_SHIFT, Cta
 from ptxtools.program.program import LANES
 
 if TYPE_CHECKING:
@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 _WORD = 4
 #: Where the clocks of the CTA and of its warps are in the head, in words (`native.code.structures.MARKED`).
 _CLOCK, _BEGAN, _COMMITS, _WAITED, _FENCED, _LAST, _BEFORE, _COPIES, _WARPS = 8, 9, 16, 48, 80, 112, 144, 240, 32
+_KEPT, _PRODUCTS = 368, 400
 _WARP = (1 << STORED_SHIFT) - 1
 
 
 class Planes:
-    """Those of a CTA."""
+    """Those of a CTA. marked: how many bytes are, first of an array."""
 
-    def __init__(self, cta: Cta) -> None:
+    def __init__(self, cta: Cta, marked: Array) -> None:
+        self._marked = marked
         self._marks: Array = cta.marks[MARKS_HEAD:].view(np.uint64).reshape(-1, 2)
         self._head: Array = cta.marks[:MARKS_HEAD].view(np.uint32)
         self._stores = cta.stores.reshape(-1, CHUNK // _WORD)
@@ -70,19 +72,30 @@ class Planes:
         words = self._stores.reshape(-1)[place // _WORD : (place + size - 1) // _WORD + 1]
         words[:] = int(self._head[_CLOCK]) + 1 << STORED_SHIFT | warp
 
-    def unread(self, at: View, chunks: Array | slice) -> None:
-        """Chunks are written: products of warpgroups must not read them any more."""
+    def unread(self, at: View, chunks: Array | slice, told: Mapping[int, int]) -> None:
+        """Chunks are written: products of warpgroups must not read them any more, as far as the warp knows. It knows
+        what each had waited for when the epoch began; of its own warpgroup, what it has waited for itself, too. told:
+        what mbarriers and named barriers have told of others (`async_knowledge.Known`)."""
         x, y, z = at.launch.block
         for group, reads in enumerate(self._reads):
             latest = int(reads[chunks].max(initial=0))
+            own = at.issued_by(at.warp).done if at.warp // WARPS == group else 0
             for warp in range(WARPS * group, min(WARPS * (group + 1), -(-x * y * z // LANES)) if latest else 0):
-                record = at.issued_by(warp)
-                if record.issued != record.done < latest:
+                done = max(own, int(self._head[_PRODUCTS + warp]), told.get(warp, 0))
+                if at.issued_by(warp).issued > done < latest:
                     raise Doubt
 
-    def last_product(self, warp: int, chunks: Array | slice) -> int:
-        """The last product of a warp's warpgroup that reads some chunks."""
-        return int(self._reads[warp // WARPS][chunks].max(initial=0))
+    def tells(self, warp: int) -> None:
+        """A warp tells others that all its groups of cp.async are complete: their marks vanish."""
+        first, last = int(self._head[_KEPT + warp]), int(self._head[_WAITED + warp])
+        if first == last:
+            return
+        tags = [1 + MARKED_GROUPS * warp + number % MARKED_GROUPS for number in range(first, last)]
+        marks = self._marks.reshape(-1).view(np.uint8)
+        mine = np.isin(marks, tags)
+        marks[mine] = 0
+        self._head[_KEPT + warp] = last
+        self._marked[0] -= np.uint64(mine.sum())
 
     def copies_pending(self, warp: int) -> bool:
         """Whether a warp has groups of cp.async for which it has not waited."""

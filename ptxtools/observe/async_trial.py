@@ -102,7 +102,7 @@ class AsyncTrial:
         kinds = grid.program.kinds
         self.flights = not kinds.isdisjoint(_FLIGHTS)
         self.proxies = self.flights or any(OPERATIONS[kind].asynchronous for kind in kinds)
-        self.owners = EPOCHS if self.proxies else 0
+        self.owners = EPOCHS if grid.program.found(works) else 0
         if not self.flights:
             vars(self).update(dict.fromkeys(_OF_FLIGHTS))  # so that nothing is told of wgmma but `together`
         if not grid.program.found(works):  # nothing to look at, where others look
@@ -121,8 +121,8 @@ class AsyncTrial:
 
     @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
-        """Which events of a program matter: all but those of local memory, and of warps at other work. Epochs and
-        fences matter to the asynchronous proxy alone."""
+        """Which events of a program matter: all but those of local memory, and of warps at other work. Fences
+        matter to the asynchronous proxy alone."""
         kinds = program.kinds
         flights = not kinds.isdisjoint(_FLIGHTS)
         proxies = flights or any(OPERATIONS[kind].asynchronous for kind in kinds)
@@ -135,7 +135,7 @@ class AsyncTrial:
             if isinstance(op.detail, Meeting):
                 if op.detail.what.startswith("mbarrier"):
                     return flights and (op.kind == "observe.leave") == ("_wait" in op.detail.what)
-                return (proxies and _rule(op) != ALWAYS) or (flights and _named(op))
+                return _rule(op) == COMES or (proxies and _rule(op) != ALWAYS) or (flights and _named(op))
             return op.kind != "observe.together" or _multiplies(op)
 
         return matters
@@ -181,7 +181,7 @@ class AsyncTrial:
                 self._of(at.cta).arrive(at, what, lanes)
         elif self.flights and _named(at.op):
             self._of(at.cta).arrive(at, what, lanes)
-        elif self.proxies and _rule(at.op) == COMES and not at.counted:
+        elif _rule(at.op) == COMES and not at.counted:
             raise Doubt
 
     def leave(self, at: View, what: str, lanes: Array) -> None:
@@ -200,7 +200,8 @@ class AsyncTrial:
             return
         if len(lanes) != LANES:
             raise Doubt
-        planes, fences = Planes(at.cta), self._of(at.cta).knowledge.of(at.warp).fences if self.flights else {}
+        marked = self._grounds[at.schedule].marked
+        planes, fences = Planes(at.cta, marked), self._of(at.cta).knowledge.of(at.warp).fences if self.flights else {}
         for span in self._reads.spans(at):
             if span.owner is not at.cta or span.rows is None:
                 raise Doubt

@@ -22,6 +22,7 @@ from ptxtools.program.details import Look, Meeting
 from ptxtools.program.operations import ISSUES, OPERATIONS, fenced
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 
+from .awaited import Awaited
 from .in_flight import InFlight
 from .maps_in_use import MapsInUse
 from .outstanding import Outstanding
@@ -52,6 +53,7 @@ class AsyncCheck:
         self._fences: dict[int, tuple[str, ...]] = {}  # lines of proxy fences, with the spaces in which they count here
         self._registers = InFlight(session)
         self._maps = MapsInUse(session)
+        self._awaited = Awaited()
 
     @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
@@ -66,7 +68,7 @@ class AsyncCheck:
                 return issues and op.space != "local" and (proxies or op.of(Look).action != "copy")
             if op.kind == "observe.arrive" and op.of(Meeting).what.startswith("mbarrier"):
                 return issues
-            return proxies or (issues and op.kind == "observe.in_flight")
+            return proxies or (issues and op.kind in ("observe.in_flight", "observe.arrive", "observe.leave"))
 
         return matters
 
@@ -94,11 +96,13 @@ class AsyncCheck:
         self._touch(claim)
         self._registers.issued(claim)
         self._outstanding.add(claim)
+        self._awaited.issued(claim)
         self._maps.issued(claim)
 
     def completed(self, claim: Claim) -> None:
         """The work is done."""
         self._outstanding.remove(claim)
+        self._awaited.completed(claim)
         self._registers.completed(claim)
         self._maps.completed(claim)
 
@@ -107,7 +111,7 @@ class AsyncCheck:
         view, lane, text, pipe, reads = new.view, new.lane, new.text, new.pipe, new.reads
         needs_fence = OPERATIONS[view.op.kind].asynchronous
         for span in new.spans:
-            near = self._outstanding.near(span.owner, span.tensor, span.start, span.end)
+            near = self._near(view, span.owner, span.tensor, span.start, span.end)
             for claim, others in groupby(near, key=itemgetter(0)):
                 ordered = (pipe is not None and claim.pipe == pipe) or (reads and claim.reads)
                 if not ordered and any(span.meets(other) for _, other in others):
@@ -137,7 +141,8 @@ class AsyncCheck:
                 if owner is None:
                     self._maps.stored(at, lanes, offsets)
             if access.strong or access.action == "atomic":
-                self._proxies.flags(at, owner, lanes, offsets, access.action)
+                for told in (self._proxies, self._awaited):
+                    told.flags(at, owner, lanes, offsets, access.action)
 
     def tensormap(self, at: View, lane: int, address: int, what: str) -> None:
         """A tensor map is used or changed."""
@@ -145,11 +150,33 @@ class AsyncCheck:
 
     def arrive(self, at: View, what: str, lanes: Numbers) -> None:
         self._proxies.arrive(at, what, lanes)
+        self._awaited.arrive(at, what, lanes)
         if what.startswith("mbarrier") and " arrive" in what:
             has_told(at)
 
     def leave(self, at: View, what: str, lanes: Numbers) -> None:
         self._proxies.leave(at, what, lanes)
+        self._awaited.leave(at, what, lanes)
+
+    def transacted(self, at: View, cta: Cta, offset: int, size: int) -> None:
+        """A copy signals an mbarrier."""
+        self._awaited.transacted(at, cta, offset)
+
+    def signalled(self, at: View, cta: Cta, offset: int) -> None:
+        """tcgen05.commit does."""
+        self._awaited.signalled(at, cta, offset)
+
+    def bulk_grouped(self, at: View, lanes: Numbers) -> None:
+        """Lanes close groups of copies, or have waited for some."""
+        self._awaited.grouped(at, lanes)
+
+    def tensor_waited(self, at: View, stores: bool) -> None:
+        """A warp has waited for its loads or stores of tensor memory."""
+        self._awaited.tensor_waited(at, stores=stores)
+
+    def cta_ended(self, cta: Cta) -> None:
+        """A CTA has ended."""
+        self._awaited.ended(cta)
 
     def in_flight(self, at: View, lanes: Numbers) -> None:
         """An instruction touches registers that the tensor cores may be using."""
@@ -164,8 +191,7 @@ class AsyncCheck:
             self._proxies.fence(at, lanes, spaces)
 
     def _access_to(self, view: View, access: Access, owner: Cta | None, lanes: Numbers, offsets: Numbers) -> None:
-        near = self._outstanding.near(owner, False, int(offsets.min()), int(offsets.max()) + access.size)
-        for claim, span in near:
+        for claim, span in self._near(view, owner, False, int(offsets.min()), int(offsets.max()) + access.size):
             if span.kind == "read" and not access.writes:
                 continue
             hit = np.flatnonzero((offsets < span.end) & (offsets + access.size > span.start))
@@ -175,6 +201,11 @@ class AsyncCheck:
                 place = int(offsets[hit[0]])
                 what = f"{access.space} {access.action} of {access.size} bytes at {place:#x}"
                 self._report(view, int(lanes[hit[0]]), what, claim)
+
+    def _near(self, view: View, owner: Cta | None, tensor: bool, start: int, end: int) -> Iterator[tuple[Claim, Span]]:
+        """Spans near some bytes of work that is under way, or may be as far as the warp has been told."""
+        yield from self._outstanding.near(owner, tensor, start, end)
+        yield from self._awaited.near(view, owner, tensor, start, end)
 
     def _by_owner(self, view: View, access: Access) -> Iterator[tuple[Cta | None, Numbers, Numbers]]:
         """Lanes and their offsets for each CTA whose shared memory is meant; None for global memory."""
@@ -192,7 +223,8 @@ class AsyncCheck:
 
     def _report(self, view: View, lane: int, what: str, claim: Claim) -> None:
         program, there = view.launch.program, claim.view.op.where
-        message = f"{what}, but {claim.text} has not completed: nobody waited for it"
+        waited = "the thread was not told of the wait for it" if claim.over else "nobody waited for it"
+        message = f"{what}, but {claim.text} {'may not have' if claim.over else 'has not'} completed: {waited}"
         others = (self._session.site(program, there, claim.view.cta.place),)
         self._session.report(
             view, lane, _NAME, message, (view.op.where, there), kind="outstanding", others=others,

@@ -33,7 +33,7 @@ class LeakCheck:
     """Of one launch (`machine.observers.Watch`). What was in use when it began is not its leak."""
 
     verdict = None
-    deciders = ()
+    deciders = decisive = ()
 
     def __init__(self, device: Device, names: frozenset[str] = frozenset()) -> None:
         self._device = device

@@ -1,11 +1,12 @@
 """synccheck on what the lanes of a warp do together: everybody that a member mask names must come (9.7.9.6, 9.7.13),
-and all lanes to what has no mask; a shuffle reads lanes of the mask; all lanes take a bra.uni or none.
+and all lanes to what has no mask; a shuffle reads lanes of the mask; all lanes go the same way at what has .uni.
 
 A warp goes on without lanes that have exited, so that at this moment a lane that has not come never will.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _NAME = "synccheck"
 _SHOWN = 8
+_UNIFORM = re.compile(r"[\w.]*\.uni\b")
 
 
 def only_plain(program: Program) -> bool:
@@ -104,12 +106,16 @@ def _shuffle(session: Session, view: View, lanes: Array, masks: Array) -> None:
 
 
 def branch(session: Session, view: View, lanes: Array) -> None:
-    """Some lanes take a bra.uni."""
+    """Some lanes go the same way at an instruction with .uni."""
     all_here = view.mask.bit_count()
     if 0 < len(lanes) < all_here:
-        message = f"{len(lanes)} of {all_here} threads take this bra.uni, and the others do not"
+        name = _UNIFORM.search(view.text)
+        what = name[0] if name else "branch"
+        message = f"{len(lanes)} of {all_here} threads take this {what}, and the others do not"
+        if what.startswith("brx"):
+            message = f"{len(lanes)} of {all_here} threads go one way at this {what}, and the others do not"
         session.report(view, int(lanes[0]), _NAME, message, (view.op.where, "uniform"), kind="not-uniform",
-                       help="bra without .uni")  # fmt: skip
+                       help=f"{what.removesuffix('.uni')} without .uni")  # fmt: skip
 
 
 def listed(mask: int) -> str:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptxtools.machine.filters import Bounds, stretches
-from ptxtools.machine.launch import local_bytes
 from ptxtools.program.details import Look
 from ptxtools.program.layout import LOCAL_GAP
 from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT, STACK_POINTER, Op, Ref
@@ -80,7 +79,7 @@ class MemCheck:
         self._frames = [function.variables for function in program.functions]
         self._gaps = [_gaps(variables) for variables in self._frames]
         self._extents = [function.local_bytes for function in program.functions]
-        self._grows = program.takes_stack  # memory behind the frames is in use, too
+        self._grows = program.takes_stack  # memory at the end, which alloca has taken, is in use, too
 
     @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
@@ -135,7 +134,7 @@ class MemCheck:
         reads = {
             "global": stretches(known),
             "shared": stretches(_runs(self._valid)),
-            "local": stretches(_between(self._gaps[0], local_bytes(launch) if self._grows else self._extents[0])),
+            "local": stretches(_between(self._gaps[0], self._extents[0])),
         }
         writes = {**reads, "global": stretches(self._read_only.without_constants(known))}
         only_read = self._read_only.bounds(launch, self._session.device.arena.live())
@@ -243,8 +242,8 @@ class MemCheck:
         function = view.op.of(Look).function
         frames = view.values(_STACK)[access.lanes] if function else np.zeros(len(bad), np.uint64)
         beyond = access.addresses + np.uint64(access.size) > frames + np.uint64(self._extents[function])
-        if not self._grows and beyond.any() and not _CALL.search(view.text):  # of a function that has returned
-            bad |= beyond
+        if beyond.any() and not _CALL.search(view.text):  # of a function that has returned, or that the stack freed
+            bad |= beyond & (access.addresses < view.tops[access.lanes]) if self._grows else beyond
         if function and self._gaps[function]:
             bad |= _overlap(self._gaps[function], access.addresses - frames, access.size)
         return bad
@@ -263,6 +262,8 @@ class MemCheck:
             number, at = (0, address) if address < self._extents[0] else (function, address - frame)
             known = [(f"local variable '{name}'", start, size) for name, start, size in self._frames[number]]
             whole = f"a thread has {view.local_bytes:,} bytes of local memory"
+            if self._grows and address >= frame + self._extents[function]:
+                return f"alloca has taken what is from {int(view.tops[lane]):#x} to {view.local_bytes:#x}"
         if not known:
             return whole
         name, start, size = min(known, key=lambda k: max(k[1] - at, at - (k[1] + k[2]), 0))

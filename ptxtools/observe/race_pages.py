@@ -50,9 +50,9 @@ class Pages:
         sort = sort_of(at, access)
         memory = owner
         self._deciders.seen(at, access, memory, (base + inside * page.grain) // WORD, (self._clocks, warp))
-        if scope:
+        if scope or not self._deciders.calm:
             words = (base + inside * page.grain) // WORD
-            self._deciders.meets(at, access, memory, words, (self._clocks, warp))
+            self._deciders.meets(at, access, memory, words, (self._clocks, warp), weak=not scope)
         hides: dict[int, Array] = {}
         apart = behind = inside[:0]
         if writes["written"][inside].any():

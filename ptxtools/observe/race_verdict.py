@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from .clocks import Array, Clocks, Warp
     from .session import Session
 
+_SORTS = {"atomic": "an atomic", "write": "a write", "read": "a read"}
+_WORK = "asynchronous work"
 _PENDING = "mbarrier.pending_count"  # which is arithmetic in the program
 
 
@@ -33,8 +35,9 @@ class Deciders:
     def __init__(self, session: Session, program: Program) -> None:
         self._session, self._program = session, program
         self._useful = program.found(useful_atomics)
-        #: Words whose value depends on the order of writers: the line of one, and the times of all by their warps.
-        self._open: dict[tuple[object, int], tuple[int, dict[int, int]]] = {}
+        #: Words whose value depends on the order of writers: the line of one, what it is, and the times of all by their
+        #: warps.
+        self._open: dict[tuple[object, int], tuple[int, str, dict[int, int]]] = {}
         #: Of words by warp and line the atomics whose results are used, or that others of their sort have come beside:
         #: time and sort.
         self._atomics: dict[tuple[object, int], dict[tuple[int, int], tuple[int, int]]] = {}
@@ -62,7 +65,7 @@ class Deciders:
     def early(self, view: View, access: Access) -> None:
         """A strong access finds what another thread has stored, without being ordered behind that."""
         if self.reads(view, access):
-            self.decide(view.op.where, "an atomic" if access.action == "atomic" else "a read")
+            self.decide(view.op.where, _what(view, access.action))
 
     def unordered(
         self, view: View, memory: object, words: Array, before: Mapping[str, Array], warp: Warp, *, found: bool
@@ -77,11 +80,12 @@ class Deciders:
         if not says and self._useful.isdisjoint(lines):  # else they say so themselves
             others = zip(before["writer"].tolist(), before["written"].tolist(), strict=True)
             for place, other in zip(words.tolist(), others, strict=True):
-                self._leave_open(memory, place, view.op.where, other, (warp.agent, warp.time))
+                self._leave_open(memory, place, view, other, (warp.agent, warp.time))
 
-    def _leave_open(self, memory: object, place: int, where: int, *writers: tuple[int, int]) -> None:
+    def _leave_open(self, memory: object, place: int, view: View, *writers: tuple[int, int]) -> None:
         """What a word has depends on the order of some writes: their warps, and the times of these."""
-        times = self._open.setdefault((memory, place), (where, {}))[1]
+        what = _what(view, "write")
+        times = self._open.setdefault((memory, place), (view.op.where, what, {}))[2]
         for agent, time in writers:
             times[agent] = max(time, times.get(agent, 0))
 
@@ -92,9 +96,9 @@ class Deciders:
             return
         clocks, warp = who
         for place in np.unique(words).tolist():
-            where, times = self._open.get((memory, place), (-1, {}))
+            where, what, times = self._open.get((memory, place), (-1, "", {}))
             if where >= 0 and self.reads(view, access):
-                self.decide(where, "a write")
+                self.decide(where, what)
             elif where >= 0 and access.action == "write":
                 known = clocks.known(np.array(list(times)), warp.known).tolist()
                 if all(one == warp.agent or times[one] <= time for one, time in zip(times, known, strict=True)):
@@ -109,8 +113,11 @@ class Deciders:
         for place, agent, where, time in zip(*(column.tolist() for column in columns), strict=True):
             self._atomics.setdefault((memory, place), {})[agent, where] = time, sort
 
-    def meets(self, view: View, access: Access, memory: object, words: Array, who: tuple[Clocks, Warp]) -> None:
-        """A strong access to words: atomics of other warps may have come before it in this run alone."""
+    def meets(
+        self, view: View, access: Access, memory: object, words: Array, who: tuple[Clocks, Warp], *, weak: bool
+    ) -> None:
+        """An access to words: atomics of other warps may have come before it in this run alone. weak: such an atomic
+        would race with it if it came behind."""
         clocks, warp = who
         tracked = access.action == "atomic" and view.op.where in self._useful - self._decided
         if not (self._atomics or tracked):
@@ -121,20 +128,20 @@ class Deciders:
             for (agent, where), (time, other) in list(before.items()):
                 if agent == warp.agent or time <= clocks.known(np.array([agent]), warp.known)[0]:
                     continue
-                if reads:
-                    self.early(view, access)
+                if reads or weak:
+                    self.decide(view.op.where, _what(view, access.action))
                 if access.writes and where in self._useful:
                     self.decide(where, "an atomic")
                     del before[agent, where]
                 elif access.writes and sort != other:
-                    self._leave_open(memory, place, view.op.where, (agent, time), (warp.agent, warp.time))
+                    self._leave_open(memory, place, view, (agent, time), (warp.agent, warp.time))
             if tracked:
                 self._atomics.setdefault((memory, place), {})[warp.agent, view.op.where] = warp.time, sort
 
     @property
-    def leaves_open(self) -> bool:
-        """Whether what memory has in the end depends on the order of stores or atomics."""
-        return bool(self._open)
+    def leaves_open(self) -> set[str]:
+        """Sorts of lines on whose order it depends what memory has in the end."""
+        return {what for _, what, _ in self._open.values()}
 
     def together(self, view: View, access: Access, memory: object, places: Array, warp: Warp) -> None:
         """Lanes of one atomic that meet at one place: their order is open."""
@@ -147,7 +154,12 @@ class Deciders:
             self.decide(view.op.where, "an atomic")
         elif sort_of(view, access) <= 0:  # what they leave depends on it
             for word in words_of(found[counts > 1], access.size):
-                self._leave_open(memory, word, view.op.where, (warp.agent, warp.time))
+                self._leave_open(memory, word, view, (warp.agent, warp.time))
+
+
+def _what(view: View, action: str) -> str:
+    """What an access is, for the verdict."""
+    return _SORTS.get(action, _WORK) if view.op.kind == "observe.access" else _WORK
 
 
 def _always(program: Program) -> list[tuple[int, str]]:

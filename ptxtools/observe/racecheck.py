@@ -519,8 +519,7 @@ class RaceCheck:
 
     def grid_ended(self, launch: Launch) -> None:
         self._pages.end()
-        if self._deciders.leaves_open:
-            self._session.leave_open()
+        self._session.leave_open(self._deciders.leaves_open)
         if self._child is not None:
             parent, child = self._child
             parent.ended(launch, self._clocks, self._global, child)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .race_grids import Before
 
 #: What decides an order that only the content of memory shows.
-_WRITE = "a write"
+_ACCESSES = ("a read", "a write")
 #: Reports of one grid; what comes after is counted.
 _MOST = 100
 
@@ -45,7 +45,7 @@ class Session:
         self._room = _MOST
         self._known: dict[Any, tuple[Finding, int]] = {}  # what was found before in the same launch, and its weight
         self._deciders: dict[tuple[str, int | None], str] = {}
-        self._left_open = 0
+        self._left_open: dict[str, None] = {}
         self.lock = threading.Lock()
 
     def begin(self, grid: Grid) -> Sequence[object]:
@@ -164,9 +164,9 @@ class Session:
         file, line, _ = self.place(program, where)
         self._deciders.setdefault((file, line), what)
 
-    def leave_open(self) -> None:
-        """Note that what memory has in the end depends on an order."""
-        self._left_open = 1
+    def leave_open(self, what: Collection[str]) -> None:
+        """Note that what memory has in the end may depend on the order of such lines."""
+        self._left_open |= dict.fromkeys(what)
 
     @property
     def verdict(self) -> Verdict | None:
@@ -177,10 +177,15 @@ class Session:
 
     @property
     def deciders(self) -> Collection[str]:
-        """Those of the verdict; and, as writes, those that decide nothing but what memory has in the end."""
+        """Those of the verdict; and those that decide nothing but what memory has in the end."""
         if TrapKind.RACECHECK not in self._names:
             return ()
-        return [*self._deciders.values(), *[_WRITE] * bool(self._left_open)]
+        return [*self._deciders.values(), *self._left_open]
+
+    @property
+    def decisive(self) -> Collection[tuple[str, int | None]]:
+        """Lines of the verdict that are plain accesses, or may be."""
+        return [place for place, what in self._deciders.items() if what in _ACCESSES]
 
     def site(
         self, program: Program, where: int, cta: tuple[int, int, int] | None = None,

@@ -122,6 +122,8 @@ class SyncCheck:
             if op.kind == "observe.leave":
                 waits = what == "warp" or (what == "bar" and (self._plain or _aligned(op)))
                 return TURNS if what == "cluster wait" else WHOLE if waits else ALWAYS
+        if op.kind == "observe.branch" and op.src_types != ("pred",):  # a table: those of several lanes are compared
+            return None
         if op.kind == "observe.branch":
             return UNIFORM
         if op.kind != "observe.together" or (op.opcode is not None and op.opcode.family == "setmaxnreg"):
@@ -207,7 +209,7 @@ class SyncCheck:
         members.together(self._session, at, lanes)
 
     def branch(self, at: View, lanes: Array) -> None:
-        """Lanes take a bra.uni."""
+        """Lanes come to a branch with .uni."""
         members.branch(self._session, at, lanes)
 
     def fence(self, at: View, lanes: Array) -> None:

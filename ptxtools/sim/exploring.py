@@ -73,6 +73,7 @@ class _Again:
         self._frontier = explorers.find("orders")
         self._programs: dict[Any, Program] = {}
         self._known: dict[Any, Finding] = {}
+        self._decisive: set[Any] = set()
 
     def explore(self, result: RunResult, most: int, deadline: float | None) -> Exploration:
         """Run it up to `most` times, until `deadline`."""
@@ -149,9 +150,11 @@ class _Again:
             self._frontier = explorers.find("orders")
 
     def _lines(self, races: list[Finding]) -> frozenset[Any]:
-        """The lines that race."""
+        """The lines that race, and those that the verdict names."""
         program, places = self._device.program(self._module, self._request.kernel), self._context.places
         wanted = {(one.file, one.line) for one in races}
+        self._decisive |= {place for watch in self._context.watches for place in watch.decisive}
+        wanted |= self._decisive
         wanted |= {(other.file, other.line) for race in races for other in race.others}
         lines = enumerate(program.lines)
         return frozenset(line for where, line in lines if places.line_of(program, where) in wanted)

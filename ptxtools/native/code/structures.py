@@ -490,8 +490,10 @@ OWNERS = structure("owners", 4 * residents.OWNERS_HEAD, "i32: came epoch")
 #: clock: counts fences and epochs; began: what it was when the present epoch began. Of each warp's fences of all its
 #: lanes for the asynchronous proxy: fenced: when the epoch of the last one began; last: when that one was; before: when
 #: the last one of an earlier epoch was. pipe, bulk, copy: up to which number a warp knows work of the planes
-#: (`residents.PIPE`) to be complete; pipe_some …: what one lane knows. Words of when bytes were stored: clock + 1,
-#: above the warp (`STORED_SHIFT`).
+#: (`residents.PIPE`) to be complete; pipe_some …: what one lane knows. kept: groups of a warp up to this one have no
+#: marks any more; those behind it, up to `waited`, are complete for their own warp alone. products: of wgmma a warp has
+#: waited for when the epoch began. marked: where the number of marked bytes is. Words of when bytes were stored: clock
+#: + 1, above the warp (`STORED_SHIFT`).
 MARKED = structure(
     "marked",
     residents.MARKS_HEAD,
@@ -499,7 +501,8 @@ MARKED = structure(
     i64: group0 group1 group2 group3
     i32: clock began
     [32 x i32]: commits waited fenced last before
-    [32 x i32]: pipe bulk copy pipe_some bulk_some copy_some
+    [32 x i32]: pipe bulk copy pipe_some bulk_some copy_some kept products
+    ptr: marked
     """,
 )
 STORED_SHIFT = residents.STORED_SHIFT

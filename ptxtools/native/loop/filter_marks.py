@@ -14,6 +14,7 @@ from .filter_flags import GATHER
 from .filter_stores import FLIGHTS, STORED, STORES
 
 _GATHERED = "<32 x ptr> align 1 %mark.word.ptrs"
+_LATE = "<32 x ptr> align 1 %late.ptrs"
 
 MARKS = f"""
 marked:                                           ; four marks at a time
@@ -44,7 +45,56 @@ marked.judge:
   %clear.bits = bits %clear.now
   %clear.own = and i32 %clear.bits, %group
   %clear.all = icmp eq i32 %clear.own, %group
-  br i1 %clear.all, label %marked.none, label %ask
+  br i1 %clear.all, label %marked.none, label %marked.some
+marked.some:
+  %late.copies = icmp eq i32 %copies, 1
+  br i1 %late.copies, label %ask, label %late.who
+late.who:                                          ; marks of what the warp itself has waited for, byte by byte
+  %late.head.at = sub i64 %flags.base, {MARKS_HEAD}
+  %late.head = inttoptr i64 %late.head.at to ptr
+  %late.warp = get warp.id
+  %late.kept.p = item marked.kept, %late.warp of %late.head
+  %late.waited.p = item marked.waited, %late.warp of %late.head
+  %late.kept = load i32, ptr %late.kept.p, align 4
+  %late.waited = load i32, ptr %late.waited.p, align 4
+  %late.many = sub i32 %late.waited, %late.kept
+  %late.many.all = splat32 %late.many
+  %late.less = mul i32 %late.warp, {MARKED_GROUPS}
+  %late.first = add i32 %late.less, 1
+  %late.first.all = splat32 %late.first
+  %late.begin = urem i32 %late.kept, {MARKED_GROUPS}
+  %late.turn = sub i32 {MARKED_GROUPS}, %late.begin
+  %late.turn.all = splat32 %late.turn
+  br label %late
+late:
+  %late.at = phi i64 [ 0, %late.who ], [ %late.next, %late ]
+  %late.clear = phi <32 x i1> [ splat (i1 true), %late.who ], [ %late.clear.now, %late ]
+  %late.base = add i64 %flags.base, %late.at
+  %late.base.all = splat64 %late.base
+  %late.places = add <32 x i64> %distance, %late.base.all
+  %late.ptrs = inttoptr <32 x i64> %late.places to <32 x ptr>
+  %late.lanes = lanes %group
+  %late.word = call <32 x i32> @{GATHER}({_LATE}, <32 x i1> %late.lanes, <32 x i32> zeroinitializer)
+  %late.tag = and <32 x i32> %late.word, splat (i32 255)
+  %late.unmarked = icmp eq <32 x i32> %late.tag, zeroinitializer
+  %late.place = sub <32 x i32> %late.tag, %late.first.all
+  %late.here = icmp ult <32 x i32> %late.place, splat (i32 {MARKED_GROUPS})
+  %late.turned = add <32 x i32> %late.place, %late.turn.all
+  %late.wraps = icmp uge <32 x i32> %late.turned, splat (i32 {MARKED_GROUPS})
+  %late.wrapped = sub <32 x i32> %late.turned, splat (i32 {MARKED_GROUPS})
+  %late.number = select <32 x i1> %late.wraps, <32 x i32> %late.wrapped, <32 x i32> %late.turned
+  %late.over = icmp ult <32 x i32> %late.number, %late.many.all
+  %late.known = and <32 x i1> %late.here, %late.over
+  %late.good = or <32 x i1> %late.known, %late.unmarked
+  %late.clear.now = and <32 x i1> %late.clear, %late.good
+  %late.next = add i64 %late.at, 1
+  %late.more = icmp ult i64 %late.next, %size
+  br i1 %late.more, label %late, label %late.judge
+late.judge:
+  %late.bits = bits %late.clear.now
+  %late.group = and i32 %late.bits, %group
+  %late.all = icmp eq i32 %late.group, %group
+  br i1 %late.all, label %marked.none, label %ask
 marked.none:
   %flights = get ctx.flights
   %unflown = icmp eq i64 %flights, 0

@@ -12,6 +12,7 @@ from ptxtools.program.mbarrier import COUNT_MASK, EXPECTED_SHIFT, PENDING_SHIFT
 
 from .filter_joins import FUNCTIONS, JOINS_DO, JOINS_MAY
 from .filter_repeats import WAITS
+from .filter_sweeps import SETTLE
 
 NAME = "filter_meeting"
 
@@ -253,6 +254,7 @@ timed:
   %timed.next = add i32 %timed.clock, 1
   set marked.clock, %timed.next of %timed.head
   set marked.began, %timed.next of %timed.head
+  call void @settle_marks(ptr %ctx, ptr %warp, ptr %timed.head)
   %flights.at = get ctx.flights
   %unflown = icmp eq i64 %flights.at, 0
   br i1 %unflown, label %timed.known, label %shared.known
@@ -325,7 +327,7 @@ initialised:
 ask:
   ret i32 SERVED_NOT
 }}
-{FUNCTIONS}declare i32 @llvm.ctpop.i32(i32)
+{FUNCTIONS}{SETTLE}declare i32 @llvm.ctpop.i32(i32)
 declare <32 x i32> @llvm.umax.v32i32(<32 x i32>, <32 x i32>)
 declare i32 @llvm.vector.reduce.umax.v32i32(<32 x i32>)
 declare <32 x i32> @llvm.fshr.v32i32(<32 x i32>, <32 x i32>, <32 x i32>)

@@ -2,8 +2,8 @@
 were stored (`machine.filters.Bounds.marks`, `structures.MARKED`).
 
 It begins at `stored`, with %distance of the lanes %group in their stretch and %flags.from, where shared memory begins;
-and ends at `stored.done` or `ask`. A warpgroup may still read chunks whose word is above what its warps have waited
-for.
+and ends at `stored.done` or `ask`. A warpgroup may still read chunks whose word is above what its warps are
+known to have waited for.
 """
 
 from __future__ import annotations
@@ -15,12 +15,18 @@ from ptxtools.native.code.structures import STORED_SHIFT
 from .filter_flags import GATHER
 from .filter_owners import SCATTER
 
-#: The least number of products that a warp of a warpgroup has waited for, of those that have more; else -1.
+#: The least number of products of a warp of a warpgroup that are over as far as this warp knows, of those that have
+#: more; else -1. It knows what each had waited for when the epoch began; of its own warpgroup, what it has waited for
+#: itself, too.
 DONE = f"""
-define internal i32 @products_done(ptr %ctx, ptr %warp, i32 %first) #1 {{
+define internal i32 @products_done(ptr %ctx, ptr %warp, ptr %head, i32 %first) #1 {{
   %bytes = get ctx.warp_bytes
   %warps = get ctx.warps
   %me = get warp.id
+  %mine = get warp.wg_done
+  %place = sub i32 %me, %first
+  %near = icmp ult i32 %place, {WARPS}
+  %own = select i1 %near, i32 %mine, i32 0
   br label %each
 each:
   %i = phi i32 [ 0, %0 ], [ %i.next, %look ]
@@ -37,8 +43,11 @@ look:
   %distance = mul i64 %apart64, %bytes
   %other = getelementptr i8, ptr %warp, i64 %distance
   %issued = get warp.wg_issued of %other
-  %done = get warp.wg_done of %other
-  %idle = icmp eq i32 %issued, %done
+  %before.p = item marked.products, %number of %head
+  %before = load i32, ptr %before.p, align 4
+  %later = icmp ugt i32 %own, %before
+  %done = select i1 %later, i32 %own, i32 %before
+  %idle = icmp ule i32 %issued, %done
   %less = icmp ult i32 %done, %least
   %lower = select i1 %less, i32 %done, i32 %least
   %least.now = select i1 %idle, i32 %least, i32 %lower
@@ -57,11 +66,14 @@ stored:
   %st.chunks = lshr <32 x i64> %distance, splat (i64 4)
   %st.words = shl <32 x i64> %st.chunks, splat (i64 2)
   %st.lanes = lanes %group
+  %st.head.at = get ctx.marks
+  %st.head.from = add i64 %flags.from, %st.head.at
+  %st.head = inttoptr i64 %st.head.from to ptr
   br label %st.each
 st.each:                                          ; each warpgroup
   %st.first = phi i32 [ 0, %stored ], [ %st.first.next, %st.next ]
   %st.plane = phi i64 [ %st.from, %stored ], [ %st.plane.next, %st.next ]
-  %st.done = call i32 @products_done(ptr %ctx, ptr %warp, i32 %st.first)
+  %st.done = call i32 @products_done(ptr %ctx, ptr %warp, ptr %st.head, i32 %st.first)
   %st.idle = icmp eq i32 %st.done, -1
   br i1 %st.idle, label %st.next, label %st.read
 st.read:
@@ -81,9 +93,6 @@ st.next:
   %st.more = icmp ult i32 %st.first.next, %st.warps
   br i1 %st.more, label %st.each, label %st.when
 st.when:                                          ; clock + 1, above the warp
-  %st.head.at = get ctx.marks
-  %st.head.from = add i64 %flags.from, %st.head.at
-  %st.head = inttoptr i64 %st.head.from to ptr
   %st.clock = get marked.clock of %st.head
   %st.clock.next = add i32 %st.clock, 1
   %st.high = shl i32 %st.clock.next, {STORED_SHIFT}

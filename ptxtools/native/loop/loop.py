@@ -191,6 +191,7 @@ each:
   set warp.cl_turn, 0
   set warp.cl_left, 0
   set warp.wg_issued, 0
+  set warp.wg_done, 0
   set warp.wg_commits, 0
   set warp.wg_watched, 0
   set warp.wg_tries, 0

@@ -40,7 +40,7 @@ class Written:
 @lowers("call")
 def call(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     written = Written(instruction)
-    after = f.guarded_region()
+    after = f.guarded_region(uniform=op.has("uni"))
     pointer = f.register(written.target)
     if pointer is None:
         _direct(f, written)

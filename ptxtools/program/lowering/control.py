@@ -45,8 +45,9 @@ def brx(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     if found is None:
         raise Unsupported("there is no .branchtargets list of that name")
     targets = tuple(_label(f, name) for name in found.targets)
-    after = f.guarded_region()
-    f.end(Terminator("switch", index=f.source(index, "u32"), targets=targets))
+    uniform = op.has("uni")
+    after = f.guarded_region(uniform=uniform)
+    f.end(Terminator("switch", index=f.source(index, "u32"), targets=targets, uniform=uniform))
     if after is not None:
         f.begin(after)
 

@@ -208,15 +208,16 @@ class FunctionLowering(Values):
         release_stack(self)
         self.end(Terminator("exit" if self.entry else "ret"))
 
-    def guarded_region(self) -> int | None:
-        """For an instruction that cannot be guarded itself: only lanes whose guard holds enter the next block.
+    def guarded_region(self, *, uniform: bool = False) -> int | None:
+        """For an instruction that cannot be guarded itself: only lanes whose guard holds enter the next block. uniform:
+        it says that lanes do so together.
 
         Returns the label for the other lanes, for `end_region`; None without a guard.
         """
         if self.guard is None:
             return None
         inside, after = self.new_label(), self.new_label()
-        self.end(Terminator("branch", self.guard, self.negated, inside, after))
+        self.end(Terminator("branch", self.guard, self.negated, inside, after, uniform=uniform))
         self.guard, self.negated = None, False
         self.begin(inside)
         return after

@@ -15,7 +15,7 @@ makes an observed run slower by orders of magnitude. `machine.looks` serves the 
 "observe.leave"   behind it; and behind bar.warp.sync: src[0] is the member mask
 "observe.fence"   before a fence: src = (None, None, guard)
 "observe.together"  before an operation of a warp: src = (guard, and its sources)
-"observe.branch"  before a bra.uni: src = (guard,)
+"observe.branch"  before a branch with .uni: src = (guard or index,)
 "observe.unwritten", "observe.in_flight"  before operations that touch some registers (`passes.registers`): src =
                   (guard, and its sources); a `Touch`
 "observe.line"    where an instruction of the text begins: src[0] is its guard; "observe.retired" where it ends. A
@@ -286,8 +286,9 @@ def _at_ending(end: Terminator) -> Op | None:
     if end.kind == "call":
         return Op("observe.call", None, (), (end.index,), (), ("b64",), detail=Called(end.callee, end.targets),
                   where=end.where)  # fmt: skip
-    if end.kind == "branch" and end.uniform:
-        return Op("observe.branch", None, (), (end.guard,), (), ("pred",), detail=Guard(end.negated), where=end.where)
+    if end.uniform:
+        by, type_ = (end.guard, "pred") if end.kind == "branch" else (end.index, "u32")
+        return Op("observe.branch", None, (), (by,), (), (type_,), detail=Guard(end.negated), where=end.where)
     if end.kind in ("ret", "exit"):
         kind = "observe.return" if end.kind == "ret" else "observe.exit"
         return Op(kind, None, (), (end.guard,), (), ("pred",), detail=Guard(end.negated), where=end.where)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from ptxtools.diagnostics import Cause
@@ -19,7 +17,7 @@ from ptxtools.sim.tensormap.boxes import Update
 
 from .barriers import Barrier, barrier_at, guarded
 from .operands import Array, Operands, bytes_of, targets
-from .queue import Step, queue_of
+from .queue import Step, queue_of, tell_of_groups
 from .reductions import update_of
 
 #: Bytes that .ignore_oob leaves out at one end at most (9.7.9.25.4.1).
@@ -160,7 +158,7 @@ def group(view: View) -> None:
     if groups.pending is None:
         for lane in view.lanes():
             queue.commit((view.warp, lane))
-        _tell_of_groups(view, view.lanes())
+        tell_of_groups(view, view.lanes())
         return
     most, read, done = groups.pending, groups.read, list[int]()
     for lane in view.lanes():
@@ -176,14 +174,7 @@ def group(view: View) -> None:
             view.wait(queue.key((view.warp, lane)), text, lanes=1 << lane)
             continue
         done.append(lane)
-    _tell_of_groups(view, done)
-
-
-def _tell_of_groups(view: View, lanes: Iterable[int]) -> None:
-    """Tell who listens of lanes that go on behind this."""
-    listeners = view.launch.observers
-    if listeners is not None and listeners.hear("bulk_grouped"):
-        listeners.tell("bulk_grouped", view, np.array(list(lanes), np.int64))
+    tell_of_groups(view, done)
 
 
 # --- asynchronous stores ----------------------------------------------------------------------------------------------

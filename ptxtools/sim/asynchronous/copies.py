@@ -11,7 +11,7 @@ from ptxtools.program.details import Groups, ThreadCopy
 
 from .barriers import Barrier, barrier_at, guarded
 from .operands import Array
-from .queue import Queue, Step, queue_of
+from .queue import Queue, Step, queue_of, tell_of_groups
 
 _KIND = "cp.async"
 
@@ -67,13 +67,16 @@ def group(view: View) -> None:
         for lane in view.lanes():
             queue.commit((view.warp, lane))
     if groups.pending is None:
+        tell_of_groups(view, view.lanes())
         return
     most = max(0, groups.pending)
     left = {lane: queue.unfinished((view.warp, lane), most, read=False) for lane in view.lanes()}
     waiting = let_others_first(view, sum(1 << lane for lane, some in left.items() if some))
-    for lane, some in left.items():
-        for work in some if waiting >> lane & 1 else ():
+    done = [lane for lane, some in left.items() if not some or waiting >> lane & 1]
+    for lane in done:
+        for work in left[lane]:
             queue.force(work)
+    tell_of_groups(view, done)
 
 
 @serves("async.copy.arrive")

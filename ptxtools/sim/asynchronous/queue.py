@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+import numpy as np
+
 from ptxtools.machine.claims import Claim, Span, announce, heard
 from ptxtools.machine.events import View
 from ptxtools.machine.residents import Cta
@@ -145,3 +147,10 @@ def queue_of(view: View, which: str = "async") -> Queue:
         queue = view.cta.state[which] = Queue(view.cta)
     assert isinstance(queue, Queue)
     return queue
+
+
+def tell_of_groups(view: View, lanes: Iterable[int]) -> None:
+    """Tell who listens of lanes that go on behind this."""
+    listeners = view.launch.observers
+    if listeners is not None and listeners.hear("bulk_grouped"):
+        listeners.tell("bulk_grouped", view, np.array(list(lanes), np.int64))

@@ -103,7 +103,7 @@ def wait(view: View) -> None:
     stores, listeners = view.op.opcode is not None and view.op.opcode.has("wait::st"), view.launch.observers
     if (_stores(view) if stores else _loads(view)) and not let_others_first(view, view.mask):
         return
-    if listeners is not None and not view.launch.late:
+    if listeners is not None:
         listeners.tell("tensor_waited", view, stores)
     if stores:
         _do(_stores(view), None)
