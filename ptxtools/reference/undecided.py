@@ -20,7 +20,7 @@ from .memory import narrow
 from .pending import MOST_PENDING, Pending, Update, slots_of
 from .registry import Array, Threads
 from .reordered import is_local
-from .views import Write, chained, mutual, settle
+from .views import Write, chained, mutual, settle, strong
 
 if TYPE_CHECKING:
     from .weak import WeakMemory
@@ -136,12 +136,24 @@ class Undecided:
 
     def _may_observe(self, read: Pending, write: Write) -> bool:
         """Whether nothing synchronises by it, or would have, and what follows it at its location is not earlier."""
-        if read.touched or read.agent.synchronises(read.acquired, read.location, write.messages):
+        if read.touched or not self._is_free(read, write):
             return False
         for other in read.followed:
             ends = (other.returned, other.own) if isinstance(other, Pending) else (other,)
             if any(end is not None and end is not write and write not in end.earlier for end in ends):
                 return False
+        return True
+
+    def _is_free(self, read: Pending, write: Write) -> bool:
+        """Whether nothing synchronises by it, or would have, and no atomic operation that it observes has read what it
+        precedes (8.10.6)."""
+        if read.agent.synchronises(read.acquired, read.location, write.messages):
+            return False
+        chain: Write | None = write
+        while chain is not None and chain.behind is not None:
+            if read in chain.behind.after:
+                return False
+            chain = chain.behind if strong(chain, chain.behind) else None
         return True
 
     def _tell(self, read: Pending, write: Write) -> None:
@@ -222,7 +234,7 @@ class Undecided:
         value = update.value(write)
         if own.taken and (value is None or update.depends):
             return False
-        if update.observes and read.agent.synchronises(read.acquired, read.location, write.messages):
+        if not self._is_free(read, write):
             return False
         kept = _Kept(history)
         if value is None:
