@@ -247,6 +247,8 @@ def _read_types(reader: Reader) -> Type | None:
     found = None
     unsigned = False
     while reader.next.kind == "word" and _goes_on(reader.peek()):
+        if reader.next.text.count(".") > 1:  # `.global.u32`
+            reader.take_apart()
         text = reader.next.text
         type_ = scalar_type(text) or _C_TYPES.get(text)
         if type_ is None and text not in _SPACES:

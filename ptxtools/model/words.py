@@ -121,6 +121,16 @@ class Reader:
             self.at += 1
         return word
 
+    def take_apart(self) -> None:
+        """Make words of the parts of the next one, which begin with a dot each."""
+        word, start = self.next, self.next.start
+        parts = []
+        for text in re.findall(r"\.[^.]*", word.text):
+            parts.append(Word(word.kind, text, start))
+            start += len(text)
+        if sum(len(part.text) for part in parts) == len(word.text):
+            self.words[self.at : self.at + 1] = parts
+
     def accept(self, *texts: str) -> Word | None:
         """The next word, if it is one of these."""
         return self.take() if self.next.text in texts and self.next.kind in ("sign", "word") else None

@@ -101,6 +101,9 @@ def forget(history: list[Write], place: int) -> None:
     """Leave out a write; the next one stands for it."""
     dropped = history.pop(place)
     dropped.later = following = history[place]
+    following.taken = True
+    if following.pending is not None:
+        following.pending.done = True
     following.number = min(following.number, dropped.number)
     following.earlier |= dropped.earlier
     following.never |= dropped.never - {following}

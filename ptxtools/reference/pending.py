@@ -12,12 +12,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ptxtools.program.program import Op, Ref, Terminator
-from ptxtools.records import dataclass
+from ptxtools.records import dataclass, field
 
 from .registry import Array
 
 if TYPE_CHECKING:
-    from .views import Agent, Location, Write
+    from .views import Agent, Location, Message, Write
 
 #: Undecided reads of one thread; the oldest is decided when there are more.
 MOST_PENDING = 8
@@ -26,13 +26,39 @@ _STAYING = ("jump", "branch", "barrier", "event", "warpsync", "switch")
 
 
 @dataclass(slots=True, eq=False)
+class Update:
+    """What an atomic operation makes of what it reads. new: the value that it writes; expected: of a cas; exchanges:
+    whether it writes the same whatever it reads; observes: whether it is a read operation (8.4), which red is not; own:
+    its write, none if a cas fails; messages, after: what that write carries by itself."""
+
+    new: Callable[[Array], Array]
+    expected: Array | None
+    exchanges: bool
+    observes: bool
+    own: Write | None = None
+    messages: tuple[Message, ...] = ()
+    after: frozenset[Pending] = frozenset()
+
+    def value(self, read: Write) -> Array | None:
+        """What it writes if it reads this; None for a cas that fails."""
+        if self.expected is not None and read.value[0] != self.expected[0]:
+            return None
+        return self.new(read.value)
+
+    @property
+    def depends(self) -> bool:
+        """Whether what it writes depends on what it reads, once it writes."""
+        return self.expected is None and not self.exchanges
+
+
+@dataclass(slots=True, eq=False)
 class Pending:
     """A read of a thread. ref, type_name, frame: where its result is; history, seen: the writes of its location, and
     those that precede the read; generic: whether it goes through the generic proxy (8.6); acquired: how often its
-    thread had acquired something, -1 if it is an acquire operation; own: the write of the atomic operation that it
-    belongs to; expected: the value that a cas has not found; renewed: what own writes, by what is read, if it depends
-    on that; known: whether it precedes what another thread does; touched: whether it precedes an access of its
-    location; done: it is decided; observed: what it has then observed (8.9.2)."""
+    thread had acquired something before; update: of an atomic operation; followed: accesses of its thread at its
+    location behind it; known: whether it precedes what another thread does; touched: whether it precedes an access of
+    its location by another thread, or of a part of it; done: it is decided; observed: the write that who it precedes
+    learns of then (8.9.2, 8.9.5)."""
 
     agent: Agent
     thread: int
@@ -46,13 +72,17 @@ class Pending:
     scope: str
     generic: bool
     acquired: int
-    own: Write | None = None
-    expected: Array | None = None
-    renewed: Callable[[Array], Array] | None = None
+    update: Update | None = None
+    followed: list[Write | Pending] = field(default_factory=list)
     known: bool = False
     touched: bool = False
     done: bool = False
     observed: Write | None = None
+
+    @property
+    def own(self) -> Write | None:
+        """The write of the atomic operation that it belongs to."""
+        return None if self.update is None else self.update.own
 
     @property
     def slot(self) -> tuple[int, str] | None:

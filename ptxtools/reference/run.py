@@ -237,8 +237,8 @@ class _Loop:
         m.running, m.together = number, threads
         m.enter(number, int(m.frame[threads[0]]))
         for op in block.ops:
-            if m.weak is not None and m.weak.late:
-                m.weak.before(op, threads)
+            if m.weak is not None and m.weak.undecided.threads:
+                m.weak.undecided.before(op, threads)
             chosen = self._guarded(op, threads)
             if len(chosen):
                 EXECUTORS[op.kind](m, op, chosen)
@@ -246,8 +246,8 @@ class _Loop:
                     m.weak.synchronise(chosen)
         end = block.terminator
         m.instructions += len(threads) * weight(block, number)
-        if m.weak is not None and m.weak.late:
-            m.weak.before(end, threads)
+        if m.weak is not None and m.weak.undecided.threads:
+            m.weak.undecided.before(end, threads)
         if m.weak is not None and end.op is not None and end.op.kind == "cluster_barrier":
             m.weak.cluster_barrier(end.op, threads)
         elif m.weak is not None and end.kind in _SYNCHRONISING:

@@ -12,6 +12,8 @@ from .registry import Array
 
 #: Whether the location is in shared memory, its offset and its size in bytes.
 Location: TypeAlias = tuple[bool, int, int]
+#: Scopes and locations by which a thread is known to have acquired something; beyond that it may have by all.
+_MOST_ACQUIRINGS = 64
 
 
 @dataclass(slots=True, eq=False)
@@ -38,7 +40,8 @@ class Write:
     """scope: "" for a weak one; number: how many were executed before; behind: the write that an atomic operation read;
     later: for one that is forgotten, the next, which stands for it; earlier: the writes of its history that it follows
     in coherence order (8.9.6); after: undecided reads that precede it in causality order; pending: the read of an
-    atomic operation, if it is undecided.
+    atomic operation; taken: somebody has read it, or it stands for another one, so that it stays where it is; instead:
+    of one that was taken out, those that it has followed.
 
     What reads rest on that looked behind a write which their thread knows, but which races with this one: never: those
     writes, which this one must not come to precede; passed: thread and scope of strong reads, with the last such write
@@ -56,21 +59,32 @@ class Write:
     pending: Pending | None = None
     never: set[Write] = field(default_factory=set)
     passed: list[tuple[Agent, str, Write]] = field(default_factory=list)
+    taken: bool = False
+    instead: frozenset[Write] | None = None
 
 
-def known(write: Write) -> Write:
+def known(write: Write) -> set[Write]:
+    """What who knows this write must not look behind: it, or what stands for it."""
     while write.later is not None:
         write = write.later
-    return write
+    return {write} if write.instead is None else set().union(*map(known, write.instead))
 
 
-def settle(write: Write, *, observed: bool) -> None:
+def chained(write: Write) -> tuple[Message, ...]:
+    """The messages that an atomic operation passes on (8.9.2)."""
+    behind = write.behind
+    return behind.messages if behind is not None and strong(write, behind) else ()
+
+
+def settle(write: Write, agent: Agent, *, observed: bool) -> None:
     """A thread has read this write: its value stays (8.10.4). If it observes it, what it does now is behind the reads
     of that atomic operation and of those that it observes, too (8.9.5)."""
     chain: Write | None = write
     while chain is not None:
-        if chain.pending is not None and (observed or chain.pending.renewed is not None):
-            chain.pending.done = True
+        chain.taken = True
+        read = chain.pending
+        if read is not None and read.update is not None:
+            read.done = read.done or read.update.depends or (observed and read.agent is not agent)
         behind = chain.behind
         chain = behind if observed and behind is not None and strong(chain, behind) else None
 
@@ -100,10 +114,11 @@ class Habits:
 class Agent:
     """A thread. floor: it must not look behind writes of lower numbers; all: the floor is to be raised before its next
     access; fences: views at its release fences, by scope; released: views at its release operations, by location and
-    scope; read: messages that an acquire operation of this location, or a fence, acquires; acquired: how often it may
-    have acquired something; phase: of the cluster's barrier, the one in which it arrived last; awaited: the one that it
-    has waited for, and still has to join; pending: its undecided reads; reads: these and those of others that precede
-    what it does next; joined: views that it has joined lately."""
+    scope; read: messages that an acquire operation of this location, or a fence, acquires; acquired: how often it has
+    acquired something; acquirings: when for the last time, by scope and location (None: any); phase: of the cluster's
+    barrier, the one in which it arrived last; awaited: the one that it has waited for, and still has to join; pending:
+    its undecided reads; reads: these and those of others that precede what it does next; joined: views that it has
+    joined lately."""
 
     cta: int
     cluster: int
@@ -115,6 +130,7 @@ class Agent:
     released: dict[Location, dict[str, View]] = field(default_factory=dict)
     read: dict[int, tuple[Location, Message]] = field(default_factory=dict)
     acquired: int = 0
+    acquirings: dict[tuple[str, Location | None], int] = field(default_factory=dict)
     phase: Phase | None = None
     awaited: Phase | None = None
     pending: list[Pending] = field(default_factory=list)
@@ -128,6 +144,21 @@ class Agent:
     def undecided(self) -> frozenset[Pending]:
         self.reads = {read for read in self.reads if not read.done}
         return frozenset(self.reads)
+
+    def acquires(self, scope: str, location: Location | None) -> None:
+        """It acquires, by an operation on this location or a fence."""
+        self.acquired += 1
+        if len(self.acquirings) > _MOST_ACQUIRINGS:
+            self.acquirings = {("sys", None): self.acquired}
+        self.acquirings[scope, location] = self.acquired
+
+    def synchronises(self, since: int, location: Location, messages: Iterable[Message]) -> bool:
+        """Whether it has acquired one of these messages since then, if they were found at this location."""
+        return any(
+            at > since and where in (None, location) and mutual(self, scope, message.agent, message.scope)
+            for message in messages
+            for (scope, where), at in self.acquirings.items()
+        )
 
     def includes(self, scope: str, other: Agent) -> bool:
         """Whether a scope of this thread includes another one (8.5); all threads of a launch are on one device."""

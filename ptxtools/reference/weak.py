@@ -23,15 +23,15 @@ import numpy as np
 
 from ptxtools import semantics
 from ptxtools.program.details import Action
-from ptxtools.program.operations import OPERATIONS, SINGLE_ACCESSES, strength
-from ptxtools.program.program import Op, Terminator
+from ptxtools.program.operations import OPERATIONS, strength
+from ptxtools.program.program import Op
 
-from .coherence import forget, is_whole, put, readable, returned
+from .coherence import forget, put, readable, returned
 from .machine import Machine, element_bytes
 from .memory import narrow, parts, update
-from .pending import MOST_PENDING, Pending, slots_of
+from .pending import Pending, Update
 from .registry import Array, Threads
-from .reordered import is_local
+from .undecided import Undecided
 from .views import (
     Agent,
     Habits,
@@ -40,6 +40,7 @@ from .views import (
     Phase,
     View,
     Write,
+    chained,
     hidden_by,
     known,
     merged,
@@ -82,7 +83,7 @@ class WeakMemory:
         self.owners: dict[tuple[bool, int], set[Location]] = {}
         self.agents: dict[tuple[int, int], Agent] = {}
         self.phases: dict[int, Phase] = {}  # of each cluster
-        self.late: set[int] = set()  # threads that may have undecided reads
+        self.undecided = Undecided(self)
         self.orders: dict[tuple[int, str], Message] = {}  # the last fence.sc of each CTA and scope
         self.turns = np.random.default_rng(seed)
         self.speeds = self.turns.choice(_SPEEDS, 1 + int(machine.warp_of.max(initial=0)))
@@ -172,106 +173,6 @@ class WeakMemory:
             if last is not history[-1]:
                 self.m.memory.store(at, size, last.value)
 
-    # --- undecided reads ---
-
-    def before(self, op: Op | Terminator, threads: Threads) -> None:
-        """Decide the reads whose registers an operation or the end of a block uses; before what is strong, all."""
-        if op.kind == "event" if isinstance(op, Terminator) else not self._is_ordered(op):
-            self._decide_all()
-            return
-        used = slots_of(op, self.m.here)
-        for thread in self.late.intersection(threads.tolist()):
-            agent = self.agent(thread)
-            for read in list(agent.pending):
-                if used is None or read.slot in used:
-                    self._decide(read)
-            if not agent.pending:
-                self.late.discard(thread)
-
-    def _decide_all(self) -> None:
-        for agent in self.agents.values():
-            for read in list(agent.pending):
-                self._decide(read)
-        self.late.clear()
-
-    def _is_ordered(self, op: Op) -> bool:
-        return is_local(op) or op.kind == "fence" or (op.kind in SINGLE_ACCESSES and self.serves(op))
-
-    def _postpone(self, read: Pending) -> None:
-        """Leave a read undecided that has returned a write for the time being."""
-        agent = read.agent
-        if read.done or read.ref is None or self.random.random() >= agent.habits.late:
-            return
-        agent.pending.append(read)
-        self.late.add(read.thread)
-        if read.generic:
-            agent.reads.add(read)
-        if len(agent.pending) > MOST_PENDING:
-            self._decide(agent.pending[0])
-
-    def _decide(self, read: Pending) -> None:
-        """Let a read return another write that it may return by now, or leave it at that."""
-        agent, history = read.agent, read.history
-        agent.pending.remove(read)
-        if read.done or self.histories.get(read.location) is not history:
-            read.done = True
-            return
-        read.done = True
-        found = [] if self.random.random() >= agent.habits.otherwise else self._others(read)
-        if not found:
-            return
-        write = self.random.choice(found)
-        if read.generic:
-            if mutual(agent, read.scope, write.agent, write.scope):
-                self._observe_late(read, write)
-            returned(agent, read.scope if read.own is None else "", history, set(read.seen), write)
-        settle(write, observed=read.observed is not None)
-        if read.own is not None:
-            read.own.behind = write
-            if read.renewed is not None:
-                read.own.value = read.renewed(write.value)
-                if read.own is history[-1]:
-                    self._store(read.location, read.own)
-        m, threads = self.m, np.array([read.thread])
-        here, m.here = m.here, read.frame
-        m.write(read.ref, narrow(m, write.value, read.type_name), read.type_name, threads)
-        m.here = here
-
-    def _observe_late(self, read: Pending, write: Write) -> None:
-        """What a read observes precedes, at its location, all that it precedes itself (8.9.5)."""
-        read.observed = write
-        for agent in self.agents.values() if read.known else (read.agent,):
-            if agent is read.agent or read in agent.reads:
-                agent.learns(read.location, (write,))
-        for message in write.messages:
-            read.agent.read[id(message)] = (read.location, message)
-
-    def _store(self, location: Location, write: Write) -> None:
-        buffer = self.m.shared if location[0] else self.m.memory
-        buffer.store(np.array([location[1]]), location[2], write.value)
-
-    def _others(self, read: Pending) -> list[Write]:
-        """What it may return as well."""
-        history = read.history
-        found = readable(read.agent, read.scope, history, set(read.seen)) if read.generic else history
-        return [write for write in found if write is not read.returned and self._may_return(read, write)]
-
-    def _may_return(self, read: Pending, write: Write) -> bool:
-        """Whether the read precedes no write that it returns (8.10.6), and what precedes other operations stays as it
-        was: nobody has accessed the location behind it, and nothing has synchronised by it, or would have. write: one
-        that may be read."""
-        agent, history = read.agent, read.history
-        if read in write.after or write is read.own:
-            return False
-        if read.expected is not None and write.value[0] == read.expected[0]:
-            return False
-        if not read.generic:
-            return True
-        if not mutual(agent, read.scope, write.agent, write.scope):
-            return read.own is None or is_whole(agent, read.scope, read.own, write, history)
-        releases = any(message.agent.includes(message.scope, agent) for message in write.messages)
-        return read.own is None and not read.touched and not (releases and read.acquired != agent.acquired)
-
     # --- executors ---
 
     def load(self, m: Machine, op: Op, threads: Threads) -> None:
@@ -290,22 +191,24 @@ class WeakMemory:
                         values[number][place] = part.buffer.load(np.array([at]), size)[0]
                         continue
                     location, history = self._history(part.buffer, at, size)
+                    acquired = agent.acquired
+                    followed: list[Pending] = []
                     if generic:
-                        seen = self._seen(agent, location, history)
+                        seen, followed = self._seen(agent, location, history)
                         found = self._read(agent, location, history, seen, order, scope)
                     else:  # nothing orders a load through the texture proxy (8.6)
                         seen, found = set(), self.random.choice(history)
-                        settle(found, observed=False)
+                        settle(found, agent, observed=False)
                     values[number][place] = found.value[0]
-                    ref, type_name = op.dst[number], op.dst_types[number]
-                    if ref is not None:
-                        acquired = -1 if order == "acquire" else agent.acquired
-                        late.append(Pending(agent, thread, ref, type_name, m.here, location, history, frozenset(seen),
-                                            found, scope, generic, acquired))  # fmt: skip
+                    read = Pending(agent, thread, op.dst[number], op.dst_types[number], m.here, location, history,
+                                   frozenset(seen), found, scope, generic, acquired)  # fmt: skip
+                    late.append(read)
+                    for other in followed:
+                        other.followed.append(read)
         for number in range(count):
             m.write(op.dst[number], narrow(m, values[number], op.dst_types[number]), op.dst_types[number], threads)
         for read in late:
-            self._postpone(read)
+            self.undecided.postpone(read)
 
     def store(self, m: Machine, op: Op, threads: Threads) -> None:
         size = element_bytes(op.src_types[1])
@@ -323,8 +226,13 @@ class WeakMemory:
                     if self._is_weak(part.buffer):
                         location, history = self._history(part.buffer, at, size)
                         write = Write(np.array(one), agent, scope)
-                        self._placed(write, location, history, self._seen(agent, location, history))
-                        self._written(write, location, history, order)
+                        seen, followed = self._seen(agent, location, history)
+                        write.messages = self._published(agent, location, order, scope)
+                        self.place(write, history, seen)
+                        for read in followed:
+                            read.followed.append(write)
+                        write.after = agent.undecided()
+                        self.written(write, location, history)
                     else:
                         part.buffer.store(np.array([at]), size, one)
 
@@ -351,12 +259,12 @@ class WeakMemory:
                     read = self._update(op, int(threads[at]), location, history,
                                         [value[at : at + 1] for value in own])  # fmt: skip
                     olds[number][at] = read.returned.value[0]
-                    if vector == 1 and op.kind == "atom":
+                    if vector == 1:
                         late.append(read)
         for ref, t, old in zip(op.dst, op.dst_types, olds, strict=False):
             m.write(ref, old, t, threads)
         for read in late:
-            self._postpone(read)
+            self.undecided.postpone(read)
 
     def _update(self, op: Op, thread: int, location: Location, history: list[Write], operands: list[Array]) -> Pending:
         """What an atomic operation of one thread has read, and for the time being returns. A cas that fails is a read
@@ -364,8 +272,10 @@ class WeakMemory:
         assert op.opcode is not None
         agent, (order, scope), type_name = self.agent(thread), _ordered(op), op.src_types[1]
         expected = operands[0] if op.opcode.has("cas") else None
-        seen = self._seen(agent, location, history)
+        acquired = agent.acquired
+        seen, followed = self._seen(agent, location, history)
         new = _function(self.m.algebra, op, operands)
+        patterns = self._patterns(agent, location, order, scope)
         for read in self._candidates(agent, readable(agent, scope, history, seen), history):
             own = (
                 None if expected is not None and read.value[0] != expected[0] else Write(new(read.value), agent, scope)
@@ -373,26 +283,27 @@ class WeakMemory:
             if own is None:
                 break
             own.behind = read
+            own.messages = patterns + chained(own)
             before = seen | {read} if mutual(agent, scope, read.agent, read.scope) else seen
-            if self._placed(own, location, history, before):
+            if self.place(own, history, before):
                 break
         ref = op.dst[0] if op.dst else None
-        acquired = -1 if order in ("acquire", "acq_rel") else agent.acquired
         found = Pending(agent, thread, ref, type_name, self.m.here, location, history, frozenset(seen), read, scope,
-                        True, acquired)  # fmt: skip
+                        True, acquired, Update(new, expected, op.opcode.has("exch"), op.kind == "atom"))  # fmt: skip
+        for other in followed:
+            other.followed.append(found)
         returned(agent, scope if own is None else "", history, seen, read)
         if op.kind == "atom":
             self._observe(agent, location, read, order, scope)
         else:
-            settle(read, observed=False)
-        if own is None:
-            found.expected = expected
-            return found
-        own.messages = read.messages if mutual(agent, scope, read.agent, read.scope) else ()
-        self._written(own, location, history, order)
-        found.own, own.pending = own, found
-        if not op.opcode.has("exch"):
-            found.renewed, found.done = new, expected is not None
+            settle(read, agent, observed=False)
+        assert found.update is not None
+        found.update.after = agent.undecided()
+        found.update.messages = self._published(agent, location, order, scope) if own is not None else ()
+        if own is not None:
+            found.update.own, own.pending, own.after = own, found, found.update.after
+            own.messages = found.update.messages + chained(own)
+            self.written(own, location, history)
         return found
 
     def fence(self, op: Op, threads: Threads) -> None:
@@ -409,7 +320,6 @@ class WeakMemory:
     def _fence(self, agent: Agent, order: str, scope: str) -> None:
         self._raise_floor(agent)
         if order != "release":
-            agent.acquired += 1
             self._acquire(agent, scope)
         if order == "sc":
             for message in self.orders.values():
@@ -421,6 +331,7 @@ class WeakMemory:
 
     def _acquire(self, agent: Agent, scope: str, location: Location | None = None) -> None:
         """Join what strong reads, of this location or of any, have found in messages of fitting scopes."""
+        agent.acquires(scope, location)
         for key, (where, message) in list(agent.read.items()):
             if location in (None, where) and mutual(agent, scope, message.agent, message.scope):
                 self._join(agent, message.view)
@@ -447,7 +358,7 @@ class WeakMemory:
         """Observation order (8.9.2), and synchronisation with what the write carries (8.9.4); an acquire operation
         acquires, too, what strong reads of this location in front of it have observed (8.8)."""
         observed = mutual(agent, scope, found.agent, found.scope)
-        settle(found, observed=observed)
+        settle(found, agent, observed=observed)
         if observed:
             agent.learns(location, (found,))
             for message in found.messages:
@@ -459,49 +370,63 @@ class WeakMemory:
             agent.read.clear()
             agent.all = True
 
-    def _placed(self, write: Write, location: Location, history: list[Write], seen: set[Write]) -> bool:
-        """Put a write behind those that precede it, where nothing forbids it."""
+    def place(self, write: Write, history: list[Write], seen: set[Write], start: int = 0, end: int = -1) -> bool:
+        """Put a write behind those that precede it, where nothing forbids it. start: of the places; end: of these, or
+        -1."""
         assert write.agent is not None
         low = max((at for at, other in enumerate(history) if other in seen), default=0)
+        low = max(low, start - 1)
         fellows = {other for other in history if strong(write, other)}
-        high = len(history)
+        high = len(history) if end < 0 else end
         if write.behind in fellows:  # none of these between it and what an atomic operation has read (8.10.3)
             later = (at for at in range(low, high) if history[at] in fellows)
-            high = next((at for at in later if write.behind in history[at].earlier), high)
+            high = min(high, next((at for at in later if write.behind in history[at].earlier), high))
         places = list(range(high, low, -1))
         if self.random.random() >= write.agent.habits.behind:
             self.random.shuffle(places)
-        return any(put(write, history, at, seen, fellows) for at in places)
+        displaces = self.undecided.displaces
+        return any(
+            put(write, history, at, seen, fellows) or displaces(write, history, at, seen, fellows) for at in places
+        )
 
-    def _written(self, write: Write, location: Location, history: list[Write], order: str) -> None:
-        """What a write that has its place publishes, and what it is for its own thread."""
-        agent, scope = write.agent, write.scope
-        assert agent is not None
+    def written(self, write: Write, location: Location, history: list[Write]) -> None:
+        """What a write that has its place is for its own thread."""
+        assert write.agent is not None
+        self.undecided.finish(write)
         self.number += 1
-        write.number, write.after = self.number, agent.undecided()
-        if scope:
-            write.messages += tuple(self._published(agent, location, order, scope))
-        agent.learns(location, (write,))
+        write.number = self.number
+        write.agent.learns(location, (write,))
         if write is history[-1]:
-            self._store(location, write)
+            self.write_back(location, write)
         if len(history) > _MOST_WRITES:  # one between the oldest and the newest is forgotten
             forget(history, self.random.randrange(1, len(history) - 1))
 
-    def _published(self, agent: Agent, location: Location, order: str, scope: str) -> list[Message]:
-        """The release patterns that end with this strong write (8.8)."""
-        found = [Message(agent, first, view) for first, view in agent.fences.items()]
+    def write_back(self, location: Location, write: Write) -> None:
+        """The last write of a history is what is in memory."""
+        buffer = self.m.shared if location[0] else self.m.memory
+        buffer.store(np.array([location[1]]), location[2], write.value)
+
+    def _published(self, agent: Agent, location: Location, order: str, scope: str) -> tuple[Message, ...]:
+        """The release patterns that end with this write (8.8), if it is strong, of its thread's later ones as well."""
         if order in ("release", "acq_rel"):
             agent.released.setdefault(location, {})[scope] = agent.seen()
-        found += [Message(agent, first, view) for first, view in agent.released.get(location, {}).items()]
-        return found
+        return self._patterns(agent, location, "", scope)
+
+    def _patterns(self, agent: Agent, location: Location, order: str, scope: str) -> tuple[Message, ...]:
+        """The release patterns that a write ends; of an operation with an order, as far as it is known in front of
+        it."""
+        if not scope:
+            return ()
+        released = agent.released.get(location, {})
+        if order in ("release", "acq_rel"):
+            released = {**released, scope: agent.seen()}
+        return tuple(Message(agent, *item) for item in (*agent.fences.items(), *released.items()))
 
     # --- views and histories ---
 
     def _raise_floor(self, agent: Agent) -> None:
         if agent.all:
-            for other in self.agents.values():
-                for read in list(other.pending):
-                    self._decide(read)
+            self.undecided.decide_all()
             agent.floor, agent.all = self.number, False
         if agent.awaited is not None:
             phase, agent.awaited = agent.awaited, None
@@ -517,17 +442,23 @@ class WeakMemory:
             return
         self._join(agent, phase.whole)
 
-    def _seen(self, agent: Agent, location: Location, history: list[Write]) -> set[Write]:
-        """The writes of a location that precede what a thread does now. Undecided reads that do so, too, observe
-        nothing from now on."""
+    def _seen(self, agent: Agent, location: Location, history: list[Write]) -> tuple[set[Write], list[Pending]]:
+        """The writes of a location that precede what a thread does now, and its own undecided reads of the location.
+        Those of others that precede it observe nothing from now on."""
         self._raise_floor(agent)
         for read in [read for read in agent.pending if read.overlaps(location) and read.location != location]:
-            self._decide(read)
+            self.undecided.decide(read)
+        own = []
         for read in agent.reads:
             if read.overlaps(location):
-                read.touched = True
-        found = {known(write) for write in agent.view.get(location, ())}
-        return {write for write in history if write in found or write.number <= agent.floor}
+                if read.agent is agent and read.location == location:
+                    own.append(read)
+                else:
+                    read.touched = True
+        found: set[Write] = set()
+        for write in agent.view.get(location, ()):
+            found |= known(write)
+        return {write for write in history if write in found or write.number <= agent.floor}, own
 
     def _join(self, agent: Agent, view: View) -> None:
         if view in agent.joined:

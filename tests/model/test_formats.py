@@ -260,7 +260,8 @@ NEVER = "~exists (P1:r0 == 1 /\\ P1:r1 == 0)"
                    "x = 0x0; y = 0u", "P0:r0 = 0, P1:r1 = 0; x, y", "1:.reg .pred p1; 1:.reg .s32 r0;",
                    "uint64_t x = 0;\n(* y *)", "[x] = 0; [y] = 0", "uint64_t *0:r8 = x; unsigned long 1:r9 = y;",
                    ".reg .b64 0:r8 = x; x; y", "atomic_int x; _Atomic int y; bool z;", "x = -0; y = +0",
-                   "t @ texture alias x; y = 0", "P0:$r8 = 0; 1:%r9 = 0;", "size_t x; short y"])  # fmt: skip
+                   "t @ texture alias x; y = 0", "P0:$r8 = 0; 1:%r9 = 0;", "size_t x; short y",
+                   ".global.u32 x; .shared.b64 y = 0"])  # fmt: skip
 def test_declarations(declared):
     assert run(read(VARIANT.format(declared, PLACES, NEVER))).holds
 

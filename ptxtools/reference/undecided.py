@@ -1,0 +1,276 @@
+"""How undecided reads are decided (`pending.py`), for `--memory weak`.
+
+A read may come to return a write that was executed after what follows it in its thread. The same holds for atomic
+operations, which then take effect where they find what they read: their own write takes another place, or is none if a
+cas fails after all, or comes about late if one succeeds. That changes nothing for others as long as nobody has read
+that write, and whoever knows it has not accessed the location since.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ptxtools.program.operations import SINGLE_ACCESSES
+from ptxtools.program.program import Op, Terminator
+
+from .coherence import is_whole, put, readable, returned
+from .memory import narrow
+from .pending import MOST_PENDING, Pending, Update, slots_of
+from .registry import Array, Threads
+from .reordered import is_local
+from .views import Write, chained, mutual, settle, strong
+
+if TYPE_CHECKING:
+    from .weak import WeakMemory
+
+
+class Undecided:
+    """The undecided reads of a launch."""
+
+    def __init__(self, memory: WeakMemory) -> None:
+        self.memory = memory
+        self.threads: set[int] = set()  # that may have some
+        self.displaced: list[Pending] = []  # those that read the write which is being placed
+
+    def before(self, op: Op | Terminator, threads: Threads) -> None:
+        """Decide the reads whose registers an operation or the end of a block uses; before what is strong, all."""
+        if op.kind == "event" if isinstance(op, Terminator) else not self._is_ordered(op):
+            self.decide_all()
+            return
+        used = slots_of(op, self.memory.m.here)
+        for thread in self.threads.intersection(threads.tolist()):
+            agent = self.memory.agent(thread)
+            for read in list(agent.pending):
+                if used is None or read.slot in used:
+                    self.decide(read)
+            if not agent.pending:
+                self.threads.discard(thread)
+
+    def decide_all(self) -> None:
+        for agent in self.memory.agents.values():
+            for read in list(agent.pending):
+                self.decide(read)
+        self.threads.clear()
+
+    def _is_ordered(self, op: Op) -> bool:
+        return is_local(op) or op.kind == "fence" or (op.kind in SINGLE_ACCESSES and self.memory.serves(op))
+
+    def postpone(self, read: Pending) -> None:
+        """Leave a read undecided that has returned a write for the time being."""
+        agent = read.agent
+        if read.done or (read.ref is None and read.update is None) or self.memory.random.random() >= agent.habits.late:
+            read.done = True
+            return
+        agent.pending.append(read)
+        self.threads.add(read.thread)
+        if read.generic:
+            agent.reads.add(read)
+        if len(agent.pending) > MOST_PENDING:
+            self.decide(agent.pending[0])
+
+    def decide(self, read: Pending) -> None:
+        """Let a read return another write that it may return by now, or leave it at that. Reads of the location that
+        follow it are decided first, since what it returns must not be later."""
+        agent = read.agent
+        if read not in agent.pending:
+            return
+        agent.pending.remove(read)
+        for other in read.followed[::-1]:
+            if isinstance(other, Pending):
+                self.decide(other)
+        stale = self.memory.histories.get(read.location) is not read.history
+        decided, read.done = read.done or stale, True
+        if decided or self.memory.random.random() >= agent.habits.otherwise:
+            return
+        found = self._others(read)
+        self.memory.random.shuffle(found)
+        write = next((write for write in found if self._returns(read, write)), None)
+        if write is None:
+            return
+        self._write_register(read, write)
+
+    def _write_register(self, read: Pending, write: Write) -> None:
+        read.returned = write
+        if read.ref is None:
+            return
+        m, threads = self.memory.m, np.array([read.thread])
+        here, m.here = m.here, read.frame
+        m.write(read.ref, narrow(m, write.value, read.type_name), read.type_name, threads)
+        m.here = here
+
+    def _others(self, read: Pending) -> list[Write]:
+        """What it may return as well: nothing that it precedes itself (8.10.6)."""
+        history = read.history
+        found = readable(read.agent, read.scope, history, set(read.seen)) if read.generic else history
+        own = read.update.own if read.update is not None else None
+        return [write for write in found if write not in (read.returned, own) and read not in write.after]
+
+    def _returns(self, read: Pending, write: Write) -> bool:
+        """Let it return a write, if what precedes other operations stays as it was."""
+        if not read.generic:
+            settle(write, read.agent, observed=False)
+            return True
+        update, strongly = read.update, mutual(read.agent, read.scope, write.agent, write.scope)
+        if update is None or (update.own is None and update.value(write) is None):
+            if strongly and not self._may_observe(read, write):
+                return False
+        elif not self._updates(read, update, write, strongly):
+            return False
+        self._note(read, write, strongly)
+        return True
+
+    def _note(self, read: Pending, write: Write, strongly: bool) -> None:
+        """What a read that returns another write is for its thread, and those that it precedes."""
+        update, own = read.update, read.own
+        observes = strongly and (update is None or update.observes)
+        if observes:
+            for message in write.messages:
+                read.agent.read[id(message)] = (read.location, message)
+            self._tell(read, write)
+        returned(read.agent, read.scope if own is None else "", read.history, set(read.seen), write)
+        settle(write, read.agent, observed=observes)
+        if own is not None:
+            self._tell(read, own)
+
+    def _may_observe(self, read: Pending, write: Write) -> bool:
+        """Whether nothing synchronises by it, or would have, and what follows it at its location is not earlier."""
+        if read.touched or not self._is_free(read, write):
+            return False
+        for other in read.followed:
+            ends = (other.returned, other.own) if isinstance(other, Pending) else (other,)
+            if any(end is not None and end is not write and write not in end.earlier for end in ends):
+                return False
+        return True
+
+    def _is_free(self, read: Pending, write: Write) -> bool:
+        """Whether nothing synchronises by it, or would have, and no atomic operation that it observes has read what it
+        precedes (8.10.6)."""
+        if read.agent.synchronises(read.acquired, read.location, write.messages):
+            return False
+        chain: Write | None = write
+        while chain is not None and chain.behind is not None:
+            if read in chain.behind.after:
+                return False
+            chain = chain.behind if strong(chain, chain.behind) else None
+        return True
+
+    def _tell(self, read: Pending, write: Write) -> None:
+        """What a read observes, or an atomic operation writes, precedes at its location all that it precedes itself
+        (8.9.5)."""
+        read.observed = write
+        for agent in self.memory.agents.values() if read.known else (read.agent,):
+            if agent is read.agent or read in agent.reads:
+                agent.learns(read.location, (write,))
+
+    def _updates(self, read: Pending, update: Update, write: Write, strongly: bool) -> bool:
+        """Let an atomic operation read a write, and write what follows from that."""
+        own, value, history = update.own, update.value(write), read.history
+        if own is not None and value is not None and not strongly and is_whole(
+            read.agent, read.scope, own, write, history
+        ):  # fmt: skip
+            own.behind, own.value = write, value
+            if not own.taken:
+                own.messages = update.messages
+            if own is history[-1]:
+                self.memory.write_back(read.location, own)
+            return True
+        if own is not None and (own not in history or (own.taken and (value is None or update.depends))):
+            return False
+        if strongly and update.observes and not self._may_observe(read, write):
+            return False
+        if value is not None and (read.touched or any(isinstance(other, Pending) for other in read.followed)):
+            return False
+        kept, last = _Kept(history), history[-1]
+        at = history.index(own) if own is not None else 0
+        if own is not None:
+            self._take_out(own, read)
+        if value is None:
+            update.own = None
+        elif not self._put(read, update, write, value, strongly, at):
+            kept.restore()
+            return False
+        if history[-1] is not last or history[-1] is update.own:
+            self.memory.write_back(read.location, history[-1])
+        return True
+
+    def _take_out(self, own: Write, read: Pending) -> None:
+        own.instead = read.seen | own.earlier
+        read.history.remove(own)
+        for other in read.history:
+            other.earlier.discard(own)
+
+    def _put(self, read: Pending, update: Update, write: Write, value: Array, strongly: bool, at: int) -> bool:
+        """Give the write of an atomic operation a place, in front of what its thread has stored there since. at: where
+        it was, if it was in the history."""
+        history, own = read.history, update.own
+        new = own or Write(value, read.agent, read.scope)
+        before = {write, *read.seen} if strongly else set(read.seen)
+        later = [history.index(other) for other in read.followed if isinstance(other, Write) and other in history]
+        value_was, behind_was = new.value, new.behind
+        new.value, new.behind = value, write
+        start = at if own is not None and own.taken else 0  # who has read it looked behind nothing in front of it
+        if not self.memory.place(new, history, before.intersection(history), start, min(later, default=-1)):
+            new.value, new.behind = value_was, behind_was
+            return False
+        new.instead = None
+        if not new.taken:
+            new.after, new.messages = update.after, update.messages + chained(new)
+        self.finish(new)
+        if own is None:
+            update.own = new
+            self.memory.written(new, read.location, history)
+        return True
+
+    def displaces(self, write: Write, history: list[Write], at: int, seen: set[Write], fellows: set[Write]) -> bool:
+        """Put a write in front of that of an undecided atomic operation, which reads it then (8.10.3)."""
+        own = history[at] if at < len(history) else None
+        read = own.pending if own is not None else None
+        if own is None or read is None or own not in fellows or read not in read.agent.pending or read.done:
+            return False
+        update = read.update
+        assert update is not None
+        value = update.value(write)
+        if own.taken and (value is None or update.depends):
+            return False
+        if not self._is_free(read, write):
+            return False
+        kept = _Kept(history)
+        if value is None:
+            self._take_out(own, read)
+        else:
+            own.behind = write
+        if not put(write, history, at, seen, fellows.intersection(history)):
+            kept.restore()
+            return False
+        if value is None:
+            update.own = None
+        else:
+            own.value = value
+        self.displaced.append(read)
+        return True
+
+    def finish(self, write: Write) -> None:
+        """What has been displaced reads this write, whose messages are known by now."""
+        displaced, self.displaced = self.displaced, []
+        for read in displaced:
+            own, update = read.own, read.update
+            if own is not None and update is not None and not own.taken:
+                own.messages = update.messages + chained(own)
+            if own is not None and own is read.history[-1]:
+                self.memory.write_back(read.location, own)
+            self._note(read, write, strongly=True)
+            self._write_register(read, write)
+
+
+class _Kept:
+    """A history as it is, to be restored."""
+
+    def __init__(self, history: list[Write]) -> None:
+        self.history, self.writes = history, [(write, set(write.earlier), write.behind) for write in history]
+
+    def restore(self) -> None:
+        self.history[:] = [write for write, _, _ in self.writes]
+        for write, earlier, behind in self.writes:
+            write.earlier, write.behind, write.instead = earlier, behind, None
