@@ -71,7 +71,7 @@ def texts_alone(module: Module) -> Callable[[Function], tuple[str, ...]]:
             return ()
         start, end = function.span
         words = set(_WORD.findall(source.text[start:end])) - {own}
-        found = _plain_text(function, source.text) if words.isdisjoint(others) else ""
+        found = _plain_text(function, source.text) if others.keys().isdisjoint(words) else ""
         return (*headers, found) if found else ()
 
     return text_of

@@ -13,19 +13,30 @@ _ALLOCATED = 256
 def misalignment(function: Function, address: Value, size: int) -> int:
     """Bytes by which an address misses a multiple of `size`, if the pointer that a kernel is given is aligned as
     allocated memory is; 0 if it suits, or if that is not known."""
+    each = address.each
+    if type(each) is range:
+        rest = each.start % size if size and not each.step % size else 0
+    else:
+        rests = {number % size for number in address.numbers} if size else {0}
+        rest = rests.pop() if len(rests) == 1 else 0
+    return rest if rest and is_pointer(function, address, size) else 0
+
+
+def is_pointer(function: Function, address: Value, size: int) -> bool:
+    """Whether an address is one pointer that a kernel is given, aligned as allocated memory is, beside a known number
+    and multiples of `size`."""
     if function.kind != "entry" or not address.terms or size & (size - 1) or not 1 < size <= _ALLOCATED:
-        return 0
+        return False
     pointers = 0
     for name, count in address.terms:
         if name[0] in "#%&" or name.startswith(("cvta.", "=")):
             if name[0] == "&" or count % size:
-                return 0
+                return False
         elif count != 1 or not _aligned(function, name, size):
-            return 0
+            return False
         else:
             pointers += 1
-    rests = {number % size for number in address.numbers}
-    return rests.pop() if pointers == 1 and len(rests) == 1 else 0
+    return pointers == 1
 
 
 def _aligned(function: Function, name: str, size: int) -> bool:

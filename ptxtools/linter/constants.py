@@ -9,7 +9,6 @@ from ptxtools.ir.nodes import Immediate, Name, Operand
 from ptxtools.isa.types import TYPES
 
 from .facts import FunctionFacts, Line
-from .inflight import accessed
 from .lanes import only_write
 
 #: Longest chain of instructions that is followed back, and how far a write may be above.
@@ -102,11 +101,11 @@ def last_write(facts: FunctionFacts, line: Line, name: str) -> Line | None:
     """The instruction that last wrote a register, if it is close above and no label is in between."""
     key = line.registers[name]
     before: Line | None = line
-    for _ in range(_NEAR) if key is not None else ():
+    for _ in range(_NEAR) if key in facts.writes else ():
         before = facts.before(before) if before is not None else None
         if before is None:
             return None
-        if any(write and before.registers[other] == key for other, write in accessed(before)):
+        if any(write and other == key for _, other, write in facts.used(before)):
             return before
     return None
 

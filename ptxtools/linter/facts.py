@@ -92,6 +92,7 @@ class FunctionFacts:
         self.unknowns: dict[RegisterKey, Value] = {}  # of `values`
         self.unknown_terms: dict[str, RegisterKey] = {}
         self.unknown_sources: dict[str, list[Value]] = {}
+        self._used: dict[int, tuple[tuple[str, RegisterKey | None, bool], ...]] = {}
         if function.body is not None:
             self._walk(function.body, function_names(function, names))
 
@@ -194,6 +195,8 @@ class FunctionFacts:
         from .walk import walk_of
 
         found: dict[str, list[Found]] = {}
+        if self.function.kind != "entry":
+            return found
         text = self.module.text_alone(self.function) if self.module is not None else ()
         if text in _walked_in_vain:
             return found
@@ -208,9 +211,18 @@ class FunctionFacts:
     @cached_property
     def read_counts(self) -> Counter[RegisterKey | None]:
         """How often each register is read."""
-        from .inflight import accessed
+        return Counter([key for line in self.lines for _, key, write in self.used(line) if not write])
 
-        return Counter(line.registers[name] for line in self.lines for name, write in accessed(line) if not write)
+    def used(self, line: Line) -> tuple[tuple[str, RegisterKey | None, bool], ...]:
+        """The names in an instruction, the registers that they are, and whether it writes these (as `accessed`)."""
+        found = self._used.get(id(line.item))
+        if found is None:
+            from .inflight import accessed
+
+            registers = line.registers
+            used = [(name, registers[name], write) for name, write in accessed(line)]
+            found = self._used[id(line.item)] = tuple(used)
+        return found
 
     @cached_property
     def differing(self) -> frozenset[RegisterKey]:

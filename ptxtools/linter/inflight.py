@@ -46,6 +46,8 @@ class Flights:
 
     def __init__(self) -> None:
         self._groups: dict[str, list[list[Flight]]] = {kind: [[]] for kind in ("cp", "bulk", "mbarrier")}
+        #: Groups in front of which nothing reads memory any more.
+        self._read = {"cp": 0, "bulk": 0}
 
     def of(self, step: Step) -> list[Flight]:
         """All copies in flight at an instruction."""
@@ -58,6 +60,7 @@ class Flights:
             self._groups["mbarrier"] = [[]]
             if step.family == "call":
                 self._groups = {kind: [[]] for kind in self._groups}
+                self._read = dict.fromkeys(self._read, 0)
             return
         if step.family != "cp":
             return
@@ -66,18 +69,20 @@ class Flights:
         if ".commit_group" in opcode:
             groups.append([])
         elif ".wait_all" in opcode:
-            self._groups["cp"] = [[]]
+            self._groups["cp"], self._read["cp"] = [[]], 0
         elif ".wait_group" in opcode:
             count = step.line.item.operands[0] if step.line.item.operands else None
-            done = len(groups) - 1 - (count.value if isinstance(count, Immediate) else 0)
+            done = len(groups) - 1 - (max(0, count.value) if isinstance(count, Immediate) else 0)
             if opcode.endswith(".read"):
-                for group in groups[: max(0, done)]:
+                for group in groups[self._read[kind] : max(0, done)]:
                     group[:] = [flight for flight in group if flight.destination]
+                self._read[kind] = max(self._read[kind], done)
             elif done > 0:
                 self._groups[kind] = groups[done:]
+                self._read[kind] = max(0, self._read[kind] - done)
         elif "mbarrier.arrive" in opcode:
             self._groups["mbarrier"][0] += [flight for group in self._groups["cp"] for flight in group]
-            self._groups["cp"] = [[]]
+            self._groups["cp"], self._read["cp"] = [[]], 0
         elif "prefetch" not in opcode:
             into = (groups if ".mbarrier::" not in opcode else self._groups["mbarrier"])[-1]
             into += [*_flights(step), *_map(step)]

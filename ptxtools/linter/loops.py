@@ -11,7 +11,6 @@ from ptxtools.ir.symbols import RegisterKey
 from ptxtools.records import NamedTuple
 
 from .facts import FunctionFacts, Line
-from .inflight import accessed
 
 
 class Loop(NamedTuple):
@@ -43,7 +42,7 @@ def loops_of(facts: FunctionFacts) -> list[Loop]:
     for head, body in bodies.items():
         lines = [line for block in sorted(body) for line in facts.lines[starts[block] : starts[block + 1]]]
         innermost = not any(block in bodies for block in body if block != head)
-        found.append(Loop(lines, innermost, frozenset(_written(lines))))
+        found.append(Loop(lines, innermost, frozenset(_written(facts, lines))))
     return found
 
 
@@ -64,7 +63,7 @@ def _bodies(flow: ControlFlow) -> dict[int, set[int]]:
     return bodies
 
 
-def _written(lines: list[Line]) -> Iterator[RegisterKey]:
+def _written(facts: FunctionFacts, lines: list[Line]) -> Iterator[RegisterKey]:
     for line in lines:
         into = line.item.operands[0] if line.item.operands else None
         if line.plan.positional and type(into) is Name:  # the common case
@@ -72,10 +71,7 @@ def _written(lines: list[Line]) -> Iterator[RegisterKey]:
             if key is not None and line.plan.writes and line.plan.writes[0]:
                 yield key
             continue
-        for name, write in accessed(line):
-            key = line.registers[name] if write else None
-            if key is not None:
-                yield key
+        yield from [key for _, key, write in facts.used(line) if write and key is not None]
 
 
 def innermost_loop_of(facts: FunctionFacts) -> dict[int, Loop]:

@@ -9,7 +9,6 @@ from ptxtools.ir.liveness import solve
 from ptxtools.ir.symbols import RegisterKey
 
 from .facts import FunctionFacts, Line
-from .inflight import accessed
 
 
 def read_early(facts: FunctionFacts) -> Iterator[tuple[RegisterKey, Line]]:
@@ -24,7 +23,7 @@ def read_early(facts: FunctionFacts) -> Iterator[tuple[RegisterKey, Line]]:
     uses, kills = [], []
     exposures: list[dict[RegisterKey, Line]] = []
     for lines in blocks:
-        exposed, written = _summary(lines)
+        exposed, written = _summary(facts, lines)
         exposures.append(exposed)
         uses.append(_bits(early.intersection(exposed), numbers))
         kills.append(_bits(early & written, numbers))
@@ -51,14 +50,13 @@ def _blocks(flow: ControlFlow, facts: FunctionFacts) -> Iterator[list[Line]]:
         start = end
 
 
-def _summary(lines: list[Line]) -> tuple[dict[RegisterKey, Line], set[RegisterKey]]:
+def _summary(facts: FunctionFacts, lines: list[Line]) -> tuple[dict[RegisterKey, Line], set[RegisterKey]]:
     """Registers that a block reads before it writes them, with the instruction, and those that it writes."""
     exposed: dict[RegisterKey, Line] = {}
     written: set[RegisterKey] = set()
     for line in lines:
-        registers, writes = line.registers, []
-        for name, write in accessed(line):
-            key = registers[name]
+        writes = []
+        for _, key, write in facts.used(line):
             if key is None:
                 continue
             if write:

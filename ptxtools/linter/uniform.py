@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ptxtools.ir.symbols import RegisterKey
 
 from .coming import alike_in_warps, test_by_number
 from .facts import FunctionFacts
-from .inflight import accessed
 from .lanes import only_write
 from .memory import WARP, Step
 from .values import COMMON, DIFFERS, Value
@@ -63,7 +64,7 @@ def differing_registers(facts: FunctionFacts, of_cta: bool = False) -> frozenset
     found: set[RegisterKey] = set()
     if facts.function.kind != "entry":
         found |= {key for key in facts.reads if key not in facts.writes}
-    uses = [[(name, line.registers[name], write) for name, write in accessed(line)] for line in facts.lines]
+    uses = [facts.used(line) for line in facts.lines]
     alike = set() if of_cta else _alike_in_warps(facts)
     follows = [
         (line, own, [(name, key) for name, key, write in used if not write])
@@ -98,7 +99,7 @@ def _differs(name: str, key: RegisterKey | None, found: set[RegisterKey]) -> boo
 
 
 def _follow_ways(
-    facts: FunctionFacts, uses: list[list[tuple[str, RegisterKey | None, bool]]], found: set[RegisterKey]
+    facts: FunctionFacts, uses: Sequence[tuple[tuple[str, RegisterKey | None, bool], ...]], found: set[RegisterKey]
 ) -> None:
     """What several instructions write, some of them behind a jump that only some lanes take. uses: the registers of
     each instruction, and whether it writes them."""

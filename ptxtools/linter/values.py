@@ -192,11 +192,8 @@ class Reader:
             if key is not None:
                 self._write(key, line, "." not in into.name)
             return
-        from .inflight import accessed
-
-        for name, write in accessed(line):
-            key = line.registers[name] if write else None
-            if key is not None:
+        for _, key, write in self._facts.used(line):
+            if write and key is not None:
                 self._write(key, line, False)
 
     def _write(self, key: RegisterKey, line: Line, single: bool) -> None:
@@ -448,11 +445,11 @@ def begun_with(facts: FunctionFacts, known: Mapping[RegisterKey, Value]) -> dict
     written: set[RegisterKey] = set()
     for line in first[:end]:
         reader.step(line)
-        written.update(_written(line))
+        written.update(_written(facts, line))
     found = {key: reader.now[key] for key in written & facts.rewritten if key in reader.now}
     stepped: set[RegisterKey] = set()
     for line in facts.lines[end:] if found else ():
-        for key in _written(line):
+        for key in _written(facts, line):
             if key in found and _steps(line, key, known):
                 stepped.add(key)
             else:
@@ -462,10 +459,8 @@ def begun_with(facts: FunctionFacts, known: Mapping[RegisterKey, Value]) -> dict
     return found
 
 
-def _written(line: Line) -> list[RegisterKey]:
-    from .inflight import accessed
-
-    return [key for name, write in accessed(line) if write and (key := line.registers[name]) is not None]
+def _written(facts: FunctionFacts, line: Line) -> list[RegisterKey]:
+    return [key for _, key, write in facts.used(line) if write and key is not None]
 
 
 def _steps(line: Line, key: RegisterKey, known: Mapping[RegisterKey, Value]) -> bool:

@@ -18,14 +18,13 @@ Better:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ptxtools.ir.positions import name_span
 from ptxtools.ir.symbols import RegisterKey
 
 from ..context import LintContext
 from ..facts import ENDING, FunctionFacts, Line
-from ..inflight import accessed
 from ..paths import read_early
 from ..registry import bodies
 
@@ -35,11 +34,12 @@ CODE = "PTX521"
 @bodies
 def check(context: LintContext, facts: FunctionFacts) -> None:
     parameters = {id(v) for v in (*facts.function.params, *facts.function.returns)}
-    for (declaration, name), line in read_early(facts):
+    found = dict(read_early(facts))
+    for (declaration, name), line in found.items():
         if declaration not in parameters and not line.item.opcode.startswith(("mov.", "prmt.")):
             message = f"register '{name}' is read here, and only later written"
             context.warn(CODE, message, name_span(line.item, name), section="5.1.1")
-    for key, line in _first_reads(facts):
+    for key, line in _first_reads(facts, found):
         if key[0] not in parameters and not line.item.opcode.startswith(("mov.", "prmt.")):
             message = f"register '{key[1]}' is read here, before anything has written it"
             context.warn(CODE, message, name_span(line.item, key[1]), section="5.1.1")
@@ -51,15 +51,13 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
             context.warn(CODE, message, name_span(line.item, key[1]), section="5.1.1")
 
 
-def _first_reads(facts: FunctionFacts) -> Iterator[tuple[RegisterKey, Line]]:
-    """Registers that the instructions up to the first branch read, and only later ones write."""
+def _first_reads(facts: FunctionFacts, known: Collection[RegisterKey]) -> Iterator[tuple[RegisterKey, Line]]:
+    """Registers that the instructions up to the first branch read, and only later ones write, without those known."""
     early = set(facts.early)
-    known = {key for key, _ in read_early(facts)} if early else set()
     for line in facts.lines if early else ():
         if line.plan.family in ENDING:
             return
-        for name, write in sorted(accessed(line), key=lambda each: each[1]):  # what it reads comes first
-            key = line.registers[name]
+        for _, key, write in sorted(facts.used(line), key=lambda each: each[2]):  # what it reads comes first
             if key in early and key is not None:
                 early.discard(key)
                 if not write and key not in known:

@@ -18,12 +18,12 @@ from ptxtools.ir.positions import part_span
 from ptxtools.isa.types import TYPES
 
 from ..accesses import Access, element_bytes
-from ..arguments import misalignment
+from ..arguments import is_pointer, misalignment
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
 from ..memory import Reach, Step, variable_of
 from ..registry import bodies_with, variable_accesses
-from ..values import WARP, Value
+from ..values import WARP
 
 CODE = "PTX541"
 
@@ -79,13 +79,12 @@ def _look_at_alignment(context: LintContext, step: Step, access: Reach, seen: se
 
 def _rest_of_a_thread(facts: FunctionFacts, step: Step) -> int:
     """By how many bytes the first thread that certainly runs an access, and is off, is so."""
-    for thread in range(WARP):
-        if step.access is not None and step.active is not None and step.active[thread]:
-            own = Value(step.access.address.terms, step.access.address.numbers[thread])
-            rest = misalignment(facts.function, own, step.access.size)
-            if rest:
-                return rest
-    return 0
+    access, active = step.access, step.active
+    if access is None or active is None or not access.size:
+        return 0
+    numbers = zip(access.address.numbers[:WARP], active[:WARP], strict=True)
+    rest = next((rest for number, runs in numbers if runs and (rest := number % access.size)), 0)
+    return rest if rest and is_pointer(facts.function, access.address, access.size) else 0
 
 
 def _thread_off(step: Step) -> int | None:

@@ -20,8 +20,8 @@ Better:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import takewhile
+from collections.abc import Iterable, Iterator
+from itertools import islice, takewhile
 
 from ptxtools.check.edits import rewritten
 from ptxtools.ir.positions import parts_of
@@ -57,8 +57,8 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
                 continue
             scope = _fence_scope(line)
             if scope is not None:
-                released = ".acquire" not in line.item.opcode and _wider(run[at + 1 :], _WRITES, scope)
-                acquired = ".release" not in line.item.opcode and _wider(reversed(run[:at]), _READS, scope)
+                released = ".acquire" not in line.item.opcode and _wider(islice(run, at + 1, None), _WRITES, scope)
+                acquired = ".release" not in line.item.opcode and _wider(_above(run, at), _READS, scope)
                 if beside := released or acquired:
                     _report_scope(context, line, scope, *beside)
 
@@ -96,11 +96,10 @@ def _wider(lines: Iterable[Line], families: tuple[str, ...], scope: str) -> tupl
 def _for_itself(run: list[Line], at: int) -> bool:
     """Whether some threads fence although all have stored, and then tell others what is behind the next barrier."""
     guard = run[at].item.guard
-    if "proxy" in run[at].item.opcode or not any(map(_stores_for_all, _until_barrier(reversed(run[:at])))):
+    if "proxy" in run[at].item.opcode or not any(map(_stores_for_all, takewhile(_goes_on, _above(run, at)))):
         return False
-    between = _until_barrier(run[at + 1 :])
-    behind = run[at + 1 + len(between) :]
-    for line in behind[1:]:
+    barrier = next((behind for behind in range(at + 1, len(run)) if not _goes_on(run[behind])), len(run))
+    for line in islice(run, barrier + 1, None):
         if line.plan.family in ("fence", "membar", "call"):
             return False
         if line.plan.family in ("atom", "red") and line.item.guard == guard:
@@ -109,8 +108,14 @@ def _for_itself(run: list[Line], at: int) -> bool:
     return False
 
 
-def _until_barrier(lines: Iterable[Line]) -> list[Line]:
-    return list(takewhile(lambda line: line.plan.family not in ("bar", "barrier", "call"), lines))
+def _above(run: list[Line], at: int) -> Iterator[Line]:
+    """The instructions above one, the nearest first."""
+    return map(run.__getitem__, range(at - 1, -1, -1))
+
+
+def _goes_on(line: Line) -> bool:
+    """Whether an instruction is none that all threads wait at."""
+    return line.plan.family not in ("bar", "barrier", "call")
 
 
 def _stores_for_all(line: Line) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from math import prod
 
@@ -97,7 +98,8 @@ def threads_expected(facts: FunctionFacts) -> int | None:
     place in shared memory that all store to; None if neither says anything."""
     most = most_threads(facts.function)
     found = [most] if most is not None else []
-    places: dict[str, set[int]] = {}
+    indexed = _indexed(facts) if most is None else set()
+    places: dict[str, list[int]] = {}
     for step in facts.steps[0] if facts.steps else ():
         active = step.active
         address = step.access.address if step.access is not None and step.access.space == "shared" else None
@@ -110,23 +112,25 @@ def threads_expected(facts: FunctionFacts) -> int | None:
         if symbol is None or total is None or not isinstance(address.each, range) or address.each.step <= 0:
             continue
         start, width = address.each.start, address.each.step
-        known = places.setdefault(symbol.name, set())
-        spaces = [total - start, *(abs(start - one) for one in known if abs(start - one) >= width * WARP)]
-        known.add(start)
+        known, apart = places.setdefault(symbol.name, []), width * WARP
+        above, below = bisect_left(known, start + apart), bisect_right(known, start - apart)
+        spaces = [total - start]
+        spaces += [known[above] - start] if above < len(known) else []
+        spaces += [start - known[below - 1]] if below else []
+        place = bisect_left(known, start)
+        if place == len(known) or known[place] != start:
+            known.insert(place, start)
         count = min(spaces) // width // WARP * WARP
-        if count > 0 and (most is not None or not _indexed(facts, symbol.name)):
+        if count > 0 and (most is not None or f"&{symbol.name}" not in indexed):
             found.append(count)
     least = min(found, default=0)
     return least if 0 < least <= _MOST else None
 
 
-def _indexed(facts: FunctionFacts, name: str) -> bool:
-    """Whether a variable is accessed at an unknown place: it may be several buffers."""
-    term = f"&{name}"
-    return any(
-        len(step.access.address.terms) > 1 and any(each == term for each, _ in step.access.address.terms)
-        for step in facts.accesses if step.access is not None
-    )  # fmt: skip
+def _indexed(facts: FunctionFacts) -> set[str]:
+    """The terms of variables that are accessed at an unknown place: each may be several buffers."""
+    addresses = (step.access.address.terms for step in facts.accesses if step.access is not None)
+    return {name for terms in addresses if len(terms) > 1 for name, _ in terms if name[0] == "&"}
 
 
 def warps_told_apart(facts: FunctionFacts) -> set[int]:
