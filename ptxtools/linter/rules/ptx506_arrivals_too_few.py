@@ -46,6 +46,7 @@ from ..loops import innermost_loop_of
 from ..mbarriers import Word, words
 from ..memory import Step
 from ..registry import bodies_with
+from ..walk import tell
 
 CODE = "PTX506"
 
@@ -88,3 +89,8 @@ def _threads(function: Function) -> int:
         if isinstance(item, Directive) and item.name == ".reqntid":
             return prod(number for number in item.args if isinstance(number, int))
     return 0
+
+
+@bodies_with("mbarrier")
+def check_walks(context: LintContext, facts: FunctionFacts) -> None:
+    tell(context, facts, CODE, "phase of fewer", "9.7.13.15.9")

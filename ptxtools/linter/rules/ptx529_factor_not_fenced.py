@@ -41,6 +41,7 @@ from ptxtools.ir.positions import parts_of
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
 from ..registry import bodies_with
+from ..walk import tell
 
 CODE = "PTX529"
 
@@ -64,3 +65,8 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
                 )
                 context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.13.4")
                 return
+
+
+@bodies_with("wgmma", "tcgen05")
+def check_walks(context: LintContext, facts: FunctionFacts) -> None:
+    tell(context, facts, CODE, "proxy of a matrix", "9.7.13.4")

@@ -40,3 +40,4 @@ def check(context: LintContext, line: Line, access: Access) -> None:
 @bodies_with("tcgen05")
 def check_columns(context: LintContext, facts: FunctionFacts) -> None:
     tell(context, facts, CODE, "tensor columns", "9.7.16.1.1")
+    tell(context, facts, CODE, "tensor lanes", "9.7.16.2.3")

@@ -39,8 +39,10 @@ from __future__ import annotations
 from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
+from ..facts import FunctionFacts
 from ..presence import first, unmet
-from ..registry import modules_with
+from ..registry import bodies_with, modules_with
+from ..walk import tell
 
 CODE = "PTX566"
 
@@ -52,3 +54,8 @@ def check(context: LintContext) -> None:
     if line is not None and stored is not None:
         message = f"'{line.item.opcode}' may read what was there before '{stored.item.opcode}': no fence.proxy.async"
         context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.13.4")
+
+
+@bodies_with("cp")
+def check_walks(context: LintContext, facts: FunctionFacts) -> None:
+    tell(context, facts, CODE, "proxy of a copy", "9.7.13.4")

@@ -30,7 +30,7 @@ from ..walk import tell
 CODE = "PTX567"
 
 
-@bodies_with("cp", "wgmma", "tcgen05")
+@bodies_with("cp", "wgmma", "tcgen05", "clusterlaunchcontrol")
 def check(context: LintContext, facts: FunctionFacts) -> None:
     for steps in facts.steps:
         flights = Flights()

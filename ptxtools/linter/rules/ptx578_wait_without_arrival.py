@@ -34,8 +34,10 @@ from __future__ import annotations
 from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
+from ..facts import FunctionFacts
 from ..presence import unmet
-from ..registry import modules_with
+from ..registry import bodies_with, modules_with
+from ..walk import tell
 
 CODE = "PTX578"
 
@@ -49,3 +51,8 @@ def check(context: LintContext) -> None:
     if line is not None:
         message = f"nothing arrives at the mbarrier that '{line.item.opcode}' waits for"
         context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.13.15.16")
+
+
+@bodies_with("mbarrier")
+def check_walks(context: LintContext, facts: FunctionFacts) -> None:
+    tell(context, facts, CODE, "wait without end", "9.7.13.15.16")

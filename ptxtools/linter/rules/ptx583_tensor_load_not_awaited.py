@@ -35,6 +35,7 @@ from ..facts import FunctionFacts
 from ..inflight import accessed
 from ..presence import unmet
 from ..registry import bodies_with, modules_with
+from ..walk import tell
 
 CODE = "PTX583"
 
@@ -69,3 +70,8 @@ def check_registers(context: LintContext, facts: FunctionFacts) -> None:
                     message = f"'{name}' is loaded by the tcgen05.ld in line {number}, and no wait for that follows"
                     context.warn(CODE, message, name_span(line.item, name), section="9.7.16.8.5")
                     return
+
+
+@bodies_with("tcgen05")
+def check_walks(context: LintContext, facts: FunctionFacts) -> None:
+    tell(context, facts, CODE, "tensor ld", "9.7.16.8.5")

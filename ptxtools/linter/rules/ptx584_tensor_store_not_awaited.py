@@ -35,6 +35,7 @@ from ..facts import FunctionFacts, Line
 from ..presence import unmet
 from ..registry import bodies_with, modules_with
 from ..runs import rounds_of
+from ..walk import tell
 
 CODE = "PTX584"
 
@@ -73,3 +74,8 @@ def _tells(stored: Line, line: Line, last: int) -> bool:
         return line.item.operands[1:2] == stored.item.operands[:1]
     barrier = line.plan.family in ("bar", "barrier") and ".warp" not in line.item.opcode
     return barrier and line.item.guard is None and line.item.span[0] < last
+
+
+@bodies_with("tcgen05")
+def check_walks(context: LintContext, facts: FunctionFacts) -> None:
+    tell(context, facts, CODE, "tensor st", "9.7.16.8.5")
