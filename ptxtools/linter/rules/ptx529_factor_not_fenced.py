@@ -1,7 +1,8 @@
 """PTX529 | matrix in shared memory that is stored without a proxy fence | 9.7.13.4
 
 What: st.shared or stmatrix, and behind it a wgmma or tcgen05.mma that reads matrices from shared memory, with no
-fence.proxy.async in between. Possible: the store may be to other memory; no label stands between the two.
+fence.proxy.async in between (possible: the store may be to other memory; no label stands between the two); or with
+fences only of threads that do not know of the store.
 Why: these instructions read shared memory through the asynchronous proxy, and may see what was there before the store.
 Example:
     .version 9.0

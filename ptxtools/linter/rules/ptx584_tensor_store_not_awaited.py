@@ -1,7 +1,7 @@
 """PTX584 | nothing waits for tcgen05.st | 9.7.16.8.5
 
-What: the module has tcgen05.st, and no tcgen05.wait::st; or between a tcgen05.st and a barrier or tcgen05.ld there is
-none, though there is one elsewhere.
+What: the module has tcgen05.st, and no tcgen05.wait::st; or between a tcgen05.st and a barrier, tcgen05.ld, or fence
+and arrival at an mbarrier there is none, though there is one elsewhere.
 Why: a product, or a load, that reads the stored tensor memory may come first.
 Example:
     .version 9.0

@@ -10,7 +10,7 @@ from ..values import THREADS, WARP, Terms, Value, plus, shortest
 from .bars import Bar
 from .computing import Op, differs, origin, truth, unknown
 from .phases import look_at_arrivals, look_at_bytes, look_at_stuck
-from .shadow import OWNER, Place, Touch
+from .shadow import FLIGHT, OWNER, Place, Touch
 from .tensor_lanes import TensorLanes
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ _EIGHTS = 8
 _QUARTER = 21
 #: Bytes that each tensor copy moves at least.
 _TENSOR = 16
+#: Bytes of a tensor map.
+_MAP = 128
 #: Bytes of a response of clusterlaunchcontrol.
 _RESPONSE = 16
 
@@ -58,6 +60,7 @@ class Flights:
         self._made: dict[Terms, Op] = {}  # what has not been freed
         self._unseen = False
         self._crossed: tuple[Op, str] | None = None
+        self._changed = any(line.plan.family == "tensormap" for line in self.walker.program.lines)
         self.lanes = TensorLanes(self.walker)
 
     def _open(self, kind: str, half: int) -> list[set[int]]:
@@ -140,7 +143,10 @@ class Flights:
         if ".multicast" in op.opcode:
             return
         for operand, space in enumerate(spaces[:2]):
-            place = None if tensor and space == "global" else self.memory.place_of(group, op, operand, space)
+            if tensor and space == "global":
+                self._map(group, op, operand, mask & -mask, token)
+                continue
+            place = self.memory.place_of(group, op, operand, space)
             if place is None or not size:
                 if operand == 0 and space == "shared":
                     self.memory.all_seen = False
@@ -160,6 +166,25 @@ class Flights:
             )
             if kind == "cp":
                 self.shadow.fly(token)
+
+    def _map(self, group: Group, op: Op, operand: int, mask: int, token: int = 0) -> None:
+        """A tensor copy reads its map; without a token, something changes it."""
+        place = self.memory.place_of(group, op, operand, "global")
+        if place is None or not self._changed or self.threads.apart:
+            return
+        if token:
+            self.memory.touch(group, op, operand, place, _MAP, mask, "reads", False, None, True, token)
+            return
+        for used in self.shadow.at(place.space, place.address.terms):
+            if used.moment == FLIGHT and used.token and used.address == place.address:
+                message = "the tensor map changes while the copy in line {line} may use it: nothing has waited for it"
+                self.walker.report("in flight", op.line, operand, message, used.line)
+                return
+
+    def changes_map(self, group: Group, op: Op, mask: int) -> None:
+        """tensormap.replace and tensormap.cp_fenceproxy: one thread, or a warp together."""
+        if "global" in op.opcode.split("."):
+            self._map(group, op, 0, sum(part & -part for part in (mask & _HALF, mask & _HALF << WARP)))
 
     def answer(self, group: Group, op: Op, mask: int) -> None:
         """clusterlaunchcontrol.try_cancel: its response is stored as a copy stores."""
@@ -282,6 +307,7 @@ class Flights:
             bar.product = None
         if self.threads.apart:
             self.memory.blind = True
+            self.memory.clusters.waited(value, mask)
         if bar.vague:
             self.shadow.acquire(mask)
         elif bar.phase:
@@ -374,21 +400,14 @@ class Flights:
     # --- products -----------------------------------------------------------------------------------------------------
 
     def rows(self, group: Group, op: Op, mask: int) -> None:
-        """ldmatrix: each lane gives the address of a row of 16 bytes, as many as there are matrices."""
+        """ldmatrix, stmatrix: each lane gives the address of a row of 16 bytes, as many as there are matrices."""
+        operand, kind = (0, "stores") if op.family == "stmatrix" else (1, "reads")
         lanes = 32 if ".x4" in op.opcode else 16 if ".x2" in op.opcode else 8
         given = sum(((1 << lanes) - 1) << half for half in (0, WARP))
-        place = self.memory.place_of(group, op, 1, "shared")
+        place = self.memory.place_of(group, op, operand, "shared")
         if place is not None and ".m8n8" in op.opcode and mask & given:
-            self.memory.touch(group, op, 1, place, 16, mask & given, "reads", False)
-
-    def stored_rows(self, group: Group, op: Op, mask: int) -> None:
-        """stmatrix: as ldmatrix."""
-        lanes = 32 if ".x4" in op.opcode else 16 if ".x2" in op.opcode else 8
-        given = sum(((1 << lanes) - 1) << half for half in (0, WARP))
-        place = self.memory.place_of(group, op, 0, "shared")
-        if place is not None and ".m8n8" in op.opcode and mask & given:
-            self.memory.touch(group, op, 0, place, 16, mask & given, "stores", False)
-        else:
+            self.memory.touch(group, op, operand, place, 16, mask & given, kind, False)
+        elif kind == "stores":
             self.memory.all_seen = False
 
     def _look_at_sums(self, group: Group, op: Op) -> None:

@@ -13,7 +13,7 @@ from ..facts import Line
 from ..inflight import accessed
 from ..memory import access_bytes
 from ..values import THREADS, WARP, ZERO, Value, plus, shortest
-from .barriers import first_of, look_at_divergence, look_at_number, waits_for_its_warp
+from .barriers import first_of, look_at_divergence, look_at_end, look_at_number, waits_for_its_warp
 from .calls import plain_call
 from .clusters import Clusters
 from .collectives import Collectives
@@ -47,7 +47,7 @@ COLLECTIVES = frozenset({"shfl", "vote", "match", "redux"})
 #: Families of the instructions that do something with memory, or with the order of accesses.
 HANDLED = frozenset({"ld", "ldu", "st", "atom", "red", "bar", "barrier", "fence", "membar", "call", "mbarrier",
                      "cp", "wgmma", "tcgen05", "multimem", "ldmatrix", "stmatrix", "mapa", "elect",
-                     "setmaxnreg", "griddepcontrol", "clusterlaunchcontrol", *COLLECTIVES})  # fmt: skip
+                     "setmaxnreg", "griddepcontrol", "clusterlaunchcontrol", "tensormap", *COLLECTIVES})  # fmt: skip
 
 
 class Manner(NamedTuple):
@@ -102,8 +102,9 @@ class Memory:
             "bar": self._barrier, "barrier": self._barrier, "fence": self._fence, "membar": self._fence,
             "call": self._call, "multimem": self._call, "mbarrier": self.flights.mbarrier, "cp": self.flights.copy,
             "wgmma": self.flights.product, "tcgen05": self.flights.tensor, "ldmatrix": self.flights.rows,
-            "stmatrix": self.flights.stored_rows, "clusterlaunchcontrol": self.flights.answer,
-            "setmaxnreg": self._registers, "griddepcontrol": self._dependency,
+            "stmatrix": self.flights.rows, "clusterlaunchcontrol": self.flights.answer,
+            "tensormap": self.flights.changes_map, "setmaxnreg": self._registers,
+            "griddepcontrol": self._dependency,
             **dict.fromkeys((*COLLECTIVES, "elect"), self._collective),
         }  # fmt: skip
         self.written: dict[object, set[int]] = {}
@@ -492,6 +493,7 @@ class Memory:
         if aligned:
             look_at_divergence(self.walker, op, mask)
         if len(ids) > 1:
+            self.walker.assumed["numbers of barriers"] = True
             for half in (0, 1):
                 self.shadow.order(mask & _HALVES[half])
             return False
@@ -527,6 +529,8 @@ class Memory:
                 self.flights.go_on(cast("tuple[Value, int]", place[1]), groups if stuck else [])
                 groups += by_place.get(("warp", 0), [])  # each looks again
             elif place[0] == "bar":
+                if len(by_place) == 1:
+                    look_at_end(walker, groups, len(self._arrived.get(place[1], ())))
                 self._meet(place[1], groups)
             for group in groups:
                 group.waits = None

@@ -28,6 +28,8 @@ def look_at_bytes(memory: Memory, bar: Bar) -> None:
     op, expected, brought = bar.expects, bar.expected, bar.brought
     if op is None or expected is None or len(bar.who) != 1 or (memory.threads.apart and not brought):
         return
+    if not memory.threads.apart and memory.walker.program.reached_from_elsewhere((*_ELSEWHERE, ".async.shared")):
+        return
     if len(bar.tensors) == 1 and bar.copied == 1 and brought is None:
         _look_at_box(memory, bar.tensors[0], expected)
     if brought is None or expected == brought:

@@ -180,17 +180,19 @@ class Shadow:
             earlier[:] = [before for before in earlier if before.moment >= oldest][-_MOST:]
         for before in earlier:
             doubts = before.doubtful + touch.doubtful
-            flying = (
-                before.flight
-                and touch.flight
-                and (before.moment != FLIGHT or before.space != "shared" or before.token in self.unsure)
-            )
+            flying = before.flight and touch.flight and not self._reads_in_flight(before, touch)
             if (before.strong and touch.strong) or flying or doubts > self.apart:
                 continue
             found = self._meeting(before, touch)
             if found is not None:
                 return found
         return None
+
+    def _reads_in_flight(self, before: Touch, touch: Touch) -> bool:
+        """Whether asynchronous work reads shared memory that other such work writes, and nobody has waited for the
+        earlier one."""
+        alike = before.kind == touch.kind or before.space != "shared"
+        return before.moment == FLIGHT and not alike and before.token not in self.unsure
 
     def _oldest(self) -> int:
         """The moment before which everything is ordered."""
