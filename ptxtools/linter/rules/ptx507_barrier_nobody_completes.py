@@ -1,9 +1,9 @@
 """PTX507 | barrier that expects more threads than come | 9.7.14.1
 
 What: bar or barrier has a constant number and a constant count of threads, and fewer threads can come to all
-instructions for that barrier together: comparisons of %tid.x with constants send the others elsewhere; or, of
-threads that a walk follows, the others have ended. Certain if .reqntid says which threads there are; else possible, as a kernel that asks for %tid.x only may have CTAs of several
-dimensions.
+instructions for that barrier together: comparisons of %tid.x with constants send the others elsewhere; or, of threads
+that a walk follows, the others have ended. Certain if .reqntid says which threads there are; else possible, as a kernel
+that asks for %tid.x only may have CTAs of several dimensions.
 Why: the barrier never completes: these threads wait forever.
 Example:
     .version 8.0
