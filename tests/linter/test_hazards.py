@@ -246,7 +246,8 @@ WAIT = "W: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra W;\n"
     (INIT.format(65) + ARRIVE + ARRIVE + WAIT, ["PTX506"]),
     (INIT.format(64) + "mbarrier.arrive.shared.b64 _, [bar], 2;\n" + WAIT, []),
     (INIT.format(64) + "mbarrier.arrive.shared.b64 _, [bar], %r1;\n" + WAIT, []),
-    (INIT.format(64) + "L: " + ARRIVE + "add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 2; @%p2 bra L;\n" + WAIT, []),
+    (INIT.format(64) + "L: " + ARRIVE + "add.u32 %r1, %r1, 1; setp.lt.u32 %p2, %r1, 2; @%p2 bra L;\n" + WAIT,
+     ["PTX578"]),  # 33 come
     (INIT.format(33) + WAIT, ["PTX578"]),  # no arrival at all
 ])  # fmt: skip
 def test_arrivals(body, codes):

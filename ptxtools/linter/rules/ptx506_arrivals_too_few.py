@@ -1,9 +1,11 @@
-"""PTX506 | mbarrier that expects more arrivals than there are | 9.7.13.15.9
+"""PTX506 | mbarrier that expects other arrivals than come | 9.7.13.15.9
 
 What: an mbarrier is initialised with a count that all arrivals of the module, each by all threads of the CTA, do not
-reach. Certain: none of them is in a loop, the kernel declares its number of threads, and all mbarriers are known
+reach; or with a count that one warp reaches alone, and another one arrives in the same phase without knowing of it.
+Certain: none of them is in a loop, the kernel declares its number of threads, and all mbarriers are known
 variables.
-Why: the phase never completes: whoever waits for it waits forever.
+Why: the phase never completes: whoever waits for it waits forever. Or it completes before all have arrived, and what
+the others did before is not known to those who wait.
 Example:
     .version 8.0
     .target sm_90
@@ -46,6 +48,7 @@ from ..loops import innermost_loop_of
 from ..mbarriers import Word, words
 from ..memory import Step
 from ..registry import bodies_with
+from ..walk import tell
 
 CODE = "PTX506"
 
@@ -88,3 +91,8 @@ def _threads(function: Function) -> int:
         if isinstance(item, Directive) and item.name == ".reqntid":
             return prod(number for number in item.args if isinstance(number, int))
     return 0
+
+
+@bodies_with("mbarrier")
+def check_walks(context: LintContext, facts: FunctionFacts) -> None:
+    tell(context, facts, CODE, "phase of fewer", "9.7.13.15.9")

@@ -1,9 +1,9 @@
 """PTX507 | barrier that expects more threads than come | 9.7.14.1
 
 What: bar or barrier has a constant number and a constant count of threads, and fewer threads can come to all
-instructions for that barrier together: comparisons of %tid.x with constants send the others elsewhere. Certain if
-.reqntid says which threads there are; else possible, as a kernel that asks for %tid.x only may have CTAs of several
-dimensions.
+instructions for that barrier together: comparisons of %tid.x with constants send the others elsewhere; or, of threads
+that a walk follows, the others have ended. Certain if .reqntid says which threads there are; else possible, as a kernel
+that asks for %tid.x only may have CTAs of several dimensions.
 Why: the barrier never completes: these threads wait forever.
 Example:
     .version 8.0
@@ -36,6 +36,7 @@ from ..context import LintContext
 from ..facts import FunctionFacts
 from ..memory import WARP
 from ..registry import bodies_with
+from ..walk import tell, told
 from ..walk.shapes import declared_shape
 
 CODE = "PTX507"
@@ -58,3 +59,5 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
             sure = declared_shape(facts.function) is not None
             help = ("certain: other threads never come" if sure else "possible: if CTAs have one dimension",)
             context.warn(CODE, message, part_span(line.item, place), help=help, section="9.7.14.1")
+    if not told(context, facts, CODE):
+        tell(context, facts, CODE, "barrier without end", "9.7.14.1")

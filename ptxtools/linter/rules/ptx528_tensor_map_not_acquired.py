@@ -1,7 +1,8 @@
 """PTX528 | tensor map that is used without a fence behind its change | 9.7.13.4, 9.7.9.25.4
 
 What: tensormap.replace or tensormap.cp_fenceproxy writes a tensor map, and a tensor copy uses it with no fence of the
-tensormap proxy in between. Certain: no label stands between the two.
+tensormap proxy in between. Certain if no label stands between
+the two, else possible.
 Why: tensor copies read maps through a proxy of their own, which may still have the old map.
 Example:
     .version 8.6
@@ -34,6 +35,9 @@ Better:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from ptxtools.ir.cfg import control_flow
 from ptxtools.ir.nodes import Address, Name
 from ptxtools.ir.positions import parts_of
 from ptxtools.ir.symbols import RegisterKey
@@ -71,25 +75,56 @@ def check_stores(context: LintContext, facts: FunctionFacts) -> None:
 @bodies_with("tensormap")
 def check(context: LintContext, facts: FunctionFacts) -> None:
     for run in facts.runs:
-        changed: dict[RegisterKey, Line] = {}
-        for line in run:
-            opcode = line.item.opcode
-            if line.plan.family == "tensormap":
-                for key in _bases(line)[:1]:
-                    changed[key] = line
-            elif opcode.startswith("fence.proxy.tensormap::generic.acquire") or line.plan.family == "call":
-                changed.clear()
-            elif opcode.startswith("cp.") and ".tensor" in opcode and changed:
-                for key in _bases(line):
-                    if key in changed:
-                        _report(context, changed[key], line)
-                        return
+        _, used = _changed(run, {})
+        if used is not None:
+            _report(context, *used)
+            return
+    _look_at_paths(context, facts)
 
 
-def _report(context: LintContext, before: Line, line: Line) -> None:
+def _changed(
+    run: Iterable[Line], before: dict[RegisterKey, Line]
+) -> tuple[dict[RegisterKey, Line], tuple[Line, Line] | None]:
+    """The maps that are changed behind a run of instructions, by the registers that point to them, and the first change
+    and use with no fence in between; some are changed before."""
+    changed, used = dict(before), None
+    for line in run:
+        opcode = line.item.opcode
+        if line.plan.family == "tensormap":
+            for key in _bases(line)[:1]:
+                changed[key] = line
+        elif opcode.startswith("fence.proxy.tensormap::generic.acquire") or line.plan.family == "call":
+            changed.clear()
+        elif opcode.startswith("cp.") and ".tensor" in opcode and changed and used is None:
+            used = next(((changed[key], line) for key in _bases(line) if key in changed), None)
+    return changed, used
+
+
+def _look_at_paths(context: LintContext, facts: FunctionFacts) -> None:
+    """Maps that are changed on some path to a copy, with no fence in between. Possible: no thread need go that way."""
+    flow = control_flow(facts.function, facts.names)
+    blocks, start = [], 0
+    for block in flow.blocks:
+        blocks.append(facts.lines[start : start + len(block.instructions)])
+        start += len(block.instructions)
+    before: list[dict[RegisterKey, Line]] = [{} for _ in blocks]
+    waiting = [at for at, lines in enumerate(blocks) if any(line.plan.family == "tensormap" for line in lines)]
+    while waiting:
+        at = waiting.pop()
+        changed, used = _changed(blocks[at], before[at])
+        if used is not None:
+            _report(context, *used, help=("possible: if threads go this way",))
+            return
+        for following in flow.blocks[at].successors:
+            if changed.keys() - before[following].keys():
+                before[following] = {**changed, **before[following]}
+                waiting.append(following)
+
+
+def _report(context: LintContext, before: Line, line: Line, help: tuple[str, ...] = ()) -> None:
     number = context.source.line_of(before.item.span[0])
     message = f"the tensor map was changed in line {number}, and no fence of its proxy is in between"
-    context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.13.4")
+    context.warn(CODE, message, parts_of(line.item).opcode, help=help, section="9.7.13.4")
 
 
 def _bases(line: Line) -> list[RegisterKey]:

@@ -1,7 +1,8 @@
 """PTX529 | matrix in shared memory that is stored without a proxy fence | 9.7.13.4
 
 What: st.shared or stmatrix, and behind it a wgmma or tcgen05.mma that reads matrices from shared memory, with no
-fence.proxy.async in between. Possible: the store may be to other memory; no label stands between the two.
+fence.proxy.async in between (possible: the store may be to other memory; no label stands between the two); or with
+fences only of threads that do not know of the store.
 Why: these instructions read shared memory through the asynchronous proxy, and may see what was there before the store.
 Example:
     .version 9.0
@@ -41,6 +42,7 @@ from ptxtools.ir.positions import parts_of
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
 from ..registry import bodies_with
+from ..walk import tell
 
 CODE = "PTX529"
 
@@ -64,3 +66,8 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
                 )
                 context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.13.4")
                 return
+
+
+@bodies_with("wgmma", "tcgen05")
+def check_walks(context: LintContext, facts: FunctionFacts) -> None:
+    tell(context, facts, CODE, "proxy of a matrix", "9.7.13.4")

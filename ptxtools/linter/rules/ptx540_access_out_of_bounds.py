@@ -1,7 +1,7 @@
 """PTX540 | access outside of a variable | 6.4.1
 
 What: a load or store at a constant offset outside of the variable it names; or of a column of tensor memory that
-tcgen05.alloc has not given.
+tcgen05.alloc has not given, or of lanes of tensor memory that the warp does not reach.
 Why: it reads or overwrites other data, or faults.
 Example:
     .shared .align 4 .b32 table[4];
@@ -40,3 +40,4 @@ def check(context: LintContext, line: Line, access: Access) -> None:
 @bodies_with("tcgen05")
 def check_columns(context: LintContext, facts: FunctionFacts) -> None:
     tell(context, facts, CODE, "tensor columns", "9.7.16.1.1")
+    tell(context, facts, CODE, "tensor lanes", "9.7.16.2.3")

@@ -1,7 +1,8 @@
 """PTX545 | some threads access beyond a variable | 6.4.1
 
 What: the address is in a register, and is that of a variable plus a multiple of the thread's number; for some thread
-that runs the instruction, if its CTA has it, the bytes are not the variable's.
+that runs the instruction, if its CTA has it, the bytes are not the variable's. Or a tensor copy has
+to bring more bytes, by what its mbarrier expects, than there are from where it writes on.
 Why: it reads or overwrites other data, or faults.
 Example:
     .shared .align 4 .b32 t[16];

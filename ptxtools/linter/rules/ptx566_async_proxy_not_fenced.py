@@ -1,8 +1,10 @@
 """PTX566 | bulk copies of ordinary stores without a proxy fence | 9.7.13.4, 8.6
 
-What: the module stores to shared memory and copies shared memory by bulk copies, without fence.proxy.async.
+What: the module stores to shared memory and copies shared memory by bulk copies, without fence.proxy.async; or a
+thread fences that does not know of what others have stored.
 Why: bulk copies access memory through the async proxy: without the fence they may read what was there before the
-stores. Possible: the stores may be of other data.
+stores. A fence is for what its thread has stored, and knows of behind a barrier. Possible: the stores may be of other
+data.
 Example:
     .version 9.0
     .target sm_90
@@ -39,8 +41,10 @@ from __future__ import annotations
 from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
+from ..facts import FunctionFacts
 from ..presence import first, unmet
-from ..registry import modules_with
+from ..registry import bodies_with, modules_with
+from ..walk import tell
 
 CODE = "PTX566"
 
@@ -52,3 +56,8 @@ def check(context: LintContext) -> None:
     if line is not None and stored is not None:
         message = f"'{line.item.opcode}' may read what was there before '{stored.item.opcode}': no fence.proxy.async"
         context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.13.4")
+
+
+@bodies_with("cp")
+def check_walks(context: LintContext, facts: FunctionFacts) -> None:
+    tell(context, facts, CODE, "proxy of a copy", "9.7.13.4")

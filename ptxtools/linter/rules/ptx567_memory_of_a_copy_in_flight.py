@@ -1,7 +1,8 @@
 """PTX567 | memory of an asynchronous copy before its wait | 9.7.9.25
 
 What: a load, store or further copy reaches the destination of a copy that nothing in between has waited for, or
-writes its source or its tensor map; or stores into a factor of a product under way, or frees its tensor memory. Certain
+writes its source or its tensor map; or stores into a factor of a product under way, or frees its tensor memory; or
+asynchronous work writes what other such work reads. Certain
 if no label stands between the two, else the finding says how sure it is.
 Why: the copy may not have begun, or may be under way.
 Example:
@@ -30,7 +31,7 @@ from ..walk import tell
 CODE = "PTX567"
 
 
-@bodies_with("cp", "wgmma", "tcgen05")
+@bodies_with("cp", "wgmma", "tcgen05", "clusterlaunchcontrol")
 def check(context: LintContext, facts: FunctionFacts) -> None:
     for steps in facts.steps:
         flights = Flights()

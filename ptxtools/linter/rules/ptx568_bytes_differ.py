@@ -49,7 +49,7 @@ _Key = tuple[_Place, str]
 CODE = "PTX568"
 
 
-@bodies_with("cp")
+@bodies_with("cp", "mbarrier")
 def check(context: LintContext, facts: FunctionFacts) -> None:
     stretches = [list(_transactions(facts, steps)) for steps in facts.steps]
     homes: dict[_Place, set[int]] = {}

@@ -1,6 +1,7 @@
 """PTX578 | wait for an mbarrier at which nothing arrives | 9.7.13.15.16
 
-What: the module waits for mbarriers, and has no instruction that arrives at one or completes its transactions.
+What: the module waits for mbarriers, and has no instruction that arrives at one or completes its transactions; or all
+threads of a CTA have ended or wait for phases that nobody completes.
 Why: the phase never ends: the wait is for ever.
 Example:
     .version 9.0
@@ -34,8 +35,10 @@ from __future__ import annotations
 from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
+from ..facts import FunctionFacts
 from ..presence import unmet
-from ..registry import modules_with
+from ..registry import bodies_with, modules_with
+from ..walk import tell, told
 
 CODE = "PTX578"
 
@@ -49,3 +52,9 @@ def check(context: LintContext) -> None:
     if line is not None:
         message = f"nothing arrives at the mbarrier that '{line.item.opcode}' waits for"
         context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.13.15.16")
+
+
+@bodies_with("mbarrier")
+def check_walks(context: LintContext, facts: FunctionFacts) -> None:
+    if not told(context, facts, "PTX506"):
+        tell(context, facts, CODE, "wait without end", "9.7.13.15.16")

@@ -1,8 +1,8 @@
 """PTX583 | nothing waits for tcgen05.ld | 9.7.16.8.5
 
 What: the module has tcgen05.ld, and no tcgen05.wait::ld; or an instruction reads what a tcgen05.ld loads, and
-neither between the two nor behind them is a wait. (Chips wait for registers by themselves, so compilers read them
-before a wait.)
+neither between the two nor behind them is a wait; or threads tell others, behind tcgen05.fence::before_thread_sync, of
+a load that nothing has waited for. (Chips wait for registers by themselves, so compilers read them before a wait.)
 Why: the loaded registers hold nothing until the load is known to be complete.
 Example:
     .version 9.0
@@ -35,6 +35,7 @@ from ..facts import FunctionFacts
 from ..inflight import accessed
 from ..presence import unmet
 from ..registry import bodies_with, modules_with
+from ..walk import tell, told
 
 CODE = "PTX583"
 
@@ -69,3 +70,9 @@ def check_registers(context: LintContext, facts: FunctionFacts) -> None:
                     message = f"'{name}' is loaded by the tcgen05.ld in line {number}, and no wait for that follows"
                     context.warn(CODE, message, name_span(line.item, name), section="9.7.16.8.5")
                     return
+
+
+@bodies_with("tcgen05")
+def check_walks(context: LintContext, facts: FunctionFacts) -> None:
+    if not told(context, facts, CODE):
+        tell(context, facts, CODE, "tensor ld", "9.7.16.8.5")

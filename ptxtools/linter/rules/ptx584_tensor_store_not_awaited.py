@@ -1,7 +1,7 @@
 """PTX584 | nothing waits for tcgen05.st | 9.7.16.8.5
 
-What: the module has tcgen05.st, and no tcgen05.wait::st; or between a tcgen05.st and a barrier or tcgen05.ld there is
-none, though there is one elsewhere.
+What: the module has tcgen05.st, and no tcgen05.wait::st; or between a tcgen05.st and a barrier, tcgen05.ld, or fence
+and arrival at an mbarrier there is none, though there is one elsewhere.
 Why: a product, or a load, that reads the stored tensor memory may come first.
 Example:
     .version 9.0
@@ -35,6 +35,7 @@ from ..facts import FunctionFacts, Line
 from ..presence import unmet
 from ..registry import bodies_with, modules_with
 from ..runs import rounds_of
+from ..walk import tell
 
 CODE = "PTX584"
 
@@ -73,3 +74,8 @@ def _tells(stored: Line, line: Line, last: int) -> bool:
         return line.item.operands[1:2] == stored.item.operands[:1]
     barrier = line.plan.family in ("bar", "barrier") and ".warp" not in line.item.opcode
     return barrier and line.item.guard is None and line.item.span[0] < last
+
+
+@bodies_with("tcgen05")
+def check_walks(context: LintContext, facts: FunctionFacts) -> None:
+    tell(context, facts, CODE, "tensor st", "9.7.16.8.5")

@@ -81,3 +81,8 @@ def _allowed(spec: OperandSpec, number: int | None) -> str:
     if spec.range is not None and not spec.range[0] <= number <= spec.range[1]:
         return f"{number}; it must be {spec.range[0]} to {spec.range[1]}"
     return f"{number}; it must be a multiple of {spec.multiple}" if number % spec.multiple else ""
+
+
+@bodies_with("mapa")
+def check_walks(context: LintContext, facts: FunctionFacts) -> None:
+    tell(context, facts, CODE, "cluster rank", "9.7.9.23")

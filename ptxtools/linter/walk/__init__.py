@@ -50,6 +50,12 @@ def tell(context: LintContext, facts: FunctionFacts, code: str, kind: str, secti
         context.warn(code, one.message.format(line=line), span, help=(how,), section=section)
 
 
+def told(context: LintContext, facts: FunctionFacts, code: str) -> bool:
+    """Whether a rule has warned of something in a function, so that what walks find there is the same."""
+    start, end = facts.function.span
+    return any(known.code == code and start <= known.span[0] < end for known in context.diagnostics)
+
+
 def walk_of(facts: FunctionFacts) -> list[Found]:
     """What walks through a kernel find, each place once; certain findings first."""
     if facts.function.kind != "entry" or not facts.lines:
@@ -99,4 +105,4 @@ def walk_of(facts: FunctionFacts) -> list[Found]:
     return list(found.values())
 
 
-__all__ = ["tell", "walk_of"]
+__all__ = ["tell", "told", "walk_of"]

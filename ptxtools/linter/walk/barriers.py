@@ -53,3 +53,17 @@ def look_at_divergence(walker: Walker, op: Op, mask: int) -> None:
             message = f"{thread} {how} before this '{op.opcode}', and others of its warp come to it"
             walker.report("divergent barrier", op.line, None, message)
             return
+
+
+def look_at_end(walker: Walker, groups: list[Group], arrived: int) -> None:
+    """Whether a barrier waits for more threads than there are left: all that have not ended are at it."""
+    if walker.assumed or walker.memory.blind or not (walker.threads.whole and walker.threads.declared):
+        return
+    mask = 0
+    for group in groups:
+        mask |= group.mask
+    come, op = mask.bit_count() + WARP * arrived, walker.program.at(groups[0].pc - 1)
+    count = groups[0].waits[2] if groups[0].waits is not None and len(groups[0].waits) > 2 else None
+    if isinstance(count, int) and come < count and mask == walker.alive:
+        message = f"{walker.threads.name(first_of(mask))} waits here for ever: {come} of {count} threads come"
+        walker.report("barrier without end", op.line, None, message)

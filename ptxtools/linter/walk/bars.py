@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ..values import Value
     from .computing import Op
 
 
@@ -13,11 +14,12 @@ class Bar:
     many are over; copies: what completes this phase, done: what completed those before; vague: whether others arrive,
     so that nothing follows from arrivals; expected, brought: bytes of this phase, None if unknown; expects: what says
     how many are expected; who: the threads that expect and copy; released: by when each half of the threads has arrived
-    in this phase, past: in those before."""
+    in this phase, past: in those before; tensors: copies of this phase of which a tensor map says how
+    large they are, and where they go; copied: how many copies it has."""
 
     __slots__ = (
-        "arrivals", "brought", "copies", "count", "done", "expected", "expects", "past", "phase", "product", "released",
-        "vague", "who",
+        "arrivals", "brought", "copied", "copies", "count", "done", "expected", "expects", "past", "phase", "product",
+        "released", "tensors", "vague", "who",
     )  # fmt: skip
 
     def __init__(self, count: int | None) -> None:
@@ -31,6 +33,8 @@ class Bar:
         self.expected: int | None = 0
         self.brought: int | None = 0
         self.who: set[int] = set()
+        self.tensors: list[tuple[Op, Value]] = []
+        self.copied = 0
 
     def expect(self, op: Op, size: int | None, mask: int) -> None:
         """Bytes that threads expect, each of them so many."""
@@ -62,7 +66,13 @@ class Bar:
         self.done |= self.copies
         self.copies = set()
         self.expected = self.brought = 0
-        self.who = set()
+        self.who, self.tensors, self.copied = set(), [], 0
+
+    def complete_with_others(self, moment: int) -> None:
+        """A phase is over since others have arrived, too: of halves that have not, all may be known."""
+        come = [self.released[half] > self.past[half] for half in (0, 1)]
+        self.complete()
+        self.past = [past if came else moment for past, came in zip(self.past, come, strict=True)]
 
     def is_over(self, parity: int) -> bool:
         """Whether a wait for the phase of a parity goes on."""

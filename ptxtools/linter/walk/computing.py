@@ -100,8 +100,8 @@ def _source(operand: Operand, line: Line) -> Source | None:
 
 def _address(operand: Operand, line: Line) -> tuple[Source, int] | None:
     if isinstance(operand, Address):
-        if operand.extra:
-            return None
+        if operand.extra and ".tensor" not in line.item.opcode:
+            return None  # coordinates, else behind a tensor map
         if isinstance(operand.base, Immediate):
             return Value((), operand.base.value), operand.offset
         if isinstance(operand.base, Name):

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, cast
 
 from ptxtools.ir.nodes import Immediate
 
-from ..values import THREADS, WARP, Terms, Value, plus
+from ..values import THREADS, WARP, Terms, Value, plus, shortest
 from .bars import Bar
-from .computing import Op, differs, origin, unknown
-from .shadow import Place, Touch
+from .computing import Op, differs, origin, truth, unknown
+from .phases import look_at_arrivals, look_at_bytes, look_at_stuck
+from .shadow import FLIGHT, OWNER, Place, Touch
+from .tensor_lanes import TensorLanes
 
 if TYPE_CHECKING:
     from .memory import Memory
@@ -24,9 +26,15 @@ _EIGHTS = 8
 _QUARTER = 21
 #: Bytes that each tensor copy moves at least.
 _TENSOR = 16
+#: Bytes of a tensor map.
+_MAP = 128
+#: Bytes of a response of clusterlaunchcontrol.
+_RESPONSE = 16
 
 
 _HALF = (1 << WARP) - 1
+#: What tells the shared memory of one CTA from that of the other one of a pair.
+_PEER = 3 << OWNER
 
 
 def _halves(mask: int) -> list[int]:
@@ -52,6 +60,8 @@ class Flights:
         self._made: dict[Terms, Op] = {}  # what has not been freed
         self._unseen = False
         self._crossed: tuple[Op, str] | None = None
+        self._changed = any(line.plan.family == "tensormap" for line in self.walker.program.lines)
+        self.lanes = TensorLanes(self.walker)
 
     def _open(self, kind: str, half: int) -> list[set[int]]:
         """Groups of one half of the threads that nobody has waited for, the last one not committed."""
@@ -121,30 +131,75 @@ class Flights:
             token = self._token
             bar.copies.add(token)
             plain = not tensor and ".multicast" not in op.opcode and size > 0
-            bar.bring(size if plain else None, mask)
+            self._bring(bar, size if plain else None, mask)
+            bar.copied += 1
+            where = self.memory.place_of(group, op, 0, spaces[0]) if tensor and ".multicast" not in op.opcode else None
+            if where is not None and mask.bit_count() == 1:
+                bar.tensors.append((op, where.address))
         else:
             token = self._add(kind, mask)
         if tensor or ".multicast" in op.opcode:
             self.memory.all_seen = False  # how many bytes a tensor copy writes, the map says
-        if ".multicast" in op.opcode or ".reduce" in op.opcode:
+        if ".multicast" in op.opcode:
             return
         for operand, space in enumerate(spaces[:2]):
-            place = None if tensor and space == "global" else self.memory.place_of(group, op, operand, space)
+            if tensor and space == "global":
+                self._map(group, op, operand, mask & -mask, token)
+                continue
+            place = self.memory.place_of(group, op, operand, space)
             if place is None or not size:
                 if operand == 0 and space == "shared":
                     self.memory.all_seen = False
                 continue
             writes = operand == 0
+            if writes and ".reduce" in op.opcode:
+                continue
             # The thread that issues a cp.async reads and stores: others have to wait for it behind a barrier.
             flight = flies and kind == "bulk"
             if space == "global" and not writes:
                 self.memory.grids.note(op.line, operand, place.address, mask, "reads")
                 continue
+            if kind == "bulk" and not writes and space == "shared":
+                self.memory.proxies.read(op, operand, place.address, size, mask, "proxy of a copy")
             self.memory.touch(
                 group, op, operand, place, size, mask, "stores" if writes else "reads", False, None, flight, token
             )
             if kind == "cp":
                 self.shadow.fly(token)
+
+    def _map(self, group: Group, op: Op, operand: int, mask: int, token: int = 0) -> None:
+        """A tensor copy reads its map; without a token, something changes it."""
+        place = self.memory.place_of(group, op, operand, "global")
+        if place is None or not self._changed or self.threads.apart:
+            return
+        if token:
+            self.memory.touch(group, op, operand, place, _MAP, mask, "reads", False, None, True, token)
+            return
+        for used in self.shadow.at(place.space, place.address.terms):
+            if used.moment == FLIGHT and used.token and used.address == place.address:
+                message = "the tensor map changes while the copy in line {line} may use it: nothing has waited for it"
+                self.walker.report("in flight", op.line, operand, message, used.line)
+                return
+
+    def changes_map(self, group: Group, op: Op, mask: int) -> None:
+        """tensormap.replace and tensormap.cp_fenceproxy: one thread, or a warp together."""
+        if "global" in op.opcode.split("."):
+            self._map(group, op, 0, sum(part & -part for part in (mask & _HALF, mask & _HALF << WARP)))
+
+    def answer(self, group: Group, op: Op, mask: int) -> None:
+        """clusterlaunchcontrol.try_cancel: its response is stored as a copy stores."""
+        if ".try_cancel" not in op.opcode:
+            return
+        self.memory.all_seen = False
+        place = self.memory.place_of(group, op, 0, "shared")
+        bar = self._completes(group, op)
+        self._token += 1
+        if bar is not None:
+            bar.copies.add(self._token)
+            self._bring(bar, _RESPONSE, mask)
+            bar.copied += 1
+        if place is not None and ".multicast" not in op.opcode:
+            self.memory.touch(group, op, 0, place, _RESPONSE, mask, "stores", False, None, True, self._token)
 
     def _arrives_behind(self, group: Group, op: Op, mask: int) -> None:
         """cp.async.mbarrier.arrive: it arrives once the copies of its threads are done."""
@@ -160,6 +215,23 @@ class Flights:
         _, base, offset = op.addresses[-1]
         value = plus(self.walker.value(group, base), Value((), offset))
         return self._bar(value)
+
+    def _at_home(self, group: Group, op: Op) -> Bar | None:
+        """The mbarrier at the same place as one of the peer, in the CTA itself: both do the same."""
+        _, base, offset = op.addresses[-1]
+        value = plus(self.walker.value(group, base), Value((), offset))
+        owners = {number >> OWNER for number in value.numbers}
+        if self.threads.kind != "cluster" or 0 in owners or len(owners) != 2:
+            return None
+        return self._bars.get(Value(value.terms, shortest(iter([n & (1 << OWNER) - 1 for n in value.numbers]))))
+
+    def _bring(self, bar: Bar, size: int | None, mask: int) -> None:
+        """A copy brings bytes to an mbarrier; to which one of a peer is not always known."""
+        if bar.count is None:
+            self.shadow.unsure.add(self._token)
+        bar.bring(size, mask)
+        for each in self._bars.values() if self.threads.apart and bar.count is None else ():
+            each.brought = None
 
     def _bar(self, value: Value) -> Bar:
         found = self._bars.get(value)
@@ -182,13 +254,20 @@ class Flights:
             return False
         known = value in self._bars
         bar = self._bar(value)
+        if op.opcode.startswith("mbarrier.inval"):
+            self.shadow.settle(bar.copies | bar.done, -1, -1)  # none may be under way
+            bar.copies, bar.done = set(), set()
+            return False
         if not known and ".arrive" in op.opcode:
             self._look_at_unknown(op, value)
         self._met(group, op, mask, op.addresses[0][0], "updates")
         if ".arrive" in op.opcode or ".complete_tx" in op.opcode:
             counted = ".expect_tx" not in op.opcode and len(op.line.item.operands) - op.addresses[0][0] > 1
             bar.vague |= counted or ".noComplete" in op.opcode or ".drop" in op.opcode or ".complete_tx" in op.opcode
+            self.lanes.tell(op, mask)
+            look_at_arrivals(self.memory, bar, value, op, mask)
             bar.arrive(mask.bit_count(), _halves(mask), self.shadow.tick())
+            self.shadow.part(mask)
             if ".expect_tx" in op.opcode:
                 size = self.memory.size_at(group, op, len(op.line.item.operands) - 1)
                 bar.expect(op, size or None, mask)
@@ -197,7 +276,7 @@ class Flights:
                 if where is not None:
                     touch = Touch(op.line, op.addresses[0][0], "shared", where.address, 8, mask, self.shadow.now,
                                   "updates", True, None, group.doubtful)  # fmt: skip
-                    self.memory.note_remote(touch)
+                    self.memory.clusters.note(touch)
             return self._wake()
         if ".expect_tx" in op.opcode:
             bar.expect(op, self.memory.size_at(group, op, len(op.line.item.operands) - 1) or None, mask)
@@ -210,13 +289,15 @@ class Flights:
         if self.threads.apart or parity is None or mask != group.mask or not known:
             bar.vague = True
         if bar.vague:
+            if self.threads.kind == "cluster" and bar.count is not None:
+                look_at_bytes(self.memory, bar)
             bar.complete()
         elif not bar.is_over(parity or 0):
             group.waits = ("mbarrier", (value, parity))
             group.pc -= 1
             return True
         elif bar.phase & 1 == parity:
-            self._look_at_bytes(bar)
+            look_at_bytes(self.memory, bar)
             bar.complete()
         if bar.done:
             self.shadow.settle(bar.done, -1, None if bar.vague or not max(bar.past) else max(bar.past) - 1)
@@ -226,6 +307,7 @@ class Flights:
             bar.product = None
         if self.threads.apart:
             self.memory.blind = True
+            self.memory.clusters.waited(value, mask)
         if bar.vague:
             self.shadow.acquire(mask)
         elif bar.phase:
@@ -235,7 +317,7 @@ class Flights:
     def _met(self, group: Group, op: Op, mask: int, operand: int, kind: str) -> None:
         """An mbarrier is initialised, or used: whether a thread does that before it can know of the other."""
         place = self.memory.place_of(group, op, operand, "shared")
-        if place is None or self.threads.apart or place.space != "shared" or self.memory.started:
+        if place is None or self.threads.apart or place.space != "shared" or self.memory.clusters.started:
             return  # a barrier of the cluster lets all see it, with fence.mbarrier_init even a relaxed one
         strong = kind == "updates"
         touch = Touch(op.line, operand, "mbarrier", place.address, 8, mask, self.shadow.now, kind, strong, None, False)
@@ -271,23 +353,26 @@ class Flights:
             message = f"nothing has initialised an mbarrier at '{value.variable}{value.each:+d}'"
             self.walker.report("no mbarrier", op.line, op.addresses[0][0], message)
 
-    def _look_at_bytes(self, bar: Bar) -> None:
-        """Whether the copies of a phase bring what is expected, where the same threads do both."""
-        op, expected, brought = bar.expects, bar.expected, bar.brought
-        if op is None or expected is None or brought is None or expected == brought or len(bar.who) != 1:
-            return
-        message = f"{expected} bytes are expected, and the copies in this phase bring {brought}"
-        self.walker.report("bytes differ", op.line, len(op.line.item.operands) - 1, message)
-
     def is_over(self, place: tuple[Value, int]) -> bool:
         """Whether threads that wait for a phase of an mbarrier can go on."""
         value, parity = place
         return self._bar(value).is_over(parity)
 
-    def go_on(self, place: tuple[Value, int]) -> None:
-        """Threads go on behind a wait, since nobody else can."""
+    def doubts(self, place: tuple[Value, int]) -> int:
+        """0: threads that wait for a phase can go on; 1: if others than those of the walk arrive; 3: nobody has."""
+        bar = self._bar(place[0])
+        if bar.is_over(place[1]):
+            return 0
+        return 1 if bar.arrivals and not bar.vague else 3
+
+    def go_on(self, place: tuple[Value, int], stuck: list[Group]) -> None:
+        """Threads go on behind a wait, since nobody else can. stuck: they, if all wait at mbarriers."""
         value, parity = place
         bar = self._bar(value)
+        if stuck and not bar.is_over(parity):
+            look_at_stuck(self.walker, self._bars, bar, stuck)
+        if not (bar.vague or bar.is_over(parity) or self.threads.apart):
+            bar.complete_with_others(self.shadow.tick())
         bar.vague |= not bar.is_over(parity)
 
     def _parity(self, group: Group, op: Op) -> int | None:
@@ -307,6 +392,7 @@ class Flights:
         self._token += 1
         if bar is not None:
             bar.copies.add(self._token)
+            self._bring(self._at_home(group, op) or bar, size, mask)
         self.memory.all_seen = False
         if place is not None and size:
             self.memory.touch(group, op, 0, place, size, mask, "stores", False, None, True, self._token)
@@ -314,12 +400,28 @@ class Flights:
     # --- products -----------------------------------------------------------------------------------------------------
 
     def rows(self, group: Group, op: Op, mask: int) -> None:
-        """ldmatrix: each lane gives the address of a row of 16 bytes, as many as there are matrices."""
+        """ldmatrix, stmatrix: each lane gives the address of a row of 16 bytes, as many as there are matrices."""
+        operand, kind = (0, "stores") if op.family == "stmatrix" else (1, "reads")
         lanes = 32 if ".x4" in op.opcode else 16 if ".x2" in op.opcode else 8
         given = sum(((1 << lanes) - 1) << half for half in (0, WARP))
-        place = self.memory.place_of(group, op, 1, "shared")
+        place = self.memory.place_of(group, op, operand, "shared")
         if place is not None and ".m8n8" in op.opcode and mask & given:
-            self.memory.touch(group, op, 1, place, 16, mask & given, "reads", False)
+            self.memory.touch(group, op, operand, place, 16, mask & given, kind, False)
+        elif kind == "stores":
+            self.memory.all_seen = False
+
+    def _look_at_sums(self, group: Group, op: Op) -> None:
+        """Whether a product certainly adds to registers that nothing has written."""
+        names = [spec.name for spec in op.line.plan.specs]
+        place = next((place for place, name in enumerate(names) if name == "scale_d"), None)
+        operand = op.line.item.operands[place] if place is not None and place < len(op.line.item.operands) else None
+        key = next((key for key in op.reads if key[1] == getattr(operand, "name", None)), None)
+        if key is None or truth(self.walker.value(group, key)) != -1 or group.stack or self.walker.assumed:
+            return
+        missing = next((key for key in op.into if key not in group.registers), None)
+        if missing is not None:
+            message = f"'{missing[1]}' is added to, and nothing has written it"
+            self.walker.report("unwritten register", op.line, None, message, name=missing[1])
 
     def product(self, group: Group, op: Op, mask: int) -> None:
         if ".commit_group" in op.opcode:
@@ -329,6 +431,7 @@ class Flights:
             self._wait("wgmma", count.value if isinstance(count, Immediate) else 0, mask)
         elif ".mma_async" in op.opcode:
             self.memory.together(op, mask)
+            self._look_at_sums(group, op)
             self._factors(group, op, mask, self._add("wgmma", mask))
 
     def _factors(self, group: Group, op: Op, mask: int, token: int) -> None:
@@ -342,7 +445,15 @@ class Flights:
                 size = _ROW if start[1] >> _SWIZZLE else _ROWS
                 if size == _ROWS and spec.name.startswith("a") and start[1] >> 32 & 0x3FFF == _ROWS >> 4:
                     size *= _EIGHTS  # one group of eight rows is behind the other
+                self.memory.proxies.read(op, place, where.address, size, mask, "proxy of a matrix")
                 self.memory.touch(group, op, place, where, size, mask, "reads", False, None, True, token)
+                if ".cta_group::2" in op.opcode and self.threads.kind == "cluster":
+                    peer = Value(
+                        where.address.terms, shortest(iter([number ^ _PEER for number in where.address.numbers]))
+                    )
+                    self.memory.touch(
+                        group, op, place, Place(where.space, peer), size, mask, "reads", False, None, True, token
+                    )
 
     def crossed(self) -> None:
         """A barrier of the CTA comes behind what tensor cores and tensor memory have been told."""
@@ -427,6 +538,8 @@ class Flights:
         if columns is None or self.walker.assumed:
             return
         count, written = columns
+        if not flight:
+            self.lanes.look_at_lanes(op, operand, value, mask)
         first = {number & 0xFFFF for thread, number in enumerate(value.numbers) if mask >> thread & 1}
         for column in sorted(first):
             if column + size > count:
@@ -462,6 +575,7 @@ class Flights:
         return key is not None and self.walker.value(group, key).constant == 1
 
     def tensor(self, group: Group, op: Op, mask: int) -> None:
+        self.lanes.note(op, mask)
         if op.opcode.startswith("tcgen05.alloc"):
             place = self.memory.place_of(group, op, 0, "shared")
             if place is not None:

@@ -13,13 +13,15 @@ from ..facts import Line
 from ..inflight import accessed
 from ..memory import access_bytes
 from ..values import THREADS, WARP, ZERO, Value, plus, shortest
-from .barriers import first_of, look_at_divergence, look_at_number, waits_for_its_warp
+from .barriers import first_of, look_at_divergence, look_at_end, look_at_number, waits_for_its_warp
 from .calls import plain_call
+from .clusters import Clusters
 from .collectives import Collectives
 from .computing import Op, differs, unknown
 from .flights import Flights
 from .grids import Grids
 from .narrow import Narrow
+from .proxies import Proxies
 from .scattered import Scattered
 from .shadow import FLIGHT, OWNER, Meeting, Place, Shadow, Touch, far
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 _HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
 _STRONG = ("volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", "sc")
 _UPDATES = ("atom", "red")
+_ORDINARY = ("st", "stmatrix")
 _OWN = Value((), shortest(iter([1 + thread // WARP for thread in range(THREADS)])))
 
 #: What is said of two accesses of one CTA that race.
@@ -44,7 +47,7 @@ COLLECTIVES = frozenset({"shfl", "vote", "match", "redux"})
 #: Families of the instructions that do something with memory, or with the order of accesses.
 HANDLED = frozenset({"ld", "ldu", "st", "atom", "red", "bar", "barrier", "fence", "membar", "call", "mbarrier",
                      "cp", "wgmma", "tcgen05", "multimem", "ldmatrix", "stmatrix", "mapa", "elect",
-                     "setmaxnreg", "griddepcontrol", *COLLECTIVES})  # fmt: skip
+                     "setmaxnreg", "griddepcontrol", "clusterlaunchcontrol", "tensormap", *COLLECTIVES})  # fmt: skip
 
 
 class Manner(NamedTuple):
@@ -91,6 +94,7 @@ class Memory:
         self.collectives = Collectives(walker)
         self.narrow = Narrow(walker)
         self.scattered = Scattered(self)
+        self.proxies = Proxies(self)
         self.slots: set[Value] = set()  # where tcgen05.alloc has stored an address
         self._deferred: list[tuple[int, Meeting]] = []
         self.handlers: dict[str, _Handler] = {
@@ -98,7 +102,8 @@ class Memory:
             "bar": self._barrier, "barrier": self._barrier, "fence": self._fence, "membar": self._fence,
             "call": self._call, "multimem": self._call, "mbarrier": self.flights.mbarrier, "cp": self.flights.copy,
             "wgmma": self.flights.product, "tcgen05": self.flights.tensor, "ldmatrix": self.flights.rows,
-            "stmatrix": self._unseen, "setmaxnreg": self._registers,
+            "stmatrix": self.flights.rows, "clusterlaunchcontrol": self.flights.answer,
+            "tensormap": self.flights.changes_map, "setmaxnreg": self._registers,
             "griddepcontrol": self._dependency,
             **dict.fromkeys((*COLLECTIVES, "elect"), self._collective),
         }  # fmt: skip
@@ -108,15 +113,10 @@ class Memory:
         self.all_seen = self.threads.whole and not self.threads.apart and not copied
         self._published = [0, 0]
         self._awaited: list[int] = []
-        self._fenced = [0, 0]
+        self.fenced = [0, 0]
         self._strong_read = [False, False]
         self._arrived: dict[object, list[tuple[int, int]]] = {}
-        self._cluster: list[int | None] = [None, None]
-        #: By when each CTA of the cluster has arrived at its barrier, and by when the other one has learnt of that.
-        self._came, self._met = [0, 0], [0, 0]
-        self._remote: list[tuple[Touch, int, int]] = []
-        self._gone = [False, False]
-        self.started = False
+        self.clusters = Clusters(self)
         self._resized: dict[int, tuple[Op, int]] = {}
 
     # --- addresses ----------------------------------------------------------------------------------------------------
@@ -148,12 +148,13 @@ class Memory:
             address = far(address, _OWN)
         return Place(window, address)
 
-    def loaded(self, group: Group, op: Op) -> Value:
+    def loaded(self, group: Group, op: Op, mask: int) -> Value:
         """What `ld` or `mapa` gives."""
         walker, opcode = self.walker, op.line.plan.op
         if op.family == "mapa":
             sources = [walker.value(group, source) for source in op.sources or ()]
             if self.threads.kind == "cluster" and len(sources) == 2 and not sources[1].terms:
+                self.clusters.look_at_rank(op, sources[1], mask)
                 return far(sources[0], plus(sources[1], Value((), 1)))
             return unknown(True, op.opcode, *sources)
         if opcode is None or not op.addresses:
@@ -251,10 +252,12 @@ class Memory:
             if self.all_seen:
                 self._note_bytes(touch)
         if place.space == "shared" and self.threads.kind == "cluster":
-            self.note_remote(touch)
+            self.clusters.note(touch)
         if self.narrow.alone:
             self.narrow.note(touch)
         meeting = shadow.touch(touch)
+        if place.space == "shared" and kind == "stores" and not flight and op.family in _ORDINARY:
+            self.proxies.store(touch)
         if meeting is None and place.space == "shared" and not flight:
             self.scattered.look(touch)
         if place.space == "global":
@@ -364,11 +367,12 @@ class Memory:
             if op.family != "ld":
                 if both or opcode.has("release"):
                     self._published[half] = self.shadow.tick()
-                elif self._fenced[half]:
-                    self._published[half] = self._fenced[half]
+                    self.shadow.part(mask)
+                elif self.fenced[half]:
+                    self._published[half] = self.fenced[half]
             reads = op.family in ("ld", "atom")
             self._strong_read[half] |= reads
-            if reads and (both or opcode.has("acquire") or (op.family == "atom" and self._fenced[half])):
+            if reads and (both or opcode.has("acquire") or (op.family == "atom" and self.fenced[half])):
                 self._acquire(half)
 
     def _acquire(self, half: int) -> None:
@@ -380,13 +384,15 @@ class Memory:
         shadow.lanes[half] = shadow.tick()
 
     def _fence(self, group: Group, op: Op, mask: int) -> None:
+        if ".proxy.async" in op.opcode:
+            self.proxies.fence(mask)
         if ".proxy" in op.opcode or ".mbarrier_init" in op.opcode:
             return
         if self.threads.apart and ".cta" in op.opcode:
             return
         for half in (0, 1):
             if mask & _HALVES[half]:
-                self._fenced[half] = self.shadow.tick()
+                self.fenced[half] = self.shadow.tick()
                 if self._strong_read[half]:
                     self._acquire(half)
 
@@ -448,10 +454,11 @@ class Memory:
                     self.shadow.lanes[half] = now
             return self._collective(group, op, mask)
         aligned = "aligned" in words or words[0] == "bar"
+        self.flights.lanes.tell(op, mask)
         if aligned and mask == group.mask and waits_for_its_warp(self.walker, group):
             return True
         if "cluster" in words:
-            return self._cluster_barrier(group, op, mask)
+            return self.clusters.barrier(group, op, mask)
         sources = op.sources or ()
         which = (
             self.walker.value(group, sources[-1 if "red" not in words and len(sources) == 1 else 0])
@@ -470,7 +477,7 @@ class Memory:
             message = f"'{op.opcode}' waits for {count} threads, which are no whole warps"
             self.walker.report("barrier count", op.line, None, message)
         if mask != group.mask:
-            group = self._apart(group, mask)
+            group = self.apart(group, mask)
         look_at_number(self.walker, op, which, mask)
         if type(which.each) is int:
             ids = {(which.terms, which.each)}
@@ -486,6 +493,7 @@ class Memory:
         if aligned:
             look_at_divergence(self.walker, op, mask)
         if len(ids) > 1:
+            self.walker.assumed["numbers of barriers"] = True
             for half in (0, 1):
                 self.shadow.order(mask & _HALVES[half])
             return False
@@ -494,7 +502,7 @@ class Memory:
         group.waits = ("bar", min(ids), count)
         return True
 
-    def _apart(self, group: Group, mask: int) -> Group:
+    def apart(self, group: Group, mask: int) -> Group:
         """The threads of a mask as a group of their own, behind the instruction."""
         found = group.split(group.pc, mask)
         self.walker.running.append(found)
@@ -514,12 +522,15 @@ class Memory:
         for place in sorted(by_place, key=lambda place: self._alone(place, by_place[place])):
             groups = by_place[place]
             if place[0] == "cluster":
-                if not self._cluster_done():
+                if not self.clusters.done():
                     continue
             elif place[0] == "mbarrier":
-                self.flights.go_on(cast("tuple[Value, int]", place[1]))
+                stuck = all(each[0] in ("mbarrier", "warp") for each in by_place)
+                self.flights.go_on(cast("tuple[Value, int]", place[1]), groups if stuck else [])
                 groups += by_place.get(("warp", 0), [])  # each looks again
             elif place[0] == "bar":
+                if len(by_place) == 1:
+                    look_at_end(walker, groups, len(self._arrived.get(place[1], ())))
                 self._meet(place[1], groups)
             for group in groups:
                 group.waits = None
@@ -527,17 +538,16 @@ class Memory:
         return None
 
     def _alone(self, place: tuple[object, ...], groups: list[Group]) -> tuple[int, int]:
-        """Whether only one half of the threads has come to a barrier, or a phase of an mbarrier is not over, and where:
-        others are released before."""
+        """How much speaks against letting threads go on, and where they are: most where they are alone at a barrier,
+        or in a phase of an mbarrier at which no thread of the walk has arrived."""
+        first = min(group.pc for group in groups)
         if place[0] == "mbarrier":
-            return 0 if self.flights.is_over(cast("tuple[Value, int]", place[1])) else 2, min(
-                group.pc for group in groups
-            )
+            return self.flights.doubts(cast("tuple[Value, int]", place[1])), first
         if place[0] == "warp":
-            return 3, min(group.pc for group in groups)
+            return 4, first
         halves = {half for half in (0, 1) for group in groups if group.mask & _HALVES[half]}
         halves |= {half for half, _ in self._arrived.get(place[1], ()) if place[0] == "bar"}
-        return len(halves) == 1, min(group.pc for group in groups)
+        return 2 * (len(halves) == 1), first
 
     def _meet(self, number: object, groups: list[Group]) -> None:
         """A barrier of the CTA completes."""
@@ -556,64 +566,3 @@ class Memory:
             if mask & _HALVES[1 - half] and not self.threads.apart:
                 known = self.shadow.known[half]
                 known[1 - half] = max(known[1 - half], first[1])
-
-    # --- clusters -----------------------------------------------------------------------------------------------------
-
-    def _cluster_barrier(self, group: Group, op: Op, mask: int) -> bool:
-        if ".aligned" in op.opcode:
-            look_at_divergence(self.walker, op, mask)
-        if ".arrive" in op.opcode:
-            now = self.shadow.tick()
-            for half in (0, 1):
-                if mask & _HALVES[half]:
-                    self._came[half] = now
-                    self._cluster[half] = self._fenced[half] if ".relaxed" in op.opcode else now
-            return False
-        if mask != group.mask:
-            group = self._apart(group, mask)
-        group.waits = ("cluster", 0)
-        return True
-
-    def _cluster_done(self) -> bool:
-        present = [half for half in (0, 1) if self.threads.mask & _HALVES[half] and not self._gone[half]]
-        if any(self._cluster[half] is None for half in present):
-            return False
-        now = self.shadow.tick()
-        first, second = [moment if moment is not None else now for moment in self._cluster]
-        known = self.shadow.known
-        self.shadow.order_halves(max(first, known[0][1]), max(second, known[1][0]))
-        self._cluster = [None, None]
-        self._met = list(self._came)
-        self.started = True
-        return True
-
-    def note_remote(self, touch: Touch) -> None:
-        """Whether the CTA has ended whose memory is accessed."""
-        numbers = touch.address.numbers
-        for thread in range(THREADS):
-            owner = (numbers[thread] >> OWNER) - 1
-            if touch.mask >> thread & 1 and owner in (0, 1) and owner != thread // WARP:
-                if not self.started and not self.blind:
-                    message = f"CTA {thread // WARP} accesses memory of CTA {owner}, which may not have started"
-                    self.walker.report("peer starts", touch.line, touch.operand, message)
-                elif self._gone[owner] and not self.blind:
-                    message = (
-                        f"CTA {thread // WARP} of the cluster accesses memory of CTA {owner}, which may have ended"
-                    )
-                    self.walker.report("peer ends", touch.line, touch.operand, message)
-                elif len(self._remote) < WARP:
-                    self._remote.append((touch._replace(moment=self.shadow.now), thread // WARP, owner))
-                return
-
-    def left(self, mask: int) -> None:
-        """Threads have ended."""
-        if self.threads.kind != "cluster":
-            return
-        for half in (0, 1):
-            if mask & _HALVES[half] and not self.walker.alive & _HALVES[half]:
-                self._gone[half] = True
-                for touch, who, owner in self._remote:
-                    unknown_yet = touch.moment >= max(self.shadow.known[who][owner], self._met[who])
-                    if owner == half and unknown_yet and not self.blind:
-                        message = f"CTA {owner} of the cluster may end before CTA {who} accesses its memory here"
-                        self.walker.report("peer ends", touch.line, touch.operand, message)

@@ -38,7 +38,7 @@ class Program:
     """
 
     def __init__(self, facts: FunctionFacts) -> None:
-        self.end = len(facts.lines)
+        self.function, self.end = facts.function, len(facts.lines)
         self.lines = facts.lines
         self.parameters = {parameter.name for parameter in facts.function.params}
         self._starts: list[int] = []
@@ -164,6 +164,10 @@ class Program:
                 if not self.visited[to] or any(at < barrier < to for barrier in self.barriers):
                     return True
         return False
+
+    def reached_from_elsewhere(self, words: tuple[str, ...]) -> bool:
+        """Whether an instruction has one of some words in its opcode."""
+        return any(word in line.item.opcode for line in self.lines for word in words)
 
     def number(self, line: Line) -> int:
         """Where an instruction stands."""

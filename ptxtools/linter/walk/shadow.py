@@ -73,6 +73,7 @@ class Shadow:
         self.now = 0
         self.known = [[0, 0], [0, 0]]
         self.lanes = [0, 0]
+        self.unsure: set[int] = set()  # asynchronous work of which it is not known what completes it
         self._touches: dict[tuple[str, object], tuple[list[Touch], list[Touch]]] = {}  # reads, and writes
 
     def tick(self) -> int:
@@ -139,6 +140,20 @@ class Shadow:
                 self.known[1 - half][half] = max(self.known[1 - half][half], moments[1 - half])
                 self.lanes[half] = now
 
+    def part(self, mask: int) -> None:
+        """Some lanes have just told others what they did: what other lanes of their warps did is not among it, from
+        where lanes were ordered last."""
+        halves = [half for half in (0, 1) if mask & _HALVES[half]]
+        for touches in self._lists():
+            for place, touch in enumerate(touches):
+                for half in halves if not touch.flight else ():
+                    late = touch.mask & _HALVES[half] & ~mask
+                    if late and self.lanes[half] <= touch.moment < self.now:
+                        touches[place] = touch._replace(mask=late, moment=self.now)
+                        if touch.mask & ~late:
+                            touches.append(touch._replace(mask=touch.mask & ~late))
+                        break
+
     def touch(self, touch: Touch) -> Meeting | None:
         """Remember an access; the one that it races with, if any."""
         place = (touch.space, touch.address.terms)
@@ -165,12 +180,19 @@ class Shadow:
             earlier[:] = [before for before in earlier if before.moment >= oldest][-_MOST:]
         for before in earlier:
             doubts = before.doubtful + touch.doubtful
-            if (before.strong and touch.strong) or (before.flight and touch.flight) or doubts > self.apart:
+            flying = before.flight and touch.flight and not self._reads_in_flight(before, touch)
+            if (before.strong and touch.strong) or flying or doubts > self.apart:
                 continue
             found = self._meeting(before, touch)
             if found is not None:
                 return found
         return None
+
+    def _reads_in_flight(self, before: Touch, touch: Touch) -> bool:
+        """Whether asynchronous work reads shared memory that other such work writes, and nobody has waited for the
+        earlier one."""
+        alike = before.kind == touch.kind or before.space != "shared"
+        return before.moment == FLIGHT and not alike and before.token not in self.unsure
 
     def _oldest(self) -> int:
         """The moment before which everything is ordered."""

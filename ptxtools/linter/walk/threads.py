@@ -63,7 +63,7 @@ def places_of(facts: FunctionFacts) -> Iterator[Threads]:
         shape = Shape(4 * WARP)  # it is for warpgroups
     if shape is None and not flat:
         shape = guessed_shape(facts)
-    globally = _written_globally(facts) or "griddepcontrol" in facts.families
+    globally = _written_globally(facts) or bool(facts.families & {"griddepcontrol", "tensormap"})
     spaces = ("shared", "global") if globally else ("shared",)
     later: list[Threads] = []
     if shape is None and not flat:
@@ -78,8 +78,9 @@ def places_of(facts: FunctionFacts) -> Iterator[Threads]:
         last = _last_warp(facts, shape)
         if last:
             yield _apart("cluster", shape, last)._replace(spaces=spaces)
-    if globally and _of_a_grid(facts):
-        yield _apart("grid", shape)._replace(spaces=("global",))
+    if globally and (_of_a_grid(facts) or _counts_in_one_thread(facts)):
+        grid = _apart("grid", shape)._replace(spaces=("global",))
+        yield grid if _of_a_grid(facts) else grid._replace(guessed=True)
     yield from later
 
 
@@ -139,6 +140,11 @@ def _of_a_grid(facts: FunctionFacts) -> bool:
         if key is None or key in facts.reads:
             return True
     return False
+
+
+def _counts_in_one_thread(facts: FunctionFacts) -> bool:
+    """Whether a kernel updates global memory where not all threads come: what for, if there is one CTA?"""
+    return any(line.item.guard is not None and ".global" in line.item.opcode for line in facts.of("atom", "red"))
 
 
 def _written_globally(facts: FunctionFacts) -> bool:

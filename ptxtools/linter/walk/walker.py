@@ -268,7 +268,7 @@ class Walker:
                 waits = "wait" in op.opcode
                 new = Value((), 1) if waits else unknown(False, id(op.line.item), self.moment)
             elif op.family == "ld" or op.family == "mapa":
-                new = self.memory.loaded(group, op)
+                new = self.memory.loaded(group, op, mask)
             else:
                 sources = [self.value(group, source) for source in op.sources or ()]
                 if op.family == "selp" and len(sources) == 3 and sources[2].terms:
@@ -499,7 +499,7 @@ class Walker:
 
     def _exit(self, mask: int) -> None:
         self.alive &= ~mask
-        self.memory.left(mask)
+        self.memory.clusters.left(mask)
 
     def _leave(self, group: Group) -> None:
         self.running.remove(group)

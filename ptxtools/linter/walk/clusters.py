@@ -1,0 +1,133 @@
+"""The barrier of a cluster in a walk, and memory that one of its CTAs has and the other one accesses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ptxtools.records import NamedTuple
+
+from ..limits import cluster_sizes
+from ..values import THREADS, WARP, Terms, Value
+from .barriers import look_at_divergence
+from .computing import Op
+from .shadow import OWNER, Touch
+
+if TYPE_CHECKING:
+    from .memory import Memory
+    from .walker import Group
+
+_HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
+
+
+#: A CTA, and what is in its shared memory: terms and offset of the address.
+_Place = tuple[int, Terms, int]
+
+
+class _Remote(NamedTuple):
+    """An access of CTA `who` to the memory of `owner`; nth: how many there have been at this place."""
+
+    touch: Touch
+    who: int
+    owner: int
+    place: _Place
+    nth: int
+
+
+class Clusters:
+    """What two CTAs of a cluster know of each other. started: whether all of them have certainly begun."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory, self._walker, self._threads = memory, memory.walker, memory.threads
+        self._arrived: list[int | None] = [None, None]
+        #: By when each CTA has arrived at the barrier, and by when the other one has learnt of that.
+        self._came, self._met = [0, 0], [0, 0]
+        self._remote: list[_Remote] = []
+        self._counts: dict[_Place, int] = {}
+        self._waits: dict[_Place, int] = {}
+        self._gone = [False, False]
+        self.started = False
+
+    def barrier(self, group: Group, op: Op, mask: int) -> bool:
+        if ".aligned" in op.opcode:
+            look_at_divergence(self._walker, op, mask)
+        if ".arrive" in op.opcode:
+            now = self._memory.shadow.tick()
+            for half in (0, 1):
+                if mask & _HALVES[half]:
+                    self._came[half] = now
+                    self._arrived[half] = self._memory.fenced[half] if ".relaxed" in op.opcode else now
+            return False
+        if mask != group.mask:
+            group = self._memory.apart(group, mask)
+        group.waits = ("cluster", 0)
+        return True
+
+    def done(self) -> bool:
+        present = [half for half in (0, 1) if self._threads.mask & _HALVES[half] and not self._gone[half]]
+        if any(self._arrived[half] is None for half in present):
+            return False
+        now = self._memory.shadow.tick()
+        first, second = [moment if moment is not None else now for moment in self._arrived]
+        known = self._memory.shadow.known
+        self._memory.shadow.order_halves(max(first, known[0][1]), max(second, known[1][0]))
+        self._arrived = [None, None]
+        self._met = list(self._came)
+        self.started = True
+        return True
+
+    def look_at_rank(self, op: Op, rank: Value, mask: int) -> None:
+        """Whether mapa names a CTA that the cluster does not have."""
+        sizes = cluster_sizes(self._walker.program.function)
+        total = next((total for item, total in sizes if item.name == ".reqnctapercluster"), 0)
+        for thread in range(THREADS) if total and not self._walker.assumed else ():
+            if mask >> thread & 1 and rank.numbers[thread] >= total:
+                message = f"CTA {thread // WARP} names CTA {rank.numbers[thread]} of a cluster that has {total}"
+                self._walker.report("cluster rank", op.line, 2, message)
+                return
+
+    def waited(self, value: Value, mask: int) -> None:
+        """Threads have waited for a phase of an mbarrier of their CTA."""
+        for half in (0, 1):
+            if mask & _HALVES[half] and isinstance(value.each, int):
+                place = half, value.terms, value.each
+                self._waits[place] = self._waits.get(place, 0) + 1
+
+    def note(self, touch: Touch) -> None:
+        """Whether the CTA has ended whose memory is accessed."""
+        numbers = touch.address.numbers
+        for thread in range(THREADS):
+            owner, who = (numbers[thread] >> OWNER) - 1, thread // WARP
+            if touch.mask >> thread & 1 and owner in (0, 1) and owner != who:
+                place = owner, touch.address.terms, numbers[thread] & (1 << OWNER) - 1
+                count = self._counts[place] = self._counts.get(place, 0) + 1
+                one = _Remote(touch._replace(moment=self._memory.shadow.now), who, owner, place, count)
+                if not self.started and not self._memory.blind:
+                    message = f"CTA {who} accesses memory of CTA {owner}, which may not have started"
+                    self._walker.report("peer starts", touch.line, touch.operand, message)
+                elif self._gone[owner] and self._untold(one):
+                    message = f"CTA {who} of the cluster accesses memory of CTA {owner}, which may have ended"
+                    self._walker.report("peer ends", touch.line, touch.operand, message)
+                elif len(self._remote) < WARP:
+                    self._remote.append(one)
+                return
+
+    def _untold(self, one: _Remote) -> bool:
+        """Whether nothing but barriers of the cluster tells the owner of what is accessed; of an arrival at its
+        mbarrier, whether it waits there less often than the other CTA arrives, and at no other one."""
+        if not self._memory.blind:
+            return True
+        elsewhere = any(half == one.owner and place != one.place for place in self._waits for half in place[:1])
+        return one.touch.kind == "updates" and not elsewhere and one.nth > self._waits.get(one.place, 0)
+
+    def left(self, mask: int) -> None:
+        """Threads have ended."""
+        if self._threads.kind != "cluster":
+            return
+        for half in (0, 1):
+            if mask & _HALVES[half] and not self._walker.alive & _HALVES[half]:
+                self._gone[half] = True
+                for one in self._remote:
+                    known = max(self._memory.shadow.known[one.who][half], self._met[one.who])
+                    if one.owner == half and one.touch.moment >= known and self._untold(one):
+                        message = f"CTA {half} of the cluster may end before CTA {one.who} accesses its memory here"
+                        self._walker.report("peer ends", one.touch.line, one.touch.operand, message)

@@ -1,0 +1,95 @@
+"""What is wrong with the phases of an mbarrier in a walk: bytes, arrivals, and waits that never end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ptxtools.ir.nodes import Variable
+
+from ..accesses import variable_bytes
+from ..values import WARP, Value
+from .barriers import first_of
+from .bars import Bar
+from .computing import Op
+
+if TYPE_CHECKING:
+    from .memory import Memory
+    from .walker import Group, Walker
+
+_HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
+#: Instructions behind a wait among which a branch leads back to it.
+_BACK = 3
+#: What may arrive at an mbarrier from elsewhere.
+_ELSEWHERE = ("mapa", ".multicast", "call")
+
+
+def look_at_bytes(memory: Memory, bar: Bar) -> None:
+    """Whether the copies of a phase bring what is expected, where the same threads do both."""
+    op, expected, brought = bar.expects, bar.expected, bar.brought
+    if op is None or expected is None or len(bar.who) != 1 or (memory.threads.apart and not brought):
+        return
+    if not memory.threads.apart and memory.walker.program.reached_from_elsewhere((*_ELSEWHERE, ".async.shared")):
+        return
+    if len(bar.tensors) == 1 and bar.copied == 1 and brought is None:
+        _look_at_box(memory, bar.tensors[0], expected)
+    if brought is None or expected == brought:
+        return
+    halves = 2 if memory.threads.apart and all(mask & half for mask in bar.who for half in _HALVES) else 1
+    expected, brought = expected // halves, brought // halves
+    message = f"{expected} bytes are expected, and the copies in this phase bring {brought}"
+    memory.walker.report("bytes differ", op.line, len(op.line.item.operands) - 1, message)
+
+
+def _look_at_box(memory: Memory, copy: tuple[Op, Value], expected: int) -> None:
+    """Whether a tensor copy of as many bytes as are expected fits into the variable that it writes."""
+    op, address = copy
+    symbol = op.line.names.lookup(address.variable or "")
+    total = variable_bytes(symbol) if isinstance(symbol, Variable) else None
+    if total is not None and isinstance(address.each, int) and address.each + expected > total:
+        message = (
+            f"the mbarrier expects {expected} bytes of this copy to byte {address.each} of '{address.variable}', which "
+            f"has {total} bytes"
+        )
+        memory.walker.report("beyond a variable", op.line, 0, message)
+
+
+def look_at_arrivals(memory: Memory, bar: Bar, value: Value, op: Op, mask: int) -> None:
+    """Whether a warp arrives in a phase, of which it cannot know whether another warp has completed it alone."""
+    walker, count = memory.walker, bar.count
+    if count is None or bar.vague or walker.assumed or memory.blind or not isinstance(value.each, int):
+        return
+    if memory.threads.apart or not memory.threads.declared or value.terms[0][0][0] != "&":
+        return
+    late = 0
+    if mask & _HALVES[0] and mask & _HALVES[1]:  # both arrive here
+        late = mask & _HALVES[1] if not bar.arrivals and mask.bit_count() > count else 0
+    else:
+        half = int(not mask & _HALVES[0])
+        other = bar.released[1 - half]
+        first = bar.arrivals >= count and bar.released[half] <= bar.past[half]
+        if first and other > bar.past[1 - half] and other >= memory.shadow.known[1 - half][half]:
+            late = mask
+    if late:
+        message = (
+            f"{memory.threads.name(first_of(late))} arrives here, too, and the phase is over with {count} arrival"
+            f"{'s' * (count > 1)}: those of another warp may have been enough"
+        )
+        walker.report("phase of fewer", op.line, None, message)
+
+
+def look_at_stuck(walker: Walker, bars: dict[Value, Bar], bar: Bar, groups: list[Group]) -> None:
+    """Whether nobody can complete the phase that threads wait for."""
+    memory, threads, program = walker.memory, walker.threads, walker.program
+    if walker.assumed or memory.blind or threads.apart or not (threads.whole and threads.declared):
+        return
+    if any(one.count is None or one.vague for one in bars.values()) or program.reached_from_elsewhere(_ELSEWHERE):
+        return
+    for group in groups:
+        op = program.at(group.pc)
+        back = [program.target(at) for at in range(group.pc + 1, min(group.pc + 1 + _BACK, len(program.lines)))]
+        if any(to is not None and to <= group.pc for to in back):
+            message = (
+                f"{threads.name(first_of(group.mask))} waits here for ever: {bar.arrivals} of {bar.count} arrivals come"
+            )
+            walker.report("wait without end", op.line, None, message)
+            walker.stop()
