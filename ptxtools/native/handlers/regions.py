@@ -524,8 +524,8 @@ class Accesses:
         if pattern.point:
             return e.spread("i32", e.value(f"load i32, ptr {pointer}"), 16)
         data = e.value(f"load {vector}, ptr {pointer}, align 4")
-        if pattern.row:
-            return data
+        if pattern.row:  # loads under masks wait longer for what is not in the first cache
+            return data if pattern.active == self.handler.running else e.value(f"freeze {vector} {data}")
         words = pattern.words[side]
         if "avx512f" in e.features:
             return e.call("llvm.x86.avx512.permvar.si.512", vector, [(vector, data), (vector, words)])
