@@ -8,7 +8,7 @@ from __future__ import annotations
 from ptxtools import semantics
 from ptxtools.native.code.algebra import LLVMAlgebra
 from ptxtools.native.code.handler import Handler
-from ptxtools.program.program import LOCAL_WINDOW, SHARED_WINDOW
+from ptxtools.program.program import LANES, LOCAL_WINDOW, SHARED_WINDOW
 from ptxtools.semantics.algebra import Value
 from ptxtools.semantics.types import bits_of
 
@@ -27,6 +27,9 @@ _OPERATIONS = ("cas", *_INTEGER)
 #: Those that are one instruction on memory that no other worker touches, and the types that they are that for.
 _PLAIN = frozenset({"add", "and", "or", "xor", "exch", "min", "max"})
 _WORDS = frozenset({"u32", "s32", "b32", "u64", "s64", "b64"})
+
+#: Lanes of a whole warp that one round of a loop does.
+_AT_ONCE = 8
 
 
 def atomic(h: Handler) -> None:
@@ -75,27 +78,51 @@ def _in_own_memory(h: Handler, name: str, t: str, operand: Value) -> None:
     e.line(f"store <32 x i32> {e.value(f'trunc <32 x i64> {units} to <32 x i32>')}, ptr {indices}, align 64")
     e.line(f"store <32 x i{bits}> {operand}, ptr {values}, align 64")
     start = e.value(f"inttoptr i64 {place.host} to ptr")
+    wanted = any(ref is not None for ref in h.op.dst)
+
+    def one(lane: str) -> None:
+        index = e.value(f"zext i32 {e.value(f'load i32, ptr {element(h, indices, 32, lane)}')} to i64")
+        pointer = e.value(f"getelementptr i{bits}, ptr {start}, i64 {index}")
+        before = e.value(f"load i{bits}, ptr {pointer}")
+        mine = e.value(f"load i{bits}, ptr {element(h, values, bits, lane)}")
+        e.line(f"store i{bits} {_plainly(h, name, t, before, mine)}, ptr {pointer}")
+        if wanted:
+            e.line(f"store i{bits} {before}, ptr {element(h, old, bits, lane)}")
+
+    whole, several, part, done = (e.label(hint) for hint in ("whole", "several", "part", "done"))
+    e.branch(h.full, whole, part, likely=True)
+    e.begin(whole)
+    e.jump(several)
+    e.begin(several)
+    first, following = e.name("first"), e.name("following")
+    e.line(f"{first} = phi i32 [0, %{whole}], [{following}, %{several}]")
+    for more in range(_AT_ONCE):
+        one(e.value(f"add i32 {first}, {more}"))
+    e.line(f"{following} = add i32 {first}, {_AT_ONCE}")
+    e.branch(e.value(f"icmp eq i32 {following}, {LANES}"), done, several)
+    e.begin(part)
     lanes = Lanes(h)
-    index = e.value(f"load i32, ptr {element(h, indices, 32, lanes.lane)}")
-    pointer = e.value(f"getelementptr i{bits}, ptr {start}, i32 {index}")
-    before = e.value(f"load i{bits}, ptr {pointer}")
-    mine = e.value(f"load i{bits}, ptr {element(h, values, bits, lanes.lane)}")
-    if name == "exch":
-        after = mine
-    elif name in ("min", "max"):
-        kind = f"{'s' if t[0] == 's' else 'u'}{name}"
-        after = e.call(f"llvm.{kind}.i{bits}", f"i{bits}", [(f"i{bits}", before), (f"i{bits}", mine)])
-    else:
-        after = e.value(f"{name} i{bits} {before}, {mine}")
-    e.line(f"store i{bits} {after}, ptr {pointer}")
-    if h.op.dst:
-        e.line(f"store i{bits} {before}, ptr {element(h, old, bits, lanes.lane)}")
+    one(lanes.lane)
     lanes.again()
-    if h.op.dst:
+    e.jump(done)
+    e.begin(done)
+    if wanted:
         h.results([e.value(f"load <32 x i{bits}>, ptr {old}, align 64")])
     else:
         h.go_on()
     e.begin(other)
+
+
+def _plainly(h: Handler, name: str, t: str, before: str, mine: str) -> str:
+    """What an operation makes of an integer in memory that nobody else touches."""
+    e, bits = h.code, bits_of(t)
+    if name == "exch":
+        return mine
+    if name in ("min", "max"):
+        return e.call(
+            f"llvm.{'s' if t[0] == 's' else 'u'}{name}.i{bits}", f"i{bits}", [(f"i{bits}", before), (f"i{bits}", mine)]
+        )
+    return e.value(f"{name} i{bits} {before}, {mine}")
 
 
 def _pointers(h: Handler, size: int) -> str:

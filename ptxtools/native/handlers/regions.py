@@ -537,8 +537,8 @@ class Accesses:
         if pattern.point:
             return e.spread("i32", e.value(f"load i32, ptr {pointer}"), 16)
         data = e.value(f"load {vector}, ptr {pointer}, align 4")
-        if pattern.row:
-            return data
+        if pattern.row:  # loads under masks wait longer for what is not in the first cache
+            return data if pattern.active == self.handler.running else e.value(f"freeze {vector} {data}")
         words = pattern.words[side]
         if "avx512f" in e.features:
             return e.call("llvm.x86.avx512.permvar.si.512", vector, [(vector, data), (vector, words)])
@@ -551,13 +551,17 @@ class Accesses:
         if key not in self.patterns:
             active = self._active(guard, negated=negated)
             self.maker.lenient = self.lenient and number not in self.strides
-            plain = guard < 0 or guard in self.contents.same  # all lanes of a warp, or none
-            straight = self.aligned and number >= 0 and plain and (active == "-1" or width == 1)
+            plain = number >= 0 and self._plain(number, guard)
+            straight = self.aligned and plain and (active == "-1" or width == 1)
             find = partial(self._straight, number, width) if straight else partial(self._make, number)
             made = self.patterns[key] = find(active)
             if number in self.points and not made.point and width == 1:
                 self.maker.together(made)
         return self.patterns[key]
+
+    def _plain(self, number: int, guard: int) -> bool:
+        """Whether lanes whose guard does not hold have addresses like those of the others: none has, or all do."""
+        return guard < 0 or guard in self.contents.same
 
     def _active(self, guard: int, *, negated: bool) -> str:
         """The lanes that run whose guard holds."""

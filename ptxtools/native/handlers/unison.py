@@ -23,7 +23,7 @@ from ptxtools.native.code.unison import Part, Stage, finds_addresses, grouped, r
 from ptxtools.program.details import Run, Unison
 from ptxtools.program.program import LANES, Op, Slot
 
-from . import carried, lockstep, lockstep_turns, prefetch, region_bounds, run, unison_turns
+from . import carried, lockstep, lockstep_turns, prefetch, region_bounds, run, unison_turns, wide
 from .inline import First, Inline
 from .parts import Window, window
 from .patterns import Pattern
@@ -60,6 +60,13 @@ class RegionPart(StridedAccesses):
                 last = self.code.value("alloca i64")
                 self.code.line(f"store i64 0, ptr {last}")
             prefetch.next_round(self.code, last, group.hosts)
+
+    def _plain(self, number: int, guard: int) -> bool:
+        if super()._plain(number, guard) or self.whole.noting:
+            return super()._plain(number, guard)
+        mine = [step for step in self.steps if step.space and step.sources[0][0] == number and step.guard == guard]
+        narrow = all(wide.width_of(step) == 1 for step in self.steps if step.space)
+        return narrow and all(step.kind == "ld" for step in mine)  # there is another way if it is not so
 
     def _limit(self, space: str, span: int, *, point: bool) -> str:
         if (space, span, point) not in self.limits:

@@ -227,9 +227,12 @@ def drop_dead(blocks: list[Block], values: ValueTable) -> None:
                 counts[value] -= 1
                 if not counts[value] and value not in kept:
                     waiting.append(value)
-    if dead:
-        for block in blocks:
+    for block in blocks:
+        if dead:
             block.ops[:] = [op for op in block.ops if id(op) not in dead]
+        for op in block.ops:  # compilers name a register for each atomic's old value
+            if op.kind == "atom" and not any(counts.get(value) or value in kept for value in writes(op)):
+                op.dst = (None,) * len(op.dst)
 
 
 # --- what equals one of its sources: (index of the source, whether negated) -----------------------------------------
