@@ -205,7 +205,7 @@ class _Code:
     def section(self, start: int) -> bool:
         """Emit what begins with a block; whether there is any way through it."""
         e = self.code
-        self.start, self.ways = start, 0
+        self.start, self.ways, self.scalars.first = start, 0, start == 0
         e.begin(f"sec{start}")
         try:
             way = Way(self._entered(start))
