@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ptxtools.program.details import Run, SpecialRegister
 from ptxtools.program.operations import LANEWISE
-from ptxtools.program.program import SLOT_BYTES
+from ptxtools.program.program import SLOT_BYTES, Slot
 from ptxtools.records import NamedTuple
 
 from .live_words import Key
@@ -223,6 +223,8 @@ def _live(
             keys = set[Key]()
             for to in next_stages(stages[number]):
                 keys |= live[to] if to != _END else set()
+            if stages[number].kind == "branch" and stages[number].number < 0:
+                keys.add((Slot(stages[number].guard), "pred"))
             for run in reversed(runs[number]):
                 mixed |= {key for key in keys for other in keys if key != other and overlap(key, other)}
                 if number not in inside:

@@ -39,7 +39,8 @@ STATE = ("count", "clock", "left", "spent", "slice", "number", "block")
 _MISS, _MOST_MISSED = 8, 64
 _SIGNATURE = "ptr %warps, ptr %ip, ptr %ctx, ptr %cta, ptr %state, ptr %at"
 
-#: Of a slot at the start of a section: its bits, and the parts of its form, None of one that is not known before.
+#: Of a slot at the start of a section: its bits, and the parts of its form, None of one that is not known before; of a
+#: predicate that is the same in all threads, 1 and one part.
 _Kept = tuple[int, tuple[int | None, ...]]
 
 
@@ -192,7 +193,11 @@ class _Code:
                 self.code.value(f"load i{bits}, ptr {_variable(start, key, place)}") if part is None else part
                 for place, part in enumerate(parts)
             ]
-            forms[key] = Linear(bits, (made[0], made[1], made[2], made[3]))
+            if bits == 1:
+                flag = str(made[0])
+                forms[key] = Pred(flag, self.facts.inverse(flag), same=True)
+            else:
+                forms[key] = Linear(bits, (made[0], made[1], made[2], made[3]))
         return forms
 
     # --- sections -----------------------------------------------------------------------------------------------------
@@ -200,7 +205,7 @@ class _Code:
     def section(self, start: int) -> bool:
         """Emit what begins with a block; whether there is any way through it."""
         e = self.code
-        self.start, self.ways = start, 0
+        self.start, self.ways, self.scalars.first = start, 0, start == 0
         e.begin(f"sec{start}")
         try:
             way = Way(self._entered(start))
@@ -323,21 +328,24 @@ class _Code:
         self._set("number", e.value(f"zext i32 {last} to i64"))
         for key, (bits, parts) in sorted(self.kept.get(to, {}).items()) if to >= 0 else ():
             form = way.forms.get(key)
-            if not isinstance(form, Linear):  # by trial
+            if form is None:  # by trial
                 continue
+            made = form.parts if isinstance(form, Linear) else (form.every,)
             for place in [place for place, part in enumerate(parts) if part is None]:
-                e.line(f"store i{bits} {form.parts[place]}, ptr {_variable(to, key, place)}")
+                e.line(f"store i{bits} {made[place]}, ptr {_variable(to, key, place)}")
         e.jump("over" if to < 0 else f"sec{to}")
 
     def _leaving(self, way: Way, to: int) -> dict[Key, _Kept]:
         """The slots that are scalars where a section begins behind a way."""
         if to < 0:
             return {}
-        found = {}
+        found: dict[Key, _Kept] = {}
         for key in self.kernel.found.live[to]:
             form = way.forms.get(key)
             if isinstance(form, Linear):
                 found[key] = (form.bits, tuple(p if isinstance(p, int) else None for p in form.parts))
+            elif form is not None and form.same:
+                found[key] = (1, (None,))
         return found
 
     def _writes(self, way: Way, to: int, kept: dict[Key, _Kept]) -> list[Key]:

@@ -10,7 +10,7 @@ from ptxtools.program.program import LANES, SLOT_BYTES
 from ptxtools.records import NamedTuple
 from ptxtools.semantics.algebra import Value
 
-from . import run
+from . import prefetch, run
 from .linear import Form, Linear, Parts, Pred
 from .parts import half
 from .patterns import SIDES
@@ -21,11 +21,12 @@ _ROW = f"<{_HALF} x i32>"
 
 class Address(NamedTuple):
     """Of an access: host address (i64) of a thread at place 0; what it grows by along the axes; whether only some lanes
-    make it."""
+    make it; how far behind (i64) it is likely to be in the next CTA, or ""."""
 
     host: str
     parts: Parts
     part: bool
+    ahead: str = ""
 
 
 def slot_type(key: Key) -> str:
@@ -142,6 +143,8 @@ class Rows:
 
     def _pointer(self, address: Address, side: int) -> str:
         where = self.code.value(f"add i64 {address.host}, {self.contents.beyond(address.parts, side)}")
+        if address.ahead:
+            prefetch.fetch(self.code, [where], address.ahead)
         return self.code.value(f"inttoptr i64 {where} to ptr")
 
     def _half(self, active: str, side: int) -> str:

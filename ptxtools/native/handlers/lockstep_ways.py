@@ -91,6 +91,8 @@ class Scalars:
         self.windows: dict[str, Window] = {}
         self.given: dict[Key, Form] = {}
         self.steps = 0
+        #: It is for what CTAs begin with.
+        self.first = False
 
     def window(self, space: str) -> Window:
         """Where a state space is, found at the start of the function."""
@@ -267,7 +269,10 @@ class Scalars:
         if store:
             way.ranges.append(held)
         host = f.add(space.host, offset)
-        return Address(str(host), form.parts, part=chain is not None or step.guard >= 0)
+        ahead = ""
+        if self.first and step.space == "global" and form.parts[1:] == (4, 0, 0):  # CTAs follow each other, mostly
+            ahead = str(f.mul(f.add(self.facts.edges[0], 1), 4))
+        return Address(str(host), form.parts, chain is not None or step.guard >= 0, ahead)
 
     def _aligned(self, parts: Sequence[Part]) -> None:
         """Demand that numbers are multiples of a word."""

@@ -40,10 +40,11 @@ def next_round(e: Emitter, last: str, pointers: Sequence[str]) -> None:
     that is."""
     step = e.value(f"sub i64 {pointers[0]}, {e.value(f'load i64, ptr {last}')}")
     e.line(f"store i64 {pointers[0]}, ptr {last}")
-    _fetch(e, pointers, step)
+    fetch(e, pointers, step)
 
 
-def _fetch(e: Emitter, pointers: Sequence[str], step: str) -> None:
+def fetch(e: Emitter, pointers: Sequence[str], step: str) -> None:
+    """Fetch what is so many bytes (i64) behind host addresses (i64)."""
     name = "llvm.prefetch.p0"
     e.declare(name, f"declare void @{name}(ptr, i32, i32, i32)")
     for pointer in pointers:
@@ -63,5 +64,5 @@ class FetchingAccesses(Accesses):
                 grown = e.value(f"add i64 {grown}, {self._scalar(term)}")
             ahead = e.value(f"mul i64 {grown}, {max(1, _LOADS // len(group.imms))}")
             more = e.value(f"add i64 {ahead}, {step.imm - min(group.imms)}")
-            _fetch(e, group.hosts, more)
+            fetch(e, group.hosts, more)
         return values

@@ -1,0 +1,280 @@
+"""CTAs that run as a whole (`native.handlers.lockstep`) do what records do: random kernels whose addresses grow evenly
+along the axes of their CTAs, with barriers, loops, and threads in a row that do something while others wait."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+
+import numpy as np
+import pytest
+
+from ptxtools import native
+from ptxtools.diagnostics import Trap
+from ptxtools.native.code import jit
+from ptxtools.native.code.emitter import Emitter
+from ptxtools.native.code.encode import Encoded
+from ptxtools.native.code.sections import find
+from ptxtools.native.code.structures import RECORD
+from ptxtools.native.handlers import lockstep
+from ptxtools.native.loop import worker
+from ptxtools.program.details import Unison
+from ptxtools.program.program import Op
+from tests.rows import rows
+
+from .harness import Memory, body_kernel, launch_of
+
+SHARED = ".shared .align 16 .b8 words[8192];"
+#: Blocks of threads; rows of half a warp, or not.
+BLOCKS = [(64, 1, 1), (128, 1, 1), (32, 1, 1), (16, 4, 1), (32, 3, 1), (16, 2, 2), (96, 1, 1), (48, 2, 1), (50, 1, 1),
+          (8, 8, 1), (200, 1, 1)]  # fmt: skip
+Shape = tuple[int, int, int]
+
+
+class Writer:
+    """Writes a kernel: %r1 to %r4 differ from thread to thread, %r10 to %r12 do not; %r7 and %d1 are addresses of the
+    thread's word."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.labels = self.depth = 0
+        self.lines: list[str] = []
+
+    def own(self) -> str:
+        return f"%r{self.rng.randint(1, 4)}"
+
+    def same(self) -> str:
+        return f"%r{self.rng.randint(10, 12)}"
+
+    def label(self) -> str:
+        self.labels += 1
+        return f"L{self.labels}"
+
+    def condition(self, flag: str) -> str:
+        """Threads in a row along x, mostly."""
+        rng = self.rng
+        relation = rng.choice(["lt", "ge", "eq", "ne", "le", "gt"])
+        number = rng.choice(["0", "1", "7", "31", "32", "40", "63", "1000", "-1", self.same(), self.same()])
+        return rng.choice(
+            [
+                f"setp.{relation}.s32 {flag}, %t, {number};",
+                f"setp.{relation}.s32 {flag}, %t, {number};",
+                f"setp.{relation}.u32 {flag}, %r0, {rng.choice(['40', '100', self.same()])};",
+                f"sub.s32 %r6, {self.same()}, %t; setp.{relation}.s32 {flag}, %r6, {rng.choice([0, 5])};",
+                f"setp.{relation}.s32 {flag}, %r13, {rng.choice([0, 1, 2])};",
+                f"setp.{relation}.s32 {flag}, {self.own()}, 5;",
+            ]
+        )
+
+    def access(self) -> str:
+        rng, shift = self.rng, 4 * self.rng.choice([0, 0, 0, 1, 2, 16, 32])
+        guard = rng.choice(["", "", "", "@%p1 ", "@!%p1 "])
+        before = f"{self.condition('%p1')} " if guard and rng.random() < 0.7 else ""
+        return before + rng.choice(
+            [
+                f"{guard}st.shared.u32 [%r7+{shift}], {self.own()};",
+                f"{guard}ld.shared.u32 {self.own()}, [%r7+{shift}];",
+                f"{guard}ld.shared.u32 {self.own()}, [words+{shift}];",
+                f"{guard}st.shared.u32 [words+{shift}], {self.own()};",
+                f"{guard}ld.global.u32 {self.own()}, [%d1+{shift}];",
+                f"{guard}st.global.u32 [%out], {self.own()};",
+                f"and.b32 %r6, {self.same()}, 15; shl.b32 %r6, %r6, 2; add.u32 %r6, %r7, %r6;"
+                f" {guard}ld.shared.u32 {self.own()}, [%r6];",
+                f"and.b32 %r6, {self.same()}, 15; mad.wide.u32 %d2, %r6, 4, %d1;"
+                f" {guard}ld.global.u32 {self.own()}, [%d2];",
+                f"mad.lo.s32 %r6, %r13, {rng.choice([1, 3, 16])}, %t; mul.wide.s32 %d2, %r6, 4; add.s64 %d2, %in, %d2;"
+                f" {guard}ld.global.u32 {self.own()}, [%d2];",
+                f"mad.lo.s32 %r6, %r13, %r8, %t; shl.b32 %r6, %r6, 2; cvt.s64.s32 %d2, %r6; add.s64 %d2, %d2, %in;"
+                f" {guard}ld.global.u32 {self.own()}, [%d2];",
+                f"shl.b32 %r6, %r13, 2; mov.u32 %r9, words; add.u32 %r9, %r9, %r6;"
+                f" {guard}{rng.choice([f'ld.shared.u32 {self.own()}, [%r9];', f'st.shared.u32 [%r9], {self.own()};'])}",
+            ]
+        )  # fmt: skip
+
+    def work(self) -> str:
+        rng = self.rng
+        text = rng.choice(["add.u32", "xor.b32", "mul.lo.u32", "min.s32", "sub.s32", "max.u32"])
+        other = rng.choice([self.own(), self.own(), self.same(), "%t", "%r13", "%r0"])
+        if rng.random() < 0.3:
+            return f"{rng.choice(['add.u32', 'xor.b32', 'shr.u32', 'max.s32'])} {self.same()}, {self.same()}, 3;"
+        if rng.random() < 0.1:
+            return f"selp.b32 {self.own()}, {self.own()}, {self.same()}, %p2;"
+        return f"{rng.choice(['', '', '', '@%p1 '])}{text} {self.own()}, {self.own()}, {other};"
+
+    def side(self) -> None:
+        end = self.label()
+        flag = self.rng.choice(["%p3", "%p3", "%p3", "%p1", "%p2", "%p6"])  # the others are from before
+        self.lines += [self.condition("%p3"), f"@{self.rng.choice(['', '!'])}{flag} bra {end};"]
+        for _ in range(self.rng.choice([1, 2, 6, 8])):  # a few are guarded one by one
+            self.lines.append(self.rng.choice([self.work, self.access])())
+        self.lines.append(f"{end}:")
+
+    def statement(self) -> None:
+        kind = self.rng.random()
+        if kind < 0.2:
+            self.lines.append(self.work())
+        elif kind < 0.5:
+            self.lines.append(self.access())
+        elif kind < 0.65:
+            self.lines.append("bar.sync 0;")
+        elif kind < 0.85:
+            self.side()
+        elif self.depth < 2:
+            self.depth += 1
+            self.rng.choice([self.alike, self.loop])()
+            self.depth -= 1
+
+    def alike(self) -> None:
+        other, end = self.label(), self.label()
+        flag = self.rng.choice(["%p4", "%p4", "%p6"])
+        self.lines += [f"setp.gt.u32 %p4, {self.same()}, {self.rng.choice([0, 3, 20])};", f"@{flag} bra {other};"]
+        self.statements(2)
+        self.lines += [f"bra {end};", f"{other}:"]
+        self.statements(2)
+        self.lines.append(f"{end}:")
+
+    def loop(self) -> None:
+        counter, again = f"%r{14 + self.depth}", self.label()
+        self.lines += [f"mov.u32 {counter}, {self.rng.choice([1, 4, 64])};", f"{again}:"]
+        self.statements(3)
+        self.lines += ["bar.sync 0;"] * (self.rng.random() < 0.9)
+        self.lines.append(f"shr.u32 {counter}, {counter}, 1; setp.ne.u32 %p5, {counter}, 0; @%p5 bra {again};")
+
+    def statements(self, most: int) -> None:
+        for _ in range(self.rng.randint(1, most)):
+            self.statement()
+
+    def kernel(self) -> str:
+        self.lines += ["mov.u32 %r13, %tid.y; mov.u32 %r8, %ntid.x; mad.lo.s32 %r0, %r13, %r8, %t;"]
+        self.lines += ["mov.u32 %r6, %tid.z; mov.u32 %r9, %ntid.y; mul.lo.u32 %r9, %r9, %r8;"]
+        self.lines += ["mad.lo.u32 %r0, %r6, %r9, %r0; mov.u32 %r6, %ntid.z; mul.lo.u32 %r9, %r9, %r6;"]
+        self.lines += ["mad.lo.u32 %r9, %n, %r9, %r0; mul.wide.u32 %d3, %r9, 4; ld.param.u64 %out, [out];"]
+        self.lines += ["add.s64 %out, %out, %d3; mad.wide.u32 %d1, %r0, 4, %in;"]
+        self.lines += ["shl.b32 %r6, %r0, 2; mov.u32 %r7, words; add.u32 %r7, %r7, %r6;"]
+        self.lines += [f"mad.lo.u32 %r{i}, %r9, {i * 7}, {i};" for i in range(1, 5)]
+        self.lines += [f"add.u32 %r{10 + i}, %n, {i * 9};" for i in range(3)]
+        self.lines += [
+            "setp.lt.u32 %p1, %t, 40; setp.lt.u32 %p2, %r13, 1; setp.eq.u32 %p6, %n, 1; st.shared.u32 [%r7], %r2;"
+        ]
+        self.lines += ["bar.sync 0;"] * (self.rng.random() < 0.8)
+        for _ in range(self.rng.randint(2, 6)):
+            self.statement()
+        ends = [*range(1, 5), *range(10, 13)]
+        self.lines += [f"xor.b32 %r1, %r1, %r{i}; mul.lo.u32 %r1, %r1, 31;" for i in ends[1:]]
+        self.lines += ["st.global.u32 [%out], %r1; ret;"]
+        return body_kernel("\n".join(self.lines), 4, SHARED)
+
+
+def _run(text: str, block: Shape, tier: str, words: int = 4096) -> tuple[tuple[object, ...], tuple[bool, int]]:
+    """What a launch leaves, or its trap; whether its CTAs could run as a whole, and what their misses were."""
+    memory = Memory(8192 + 4 * words)
+    out = memory.put(np.zeros(2048, np.uint32))
+    source = memory.put(np.arange(words, dtype=np.uint32) * np.uint32(2654435761))
+    launch = launch_of(text, memory, [out, source], block=block, grid=(3, 1, 1), tier=tier)
+    try:
+        result: tuple[object, ...] = native.run(launch).instructions, memory.bytes.tobytes()
+    except Trap as trap:
+        result = (str(trap),)
+    for encoded in [one for one in launch.program.cache.values() if isinstance(one, Encoded) and one.unison]:
+        at = encoded.unison - ctypes.addressof(encoded.code)
+        (op,) = [one for one in encoded.whole.ops.values() if one.kind == "unison"]
+        return result, (bool(_function(op)), RECORD.read(encoded.code, at, "s9"))
+    return result, (False, 0)
+
+
+def _function(op: Op) -> str:
+    detail = op.of(Unison)
+    constants = {(slot, storage): value for slot, storage, value in detail.constants}
+    return lockstep.function(
+        Emitter(jit.host_features()), "k", op, detail.stages, constants, find(detail.stages, constants)
+    )
+
+
+def _agree(seed: int, words: int = 4096) -> bool:
+    """Whether a random kernel ran as a whole, as far as is known."""
+    text, block = Writer(seed).kernel(), BLOCKS[seed % len(BLOCKS)]
+    expected, _ = _run(text, block, "interpreter", words)
+    got, (could, missed) = _run(text, block, "regions", words)
+    assert got == expected, f"{block}\n{text}"
+    return could and not missed
+
+
+@rows("seed", [*range(120)], share=12)
+def test_random_kernels(seed: int) -> None:
+    _agree(seed, 40 if seed % 8 == 0 else 4096)  # in some, accesses leave memory
+
+
+@rows("seed", [*range(80)], share=12)
+def test_random_kernels_in_short_slices(seed: int) -> None:
+    """Time ends in front of sections, and within them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worker, "WARP_SLICE", (40, 64, 111, 300)[seed % 4])
+        patch.setattr(worker, "CTA_SLICE", (40, 300, 1000, 131072)[seed // 4 % 4])
+        _agree(2000 + seed)
+
+
+def test_many_random_kernels_run_as_a_whole() -> None:
+    assert sum(_agree(seed) for seed in range(4000, 4022)) >= 8
+
+
+_SUM = """shl.b32 %r1, %t, 2; mov.u32 %r2, words; add.u32 %r2, %r2, %r1; st.shared.u32 [%r2], %t; bar.sync 0;
+    mov.u32 %r3, 64; AGAIN: setp.ge.s32 %p1, %t, %r3; @%p1 bra OVER; shl.b32 %r4, %r3, 2; add.u32 %r4, %r4, %r2;
+    ld.shared.u32 %r5, [%r4]; ld.shared.u32 %r6, [%r2]; add.u32 %r5, %r5, %r6; st.shared.u32 [%r2], %r5;
+    OVER: bar.sync 0; shr.u32 %r3, %r3, 1; setp.ne.u32 %p2, %r3, 0; @%p2 bra AGAIN;
+    ld.shared.u32 %r7, [words]; st.global.u32 [%out], %r7;"""
+
+
+def test_a_sum_in_steps() -> None:
+    """Lanes part and meet between barriers; the counter is a scalar."""
+    (_, memory), found = _run(body_kernel(f"{_SUM} mov.u32 %r9, 3; ret;", 4, SHARED), (128, 1, 1), "regions")
+    assert found == (True, 0)
+    assert isinstance(memory, bytes)
+    assert np.frombuffer(memory, np.uint32, 128).tolist() == [sum(range(128))] * 128
+
+
+def test_the_last_lane_s_word_stays() -> None:
+    """Of lanes that store to one word."""
+    body = (
+        "mov.u32 %r1, words; st.shared.u32 [%r1], %t; bar.sync 0; ld.shared.u32 %r2, [%r1]; st.global.u32 [%out], %r2;"
+    )
+    (_, memory), found = _run(body_kernel(f"{body} ret;", 4, SHARED), (64, 1, 1), "regions")
+    assert found == (True, 0)
+    assert isinstance(memory, bytes)
+    assert set(np.frombuffer(memory, np.uint32, 64).tolist()) <= {31, 63}
+
+
+@pytest.mark.parametrize("body", [
+    "mul.wide.u32 %d2, %t, 4; add.u64 %d2, %d2, %in; ld.global.u32 %r1, [%d2+16300]; st.global.u32 [%out], %r1; ret;",
+    "mul.wide.u32 %d2, %t, 4; add.u64 %d2, %d2, %in; ld.global.u32 %r1, [%d2+2]; st.global.u32 [%out], %r1; ret;",
+    "shl.b32 %r1, %t, 2; sub.u32 %r1, %r1, 8; mov.u32 %r2, words; add.u32 %r1, %r1, %r2; st.shared.u32 [%r1], %t; ret;",
+    "mul.lo.u32 %r1, %t, 0x4000000; mul.wide.s32 %d2, %r1, 64; add.u64 %d2, %d2, %in; ld.global.u32 %r1, [%d2]; ret;",
+    "setp.lt.s32 %p1, %t, 60; mul.wide.u32 %d2, %t, 4; add.u64 %d2, %d2, %in; @%p1 ld.global.u32 %r1, [%d2+16200];"
+    " st.global.u32 [%out], %r1; ret;",
+], ids=["beyond", "odd", "before", "wrapped", "some beyond"])  # fmt: skip
+def test_accesses_that_trap(body: str) -> None:
+    text = body_kernel(body, 4, SHARED)
+    expected, _ = _run(text, (64, 1, 1), "interpreter")
+    got, _ = _run(text, (64, 1, 1), "regions")
+    assert got == expected
+    assert len(got) == 1
+
+
+_LONG = "add.u32 %r1, %r1, %t; xor.b32 %r1, %r1, 7; st.global.u32 [%out], %r1;" * 6
+
+
+@rows("number", [-1, 0, 1, 31, 32, 40, 63, 64, 1000], share=3)
+def test_threads_in_a_row_part_and_meet(number: int) -> None:
+    """Those on one side of a number; before, behind and between other work."""
+    for relation in ("lt", "le", "gt", "ge", "eq", "ne"):
+        for negated in ("", "!"):
+            for operands in (f"%t, {number}", f"{number}, %t", "%t, %r3"):
+                body = f"""mov.u32 %r1, 5; mov.u32 %r2, 9; add.s32 %r3, %n, {number}; st.shared.u32 [%r7], %t;
+                    bar.sync 0;
+                    setp.{relation}.s32 %p3, {operands}; @{negated}%p3 bra END; ld.shared.u32 %r2, [%r7]; {_LONG}
+                    END: xor.b32 %r1, %r1, %r2; bar.sync 0; st.global.u32 [%out], %r1; ret;"""
+                text = body_kernel(f"mov.u32 %r7, words; mad.lo.u32 %r7, %t, 4, %r7; {body}", 4, SHARED)
+                expected, _ = _run(text, (96, 1, 1), "interpreter")
+                got, (could, missed) = _run(text, (96, 1, 1), "regions")
+                assert got == expected, (relation, negated, operands)
+                assert could
+                assert not missed or (relation, negated) in (("eq", ""), ("ne", "!"))  # all threads but one
