@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from ptxtools.diagnostics import Diagnostic, Severity, Span
@@ -27,16 +27,19 @@ def check(
     within: Function | None = None,
     kinds: Mapping[int, int] | None = None,
     area: Span | None = None,
+    independent: Callable[[Function], tuple[str, ...]] | None = None,
 ) -> list[Diagnostic]:
     """The reasons why `module` is invalid PTX for its version and target, sorted by position; as warnings, what ptxas
     accepts although the manual does not have it.
 
     target, version: check as if the module declared these. within: look into the body of this function only. kinds: of
     the module's functions (`ir.alike`), if they are known. area: look only at instructions that begin in this span.
+    independent: all that findings about a function depend on, besides target and version; () if that is not known.
     """
     context = Context(module, target, version)
     with suppress(Enough):
-        _walk(context, within, kinds_of(module) if kinds is None and within is None else kinds, area)
+        known = kinds_of(module) if kinds is None and within is None else kinds
+        _walk(context, within, known, area, independent)
     return sorted([*context.diagnostics, *context.tolerated], key=lambda d: d.span)
 
 
@@ -59,11 +62,12 @@ def _walk(
     within: Function | None = None,
     kinds: Mapping[int, int] | None = None,
     area: Span | None = None,
+    independent: Callable[[Function], tuple[str, ...]] | None = None,
 ) -> None:
     module = context.module
     check_headers(context)
     scope = Scope()
-    bodies = BodyChecker(context, kinds or {}, area)
+    bodies = BodyChecker(context, kinds or {}, area, independent)
     debugging = bodies.debugging
     last: Item | None = None
     for item in module.items:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ptxtools.diagnostics import Diagnostic, Fix, Span
+from ptxtools.ir.alike import Faultless
 from ptxtools.ir.nodes import (
     BranchTargets,
     CallPrototype,
@@ -63,6 +64,8 @@ _LISTS: dict[type, str] = {
 }
 
 
+#: Kernels that this process has found to be valid.
+_faultless = Faultless()
 #: Verdicts by what else they depend on, and how many may be remembered.
 _verdicts: dict[tuple[object, ...], dict[tuple[object, ...], int]] = {}
 _MOST_VERDICTS, _MOST_SETTINGS = 1 << 16, 64
@@ -84,10 +87,18 @@ def _verdicts_of(context: Context) -> dict[tuple[object, ...], int]:
 class BodyChecker:
     """Checks function bodies of one module."""
 
-    def __init__(self, context: Context, kinds: Mapping[int, int], area: Span | None = None) -> None:
-        """kinds: functions that are alike (`ir.alike`). area: where instructions begin that are looked at, of all."""
+    def __init__(
+        self,
+        context: Context,
+        kinds: Mapping[int, int],
+        area: Span | None = None,
+        independent: Callable[[Function], tuple[str, ...]] | None = None,
+    ) -> None:
+        """kinds: functions that are alike (`ir.alike`). area: where instructions begin that are looked at, of all.
+        independent: as of `check`."""
         self.context, self._area = context, area
         self._kinds = kinds if context.gathered is None else {}
+        self._independent = independent if context.gathered is None and area is None else None
         #: The kinds of functions of which one was checked, and had no finding.
         self._clean: set[int] = set()
         #: Whether functions may have mixed values of .cta_group.
@@ -104,13 +115,20 @@ class BodyChecker:
         assert function.body is not None
         context, kind = self.context, self._kinds.get(id(function))
         context.undeclared.clear()
-        if kind is not None and kind in self._clean:
+        clean, key = kind is not None and kind in self._clean, None
+        if not clean and self._independent is not None and (text := self._independent(function)):
+            key = (context.declared, context.setting, *text)
+            clean = key in _faultless
+        if clean:
             self._declarations(function.body, function, names)
             return
         before = context.reports, len(context.diagnostics)
         self._whole(function, function.body, names)
-        if kind is not None and before == (context.reports, len(context.diagnostics)):
-            self._clean.add(kind)
+        if before == (context.reports, len(context.diagnostics)):
+            if kind is not None:
+                self._clean.add(kind)
+            if key is not None:
+                _faultless.add(key)
 
     def _declarations(self, body: ScopeNode, function: Function, names: Scope) -> None:
         """What a body declares, of which the instructions are known to be valid."""

@@ -7,7 +7,7 @@ none: whatever else they refer to has the same name in both.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 
 from ptxtools.isa.index import CHAPTERS
 
@@ -22,6 +22,8 @@ _WORDS = frozenset({"WARP_SZ", "function_name", "inlined_at", "generic", "mask"}
 _WORD = re.compile(r"[\w$]+")
 #: Longer texts with more names take too long to compare: characters times names.
 _MOST = 1 << 23
+#: How many functions of other modules are remembered.
+_MOST_KNOWN = 2000
 
 
 def kinds_of(module: Module) -> dict[int, int]:
@@ -75,6 +77,22 @@ def texts_alone(module: Module) -> Callable[[Function], tuple[str, ...]]:
         return (*headers, found) if found else ()
 
     return text_of
+
+
+class Faultless:
+    """What something has found nothing in, in this process: keys that say all that it depends on."""
+
+    def __init__(self) -> None:
+        self._known: set[Hashable] = set()
+
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._known
+
+    def add(self, key: Hashable) -> None:
+        """Remember a key; when there are too many, forget the others."""
+        if len(self._known) == _MOST_KNOWN:
+            self._known.clear()
+        self._known.add(key)
 
 
 def _groups(functions: Iterable[Function]) -> list[list[Function]]:

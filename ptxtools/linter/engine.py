@@ -9,6 +9,7 @@ from itertools import chain
 from ptxtools.check import check
 from ptxtools.check.context import MOST_FINDINGS, Context
 from ptxtools.diagnostics import Diagnostic, Severity, Span
+from ptxtools.ir.alike import Faultless
 from ptxtools.ir.collector import CollectorOff
 from ptxtools.ir.nodes import Function, Module
 from ptxtools.isa.targets import check_target, check_version
@@ -28,6 +29,9 @@ from .suppress import (
 
 #: Statements from which several processes pay off.
 LARGE = 6000
+#: Kernels in which the rules for bodies have found nothing in this process, and sets of kernels that those for modules
+#: have passed.
+_faultless = Faultless()
 
 
 def lint(
@@ -154,11 +158,11 @@ def lint_targets(
         with CollectorOff():
             context = LintContext(module, Context(module, target, version).declared)
             if not warn:
-                each = check(module, target=target, version=version, kinds=context.facts.kinds)
+                each = _errors(context, target, version)
             elif processes > 1 and context.facts.size >= LARGE:
                 each = _in_processes(context, target, version, processes)
             else:
-                each = check(module, target=target, version=version, kinds=context.facts.kinds) + _warnings(context)
+                each = _errors(context, target, version) + _warnings(context)
         if len(targets) < 2:
             return each
         for finding in each:
@@ -171,6 +175,11 @@ def lint_targets(
         else:
             found += alike
     return found
+
+
+def _errors(context: LintContext, target: str | None, version: tuple[int, int] | None) -> list[Diagnostic]:
+    facts = context.facts
+    return check(context.module, target=target, version=version, kinds=facts.kinds, independent=facts.independent)
 
 
 def warnings(module: Module, *, target: str | None = None, version: tuple[int, int] | None = None) -> list[Diagnostic]:
@@ -197,7 +206,7 @@ def _warnings(context: LintContext) -> list[Diagnostic]:
 
 def _warn_of_bodies(context: LintContext, bodies: Sequence[Function]) -> None:
     """Run the rules that look at one body or instruction. Where they find nothing in the first function of a kind, they
-    need not look at the others (`ir.alike`)."""
+    need not look at the others (`ir.alike`), nor at kernels of later modules that are the same."""
     rules = checks()
     clean: set[int] = set()
     by_family: dict[str, list[LineCheck]] = {}
@@ -205,6 +214,10 @@ def _warn_of_bodies(context: LintContext, bodies: Sequence[Function]) -> None:
     for body in bodies:
         kind, before = context.facts.kinds.get(id(body)), len(context.diagnostics)
         if kind is not None and kind in clean:
+            continue
+        text = context.facts.independent(body)
+        key = (context.declared, *text) if text else None
+        if key in _faultless:
             continue
         facts = context.facts.of(body)
         for family, lines in facts.by_family.items():
@@ -220,13 +233,21 @@ def _warn_of_bodies(context: LintContext, bodies: Sequence[Function]) -> None:
             body_checks = by_families[facts.reached] = [*rules.bodies, *rules.bodies_with(families)]
         for check_body in body_checks:
             check_body(context, facts)
-        if kind is not None and len(context.diagnostics) == before < MOST_FINDINGS:
-            clean.add(kind)
+        if len(context.diagnostics) == before < MOST_FINDINGS:
+            if kind is not None:
+                clean.add(kind)
+            if key is not None:
+                _faultless.add(key)
 
 
 def _warn_of_module(context: LintContext) -> None:
-    """Run the rules that look at the module, or at the directives of its functions."""
-    rules = checks()
+    """Run the rules that look at the module, or at the directives of its functions; not where an earlier module had the
+    same kernels."""
+    rules, start = checks(), len(context.diagnostics)
+    texts = [context.facts.independent(function) for function in context.facts.considered]
+    key = (context.declared, frozenset(texts)) if texts and all(texts) else None
+    if key in _faultless:
+        return
     for function in context.module.functions:
         if function.directives:
             for check_directives in rules.directives:
@@ -239,6 +260,8 @@ def _warn_of_module(context: LintContext) -> None:
         del context.diagnostics[before:]
         for check_module in (*rules.modules, *rules.modules_with(families)):
             check_module(context)
+    if key is not None and len(context.diagnostics) == start < MOST_FINDINGS:
+        _faultless.add(key)
 
 
 def _in_processes(
@@ -252,7 +275,7 @@ def _in_processes(
 
     def work(number: int, bodies: Sequence[Function]) -> tuple[list[Diagnostic], list[Diagnostic]]:
         context.diagnostics = []
-        errors = check(module, target=target, version=version, kinds=facts.kinds) if number == 0 else []
+        errors = _errors(context, target, version) if number == 0 else []
         _warn_of_bodies(context, bodies)
         if number == processes - 1:
             _warn_of_module(context)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ptxtools.ir.alike import kinds_of, texts_alone
+from ptxtools.ir.alike import Faultless, kinds_of, texts_alone
 from ptxtools.ir.fitting import fitting
 from ptxtools.ir.nodes import (
     Address,
@@ -16,6 +16,7 @@ from ptxtools.ir.nodes import (
     BranchTargets,
     Element,
     Function,
+    Header,
     Immediate,
     Instruction,
     Label,
@@ -203,8 +204,6 @@ class FunctionFacts:
         for one in walk_of(self):
             found.setdefault(one.kind, []).append(one)
         if text and not found:
-            if len(_walked_in_vain) == _MOST_WALKED:
-                _walked_in_vain.clear()
             _walked_in_vain.add(text)
         return found
 
@@ -401,8 +400,7 @@ def _bounds(spec: OperandSpec) -> tuple[int, int] | None:
 
 
 #: Texts of kernels that say all about them, and in which walks of this process have found nothing.
-_walked_in_vain: set[tuple[str, ...]] = set()
-_MOST_WALKED = 2000
+_walked_in_vain = Faultless()
 
 
 class ModuleFacts:
@@ -413,10 +411,30 @@ class ModuleFacts:
         self.names = module_names(module)
         self.bodies = [function for function in module.functions if function.body is not None]
         self.kinds = kinds_of(module)
-        self.text_alone = texts_alone(module)
+        self._text_alone = texts_alone(module)
+        self._texts: dict[int, tuple[str, ...]] = {}
+        #: Kernels are all that the module has, so that functions cannot depend on what else it declares, and no comment
+        #: speaks to the rules.
+        self._kernels = (module.source is None or "ptx-lint" not in module.source.text) and all(
+            type(item) is Header or (type(item) is Function and item.kind == "entry" and item.body is not None)
+            for item in module.items
+        )
         #: The functions that `functions` has: by default one of each kind, since others like it add nothing.
         self.considered = list(self.first_of_each(self.bodies))
         self._known: dict[int, FunctionFacts] = {}
+
+    def text_alone(self, function: Function) -> tuple[str, ...]:
+        """As of `ir.alike.texts_alone`."""
+        found = self._texts.get(id(function))
+        if found is None:
+            found = self._texts[id(function)] = self._text_alone(function)
+        return found
+
+    def independent(self, function: Function) -> tuple[str, ...]:
+        """All that findings about a function can depend on, besides version and target that a caller asks for; () where
+        that may be more than its text and the module's headers."""
+        text = self.text_alone(function) if self._kernels else ()
+        return (*text, "alone") if text and len(self.bodies) == 1 else text
 
     def of(self, function: Function) -> FunctionFacts:
         """The facts of one function of the module."""

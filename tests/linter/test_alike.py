@@ -5,11 +5,11 @@ import re
 
 import pytest
 
-from ptxtools.check import checker
+from ptxtools.check import checker, instructions
 from ptxtools.diagnostics.formats import to_json
-from ptxtools.ir.alike import kinds_of
+from ptxtools.ir.alike import Faultless, kinds_of
 from ptxtools.ir.nodes import Label, Variable
-from ptxtools.linter import facts, findings_of
+from ptxtools.linter import engine, facts, findings_of
 from ptxtools.syntax import parse
 from tests.rows import rows
 from tests.work import calls
@@ -53,11 +53,14 @@ def renamed(text, function, number):
 def both(text, monkeypatch):
     """The findings of a text, and those without comparing functions."""
     found = []
-    for compare in (kinds_of, lambda module: {}):
+    remembered = facts.ModuleFacts.independent
+    for compare, independent in ((kinds_of, remembered), (lambda module: {}, lambda self, function: ())):
         monkeypatch.setattr(checker, "kinds_of", compare)
         monkeypatch.setattr(facts, "kinds_of", compare)
+        monkeypatch.setattr(facts.ModuleFacts, "independent", independent)
         module, syntax = parse(text, "k.ptx")
         found.append(to_json(findings_of(module, syntax)))
+    monkeypatch.setattr(facts.ModuleFacts, "independent", remembered)
     return found
 
 
@@ -94,6 +97,45 @@ def test_copies_have_the_findings_of_the_first(path):
         for number in range(3):
             compared, each = both(text if number == 0 else spoilt(text, generator), patch)
             assert compared == each
+
+
+def modules_of(text, generator):
+    """Modules with other choices of a text's functions, behind what the text begins with."""
+    functions = [f for f in parse(text).module.functions if f.body is not None]
+    bodies = [renamed(text, f, n) for n, f in enumerate(functions)]
+    head = text[: functions[0].span[0]] if functions else text
+    for _ in range(4):
+        chosen = generator.sample(bodies, generator.randint(0, len(bodies)))
+        yield head + "\n".join(chosen)
+        yield spoilt(text, generator)
+    yield f"{text}\n// ptx-lint: ignore PTX502"
+
+
+@rows("path", FILES, ids=lambda path: str(path.relative_to(ROOT)), share=4)
+def test_kernels_of_earlier_modules_have_the_same_findings(path):
+    generator = random.Random(path.stem)
+    text = path.read_text(encoding="utf-8", errors="replace")
+    with pytest.MonkeyPatch.context() as patch:
+        for each in (text, *modules_of(text, generator)):
+            remembered, alone = both(each, patch)
+            assert remembered == alone
+
+
+@rows("change", ["", ".target sm_80\n", ".address_size 64\n"])
+def test_what_surrounds_a_kernel_counts(change):
+    """A kernel without findings, then the same one where the module or the caller says something else."""
+    with pytest.MonkeyPatch.context() as patch:
+        texts = [HEAD + KERNEL, (HEAD.replace(change, "") if change else "") + KERNEL]
+        texts += [HEAD + KERNEL + after for after in ("// ptx-lint: ignore PTX502\n", ".global .u32 kern_x;\n")]
+        for text in texts:
+            remembered, alone = both(text, patch)
+            assert remembered == alone
+    for target in ("sm_70", "sm_80"):
+        module, syntax = parse(
+            HEAD.replace("8.0", "9.0") + KERNEL.replace("ret;", "redux.sync.add.s32 %r1, %r1, -1;\n ret;")
+        )
+        found = findings_of(module, syntax, targets=(target,))
+        assert any(d.severity.value == "error" for d in found) == (target == "sm_70")
 
 
 def test_copies_are_one_kind():
@@ -148,7 +190,20 @@ def test_a_finding_is_reported_for_each_copy():
     assert [d.code for d in found if d.severity.value == "error"] == ["PTX201"] * 5
 
 
-def test_copies_cost_little():
+@pytest.fixture
+def forgotten(monkeypatch):
+    """Nothing is known of earlier modules."""
+
+    def forget():
+        for module in (engine, instructions):
+            monkeypatch.setattr(module, "_faultless", Faultless())
+        monkeypatch.setattr(facts, "_walked_in_vain", Faultless())
+
+    forget()
+    return forget
+
+
+def test_copies_cost_little(forgotten):
     """Most of what is left is reading, and declarations."""
 
     def work(count):
@@ -156,7 +211,17 @@ def test_copies_cost_little():
             copies(HEAD + KERNEL.replace("    ret;", "    add.s32 %r3, %r3, %r1;\n" * 300 + "    ret;"), count)[0]
         )
         findings_of(module)
+        forgotten()
         return calls(lambda: findings_of(module))
 
     few, many = work(1), work(9)
     assert many < few * 1.5
+
+
+def test_a_kernel_of_an_earlier_module_costs_little(forgotten):
+    kernel = KERNEL.replace("    ret;", "    add.s32 %r3, %r3, %r2;\n" * 300 + "    ret;")
+    modules = [parse(HEAD + kernel.replace("kern", name)).module for name in ("first_one", "second_one")]
+    findings_of(modules[0])  # rules are loaded
+    forgotten()
+    first, second = (calls(lambda one=one: findings_of(one)) for one in modules)
+    assert second < first / 4

@@ -1,6 +1,7 @@
 """Walks of one process: a kernel that is the same but for its names is walked once, one that differs each time."""
 
-from ptxtools.linter import facts, lint
+from ptxtools.ir.alike import Faultless
+from ptxtools.linter import engine, facts, lint
 from ptxtools.linter.walk.walker import Walker
 from ptxtools.syntax import parse
 from tests.rows import rows
@@ -31,7 +32,8 @@ BARRIER = "bar.sync 0;"
 
 def walks(monkeypatch, *kernels):
     """How many walks each of some modules takes, and what is found in it."""
-    monkeypatch.setattr(facts, "_walked_in_vain", set())
+    monkeypatch.setattr(facts, "_walked_in_vain", Faultless())
+    monkeypatch.setattr(engine, "_faultless", Faultless())
     count = []
     run = Walker.run
     monkeypatch.setattr(Walker, "run", lambda self: count.append(1) or run(self))
