@@ -453,6 +453,11 @@ GROUP = structure(
 #: Whether all flags of a CTA's shared memory are known to be set; left: looks until all are looked at, pause: from the
 #: last time to then.
 COMPLETE = structure("complete", 16, "i32: known left pause")
+#: What regions of a kernel in unison have found of STRETCHes, which nobody changes while native code runs: so many
+#: rows, so far behind the context, all zeros when it begins.
+KNOWN_ROWS, KNOWN_OFFSET = 96, 1024
+#: Where accesses of one sort may lie that observers have nothing to say about; kept: what they keep of its bytes.
+STRETCH = structure("stretch", 32, "i64: first after\ni32: kept")
 #: What an observer need not be told of again (`machine.repeats.Repeats`); addresses: the first of
 #: 32, or an mbarrier's and the parity that is waited for.
 REPEAT = structure("repeat", 8 * REPEAT_WORDS, "i64: key mask addresses parity")
@@ -561,7 +566,7 @@ LOOK = structure("look", 64, "ptr: data border\ni32: mode_x mode_y mode_z scaled
 
 _ALL = (
     CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, KEPT, ISSUED, FILTER, BOUND, ROW,
-    GROUP, COMPLETE, REPEAT, CLOCKS, MOMENT, JOINING, OWNERS, MARKED, GATE, WATCH, LOG, LOG_ROW, TEXTURE, LOOK,
+    GROUP, COMPLETE, STRETCH, REPEAT, CLOCKS, MOMENT, JOINING, OWNERS, MARKED, GATE, WATCH, LOG, LOG_ROW, TEXTURE, LOOK,
 )  # fmt: skip
 STRUCTURES = {s.name: s for s in _ALL}
 

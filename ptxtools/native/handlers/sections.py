@@ -204,7 +204,7 @@ class Code(Whole):
 
     def __init__(self, main: Whole, section: Section, found: Found) -> None:
         super().__init__(main.code, main.op)
-        self.section, self.found, self.keys = section, found, found.keys
+        self.section, self.found, self.keys, self.main = section, found, found.keys, main
         self.parting = False
         self.handler.running, self.handler.lanes, self.handler.full = "-1", "splat (i1 true)", "true"
         shared = main.section_bits if len(found.keys) > _FEW else {}
@@ -241,6 +241,8 @@ class Code(Whole):
             for variable in STATE:
                 e.value(f"getelementptr i8, ptr %state, i64 {8 * STATE.index(variable)}", f"%s.{variable}")
             self.set("count", e.value("load i64, ptr %s.count"))
+            if self.bounded:
+                e.expand("%chain.filter = get ctx.bounded")
             before = [self._scalar(BEFORE, number) for number in range(len(self.keys))]
         e.expand(numbered(_BEGIN))
         for number, value in enumerate(before):
@@ -404,7 +406,14 @@ class Code(Whole):
         way, fail, before = "", "", self.values
         if any(step.space for step in detail.steps):
             way, fail = ("rows" if self.high < 0 else "part"), self._missed(part, first=first)
+        if part.passed is not None:
+            known = self.code.label("known")
+            self.code.branch(self.code.value("icmp ne ptr %chain.filter, null"), known, fail, likely=True)
+            self.code.begin(known)
         self.flags, made = self._version(detail, number, way, fail)
+        if part.passed is not None:
+            self.set("used", self.code.value(f"add i64 {self.get('used')}, {part.passed[0]}"))
+            self._count(part.passed[1])
         self.same = self._behind(detail)
         kept = _without(before, [detail]) | made
         self.values = {key: value for key, value in kept.items() if key not in self.same}
