@@ -107,6 +107,9 @@ class Bounds:
 
     matters: which accesses these bounds are for; None: all that the observer is told of.
 
+    frames: stretches of local memory are relative to the stack pointer of each lane (`framed`), by a number that an
+    operation has.
+
     clocks: with `owners`, each piece of memory has two words of 4 bytes instead, which say when it was last written and
     read, and an access passes if its warp knows of those that it may not come beside.
     """
@@ -124,12 +127,18 @@ class Bounds:
     polls: Callable[[Op], bool] | None = None
     clocks: Clocks | None = None
     matters: Callable[[Op], bool] | None = None
+    frames: Callable[[Op], int] | None = None
     of_worker: Callable[[Schedule], Bounds] | None = None
 
     @property
     def kept(self) -> int:
         """What words say: 0: there are none; 1: who has touched memory; 2: when."""
         return 0 if self.owners is None else 1 if self.clocks is None else 2
+
+
+def framed(number: int, place: int = 0) -> int:
+    """What stands for a place relative to stack pointers, in the stretches of a number."""
+    return (2 * number + 1 << 40) + place
 
 
 #: The sort of reads that count as those of several threads.

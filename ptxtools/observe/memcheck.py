@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ptxtools.machine.filters import Bounds, stretches
+from ptxtools.machine.filters import EVERYWHERE, SPACES, Bounds, framed, stretches
+from ptxtools.machine.launch import local_bytes
 from ptxtools.program.details import Look
 from ptxtools.program.layout import LOCAL_GAP
 from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT, STACK_POINTER, Op, Ref
@@ -41,6 +42,8 @@ _ENOUGH = 10_000
 #: Calls pass arrays in the frame of the function that they call.
 _CALL = re.compile(r"(^|\s)call\b")
 _STACK = Ref(STACK_POINTER, "b64")
+#: More than a thread has of local memory.
+_FRAME = 1 << 39
 
 
 class MemCheck:
@@ -138,14 +141,40 @@ class MemCheck:
         }
         writes = {**reads, "global": stretches(self._read_only.without_constants(known))}
         only_read = self._read_only.bounds(launch, self._session.device.arena.live())
-        return Bounds(reads, writes, self._asks), *only_read
+        if len(self._frames) == 1:
+            return Bounds(reads, writes, self._asks), *only_read
+        all_local = {"local": stretches(_between(self._gaps[0], local_bytes(launch)))}
+        places = {**dict.fromkeys(SPACES, EVERYWHERE), "local": self._in_frames()}
+        texts = [text for *_, text in launch.program.lines]
+
+        def calls(op: Op) -> bool:  # which may access the frame of the function that is called
+            return op.where >= 0 and _CALL.search(texts[op.where]) is not None
+
+        def in_frames(op: Op) -> bool:  # whose place depends on the lane
+            return op.space in ("local", "generic") and (bool(op.of(Look).function) or calls(op))
+
+        return (
+            Bounds(reads, writes, self._asks, matters=lambda op: not in_frames(op)),
+            Bounds(reads | all_local, writes | all_local, self._asks, matters=in_frames),
+            Bounds(places, places, lambda op: False, matters=lambda op: in_frames(op) and op.of(Look).function > 0,
+                   frames=lambda op: 2 * op.of(Look).function + calls(op)),
+            *only_read,
+        )  # fmt: skip
+
+    def _in_frames(self) -> Array:
+        """Where called functions may access local memory, relative to their stack pointers: below their own variables,
+        where those of their callers are, and in these; behind them where the stack grows, and for calls."""
+        found = []
+        for number in range(2, 2 * len(self._frames)):
+            last = _FRAME if self._grows or number % 2 else self._extents[number // 2]
+            edges = [-_FRAME, *(edge for gap in self._gaps[number // 2] for edge in gap), last]
+            parts = zip(edges[::2], edges[1::2], strict=True)
+            found += [(framed(number, first), framed(number, min(after, last))) for first, after in parts]
+        return stretches(found)
 
     def _asks(self, op: Op) -> bool:
-        """Whether more than bounds matters: local variables of a called function, whose place depends on the lane;
-        tensor maps."""
+        """Whether more than bounds matters: tensor maps."""
         look = op.of(Look)
-        if op.space in ("local", "generic") and look.function and self._gaps[look.function]:
-            return True
         return op.space not in ("shared", "cluster", "local") and look.action != "read" and self._maps.wanted
 
     def _bad(self, view: View, access: Access) -> Array | None:

@@ -18,7 +18,7 @@ from ptxtools.program.details import Unison
 from tests.rows import rows
 
 from .harness import Memory, body_kernel, launch_of
-from .test_unison import _STEPS, SHARED, outcome
+from .test_unison import _STEPS, SHARED, checked, outcome
 
 #: Registers of each thread, and those that are mostly the same in all of a CTA.
 THREADS, SAME = 4, 3
@@ -31,6 +31,7 @@ class Writer:
         self.rng = random.Random(seed)
         self.labels = self.depth = 0
         self.lines: list[str] = []
+        self.wrong = ""  # a statement of its own
 
     def own(self) -> str:
         return f"%r{self.rng.randint(1, THREADS)}"
@@ -152,6 +153,7 @@ class Writer:
         self.lines += ["setp.lt.u32 %p1, %t, 40; st.shared.u32 [%r7], %r2; bar.sync 0;"]
         for _ in range(self.rng.randint(4, 9)):
             self.statement()
+        self.lines.insert(self.rng.randrange(len(self.lines) - 2, len(self.lines)), self.wrong)
         ends = [*range(1, THREADS + 1), *range(10, 10 + SAME)]
         self.lines += [f"xor.b32 %r1, %r1, %r{i}; mul.lo.u32 %r1, %r1, 31;" for i in ends[1:]]
         self.lines += ["st.global.u32 [%out], %r1; ret;"]
@@ -177,6 +179,35 @@ def test_random_kernels_in_short_slices(seed: int) -> None:
         patch.setattr(worker, "WARP_SLICE", (40, 64, 111, 300)[seed % 4])
         patch.setattr(worker, "CTA_SLICE", (40, 300, 1000, 131072)[seed // 4 % 4])
         _agree(1000 + seed)
+
+
+#: What some threads of a kernel do wrong: beyond the buffer, beyond shared memory, and to words that nobody wrote.
+_WRONG = (
+    "st.global.u32 [%out+65536], %r1;", "ld.global.u32 %r1, [%d1+65536];", "ld.shared.u32 %r1, [%r7+65536];",
+    "@%p1 ld.global.u32 %r2, [%d1+65538];", "ld.global.u32 %r1, [%out+4]; st.shared.u32 [%r7], %r1;", "",
+)  # fmt: skip
+_CHECKS = ("memcheck", "initcheck", "synccheck", "memcheck,initcheck", "memcheck,initcheck,synccheck,leakcheck")
+
+
+def _checked_alike(seed: int) -> None:
+    writer = Writer(seed)
+    writer.wrong = writer.rng.choice(_WRONG)
+    text, threads = writer.kernel(), (64, 96, 32, 128, 50, 200)[seed % 6]
+    checks = _CHECKS[seed // 6 % len(_CHECKS)]
+    assert checked(text, threads, checks, "regions") == checked(text, threads, checks, "interpreter"), text
+
+
+@rows("seed", [*range(200)], share=16)
+def test_random_kernels_under_checkers(seed: int) -> None:
+    _checked_alike(2000 + seed)
+
+
+@rows("seed", [*range(120)], share=16)
+def test_random_kernels_under_checkers_in_short_slices(seed: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worker, "WARP_SLICE", (40, 64, 111, 300)[seed % 4])
+        patch.setattr(worker, "CTA_SLICE", (40, 300, 1000, 131072)[seed // 4 % 4])
+        _checked_alike(3000 + seed)
 
 
 def _found(body: str, threads: int = 128) -> tuple[Found, list[int]]:

@@ -241,7 +241,7 @@ def test_random_kernels_in_short_slices(seed: int) -> None:
 _HEAD = ".version 8.3\n.target sm_80\n.address_size 64\n"
 
 
-def _checked(text: str, threads: int, checks: str, tier: str) -> tuple[object, ...]:
+def checked(text: str, threads: int, checks: str, tier: str) -> tuple[object, ...]:
     """What a launch under checkers leaves and reports; some words are not initialised, and some accesses outside."""
     device = ptxtools.Device(checks=checks, tier=tier, threads=1)
     words = np.arange(2 * threads + 5, dtype=np.uint32) * np.uint32(2654435761)
@@ -260,7 +260,7 @@ def test_random_kernels_under_checkers(seed: int) -> None:
     """Looks at accesses and meetings are served in there, or passed over."""
     text, threads = Writer(seed).kernel(), (64, 96, 32, 128, 50, 200)[seed % 6]
     checks = ("memcheck", "initcheck", "synccheck", "memcheck,synccheck")[seed // 6 % 4]
-    assert _checked(text, threads, checks, "regions") == _checked(text, threads, checks, "interpreter"), text
+    assert checked(text, threads, checks, "regions") == checked(text, threads, checks, "interpreter"), text
 
 
 @pytest.mark.parametrize("checks", ["memcheck", "synccheck", "memcheck,synccheck"])

@@ -112,6 +112,63 @@ def test_reports_are_those_of_python_alone(seed: int, checks: str, monkeypatch: 
     assert filtered == _run(table, "native", checks)
 
 
+#: Functions with arrays of their own, whose callers are as deep as it comes, and an array that is passed by value.
+CALLS = """
+.func inner (.param .b64 p, .param .b64 t, .param .b32 n, .param .align 8 .b8 s[16]) {{
+  .local .align 8 .b8 v[32]; .local .align 4 .b8 w[12]; .reg .b64 %p, %t, %x, %y; .reg .b32 %r<6>; .reg .pred %p0, %p1;
+  ld.param.b64 %p, [p]; ld.param.b64 %t, [t]; ld.param.b32 %r0, [n]; ld.param.b32 %r3, [s+4];
+  ld.global.s32 %x, [%t]; mov.u64 %y, v; add.u64 %y, %y, %x; st.local.u32 [%y], %r3;
+  ld.global.s32 %x, [%t+4]; mov.u64 %y, w; add.u64 %y, %y, %x; {more}
+  ld.global.s32 %x, [%t+8]; add.u64 %x, %p, %x; ld.u32 %r2, [%x];
+  setp.eq.u32 %p0, %r0, 0; @%p0 bra DONE; sub.u32 %r0, %r0, 1; add.u64 %t, %t, 12; mov.u64 %y, v; cvta.local.u64 %y, %y;
+  {{ .param .b64 a; .param .b64 b; .param .b32 c; .param .align 8 .b8 d[16]; st.param.b64 [a], %y; st.param.b64 [b], %t;
+  st.param.b32 [c], %r0; st.param.b32 [d], %r3; st.param.b32 [d+4], %r3; st.param.b64 [d+8], %t;
+  call inner, (a, b, c, d); }}
+DONE: ret; }}
+"""
+CALLER = """.local .align 8 .b8 x[32]; .local .align 8 .b8 y[16]; .reg .b64 %t; ld.param.u64 %t, [a];
+  mad.wide.u32 %t, %i, 48, %t; and.b32 %r2, %i, {depth}; mov.u64 %b, x; cvta.local.u64 %b, %b;
+  {{ .param .b64 p; .param .b64 q; .param .b32 n; .param .align 8 .b8 s[16]; st.param.b64 [p], %b; st.param.b64 [q], %t;
+  st.param.b32 [n], %r2; st.param.b32 [s+4], %i; call inner, (p, q, n, s); }}"""
+#: Loads or stores of a called function's second array.
+_SECOND = (
+    "ld.local.u32 %r1, [%y];",
+    "cvta.local.u64 %y, %y; st.u32 [%y], %r3;",
+    "cvta.local.u64 %y, %y; ld.u32 %r1, [%y];",
+)
+
+
+def _called(seed: int, wild: bool) -> tuple[ptxtools.Kernel, Any]:
+    """A kernel that calls, and offsets for the accesses of each thread at each depth, some of them beyond."""
+    random = np.random.default_rng(seed)
+    outer = CALLS.format(more=random.choice(_SECOND))
+    offsets = 4 * np.stack([random.integers(n, size=(LANES, 4)) for n in (8, 3, 8)], axis=2).astype(np.int32)
+    beyond = random.random(offsets.shape) < 0.06 * wild
+    offsets[beyond] = random.choice([-4, 12, 16, 32, 36, 40, 60, 100, 500, 2, 1 << 20, -(1 << 20)], size=beyond.sum())
+    return module(CALLER.format(depth=random.choice([0, 1, 3])), outer=outer)["k"], offsets
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_local_variables_of_called_functions(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def found(engine: str) -> list[Any]:
+        kernel, offsets = _called(seed, wild=True)
+        result = ptxtools.Device(engine=engine, checks="memcheck").launch(kernel, 1, LANES, [offsets])
+        return [(one.line, one.message, one.details, one.thread, one.count) for one in result.reports]
+
+    filtered = found("native")
+    assert filtered and filtered == found("reference")
+    _unfiltered(monkeypatch)
+    assert filtered == found("native")
+
+
+@pytest.mark.parametrize("checks", ["memcheck", "memcheck,synccheck,leakcheck"])
+@pytest.mark.parametrize("seed", range(3))
+def test_python_sees_no_variables_of_called_functions(seed: int, checks: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    served, (kernel, offsets) = _served(monkeypatch), _called(seed, wild=False)
+    assert not ptxtools.Device(checks=checks).launch(kernel, 1, LANES, [offsets]).reports
+    assert not [kind for kind in served if kind.startswith("observe.access")]
+
+
 FILTERED = ("memcheck", "initcheck", "synccheck")
 
 

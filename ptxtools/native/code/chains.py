@@ -20,7 +20,7 @@ from . import runs
 from .keys import RECORD_BYTES, record_count
 from .live_words import live_ends
 from .refusals import REGION_SPACES, refusal
-from .rows import along_rows
+from .rows import along_rows, behind
 
 
 class Chained(NamedTuple):
@@ -73,6 +73,7 @@ class _Chain:
 class _Finder:
     def __init__(self, program: Program, bodies: Sequence[Sequence[Op]]) -> None:
         self.program, self.bodies, self.known = program, bodies, runs.constants(program)
+        self.guarded = False  # accesses may have guards, all of them
         self.live, self.rows = live_ends(program), along_rows(program)
         self.entries = [0] * len(program.blocks)
         for block in program.blocks:
@@ -82,7 +83,7 @@ class _Finder:
                     self.entries[target] += 1
 
     def found(self, *, everywhere: bool, all_of_them: bool) -> list[Chained]:
-        loops = set(runs.loops(self.program.blocks))
+        loops, self.guarded = set(runs.loops(self.program.blocks)), all_of_them
         worth = [number for number in range(len(self.bodies)) if everywhere or number in loops]
         covered: set[int] = set()
         result: list[Chained] = []
@@ -134,7 +135,7 @@ class _Finder:
     def _region(self, chain: _Chain) -> Chained | None:
         """The region that begins in a chain's first block."""
         least = 0
-        for start, end in runs.stretches(chain.ops, self.known):
+        for start, end in runs.stretches(chain.ops, self.known, guarded=self.guarded):
             if start > chain.ends[0] or (start == chain.ends[0] and chain.ends[0] > 0):
                 return None
             last = max((place for place, at in enumerate(chain.ends) if at <= end), default=0)
@@ -146,7 +147,8 @@ class _Finder:
         first, number = chain.blocks[0], chain.blocks[last]
         before = self._before(first, start)
         ops = chain.ops[start : chain.ends[last]]
-        if before is None or len(ops) < 2 or all(op.guard is not None for op in ops if op.kind in LANE_ACCESS):
+        guarded = all(op.guard is not None for op in ops if op.kind in LANE_ACCESS) and not self.guarded
+        if before is None or len(ops) < 2 or guarded:
             return None
         growing = runs._GrowingRun(self.known)
         if not all(growing.add(op) for op in ops) or not growing.accessed:
@@ -156,7 +158,8 @@ class _Finder:
         taken = end.target == first
         if start == 0 and end.kind == "branch" and end.guard is not None and taken != (end.other == first):
             back = end.guard, taken != end.negated, taken
-        region = growing.operation(self.live[number], back, self.rows[first], BoundedRun)
+        rows = behind(chain.ops[:start], self.rows[first])
+        region = growing.operation(self.live[number], back, rows, BoundedRun)
         region.imm = 1  # it is a region
         passed = [weight(self.program.blocks[one], one) for one in chain.blocks[:last]]
         looks = [look for some in chain.looks[:last] for look in some]

@@ -5,6 +5,9 @@ What depends on nothing of the sort is mostly the same in half a warp or more, a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import reduce
+
 from ptxtools.program.details import Run, SpecialRegister
 from ptxtools.program.operations import LANE_ACCESS, LANEWISE
 from ptxtools.program.program import Op, Program
@@ -32,6 +35,11 @@ def along(op: Op, words: int) -> int:
     return words
 
 
+def behind(ops: Iterable[Op], words: int) -> int:
+    """The words behind several operations."""
+    return reduce(lambda so_far, op: along(op, so_far), ops, words)
+
+
 def along_rows(program: Program) -> list[int]:
     """Such words at the start of each block; what lanes do in different blocks is left out."""
     blocks = program.blocks
@@ -39,9 +47,7 @@ def along_rows(program: Program) -> list[int]:
     todo = list(range(len(blocks)))
     while todo:
         number = todo.pop()
-        words = entries[number]
-        for op in blocks[number].ops:
-            words = along(op, words)
+        words = behind(blocks[number].ops, entries[number])
         end = blocks[number].terminator
         for target in (end.target, end.other, *end.targets):
             if target >= 0 and words & ~entries[target]:

@@ -24,7 +24,7 @@ from ptxtools.records import NamedTuple, dataclass, field, replace
 from .keys import RECORD_BYTES, record_count
 from .live_words import Key, live_before, live_ends, words_of
 from .refusals import REGION_SPACES, refusal
-from .rows import along_rows
+from .rows import along_rows, behind
 
 #: Longest run, and most operations of one program that become part of runs: compiling them takes about 1 ms each.
 MOST_STEPS, MOST_FUSED = 48, 400
@@ -123,8 +123,9 @@ def loops(blocks: list[Block]) -> list[int]:
     return sorted(span, key=lambda number: (span[number], number))
 
 
-def stretches(ops: list[Op], known: Constants | None = None) -> Iterator[tuple[int, int]]:
-    """Ranges of at least two neighbours that can be one run; known: as of `_GrowingRun`."""
+def stretches(ops: list[Op], known: Constants | None = None, *, guarded: bool = False) -> Iterator[tuple[int, int]]:
+    """Ranges of at least two neighbours that can be one run; known: as of `_GrowingRun`; guarded: all accesses of one
+    may have guards."""
     start = 0
     while start < len(ops):
         run = _GrowingRun(known)
@@ -135,7 +136,9 @@ def stretches(ops: list[Op], known: Constants | None = None) -> Iterator[tuple[i
         while end > start and ops[end - 1].kind == "measure":  # its access is not part of the run
             end -= 1
         accesses = [op for op in ops[start:end] if op.kind in LANE_ACCESS]
-        if accesses and all(op.guard is not None for op in accesses):  # mostly for few lanes, or none: one by one
+        if (
+            accesses and not guarded and all(op.guard is not None for op in accesses)
+        ):  # mostly for few lanes: one by one
             yield from ((start + a, start + b) for a, b in stretches(ops[start:end]))
         elif work > 1:
             yield start, end
@@ -330,7 +333,7 @@ def _replace(
     singly: dict[int, Sequence[Op]] | None = None,
 ) -> list[Op]:
     """The operations of a block with runs inserted; `live`: words that are read after it; `back`: how it leads to
-    itself; known: as of `_GrowingRun`; rows: as of its `operation`; singly: as of `form_runs`."""
+    itself; known: as of `_GrowingRun`; rows: as of its `operation`, in front of all; singly: as of `form_runs`."""
     result: list[Op] = []
     at = len(ops)
     for start, end in reversed(ranges):
@@ -341,7 +344,7 @@ def _replace(
         run = _GrowingRun(known if region else None)
         for op in ops[start:end]:
             run.add(op)
-        whole = run.operation(live, back if end - start == len(ops) else None, rows)
+        whole = run.operation(live, back if end - start == len(ops) else None, behind(ops[:start], rows))
         if region:  # in front of its operations one by one; imm: how many bytes those are
             single = _replace(ops[start:end], list(stretches(ops[start:end])), live, None, singly=singly)
             whole.imm = RECORD_BYTES * sum(map(record_count, single))

@@ -45,8 +45,6 @@ def runs_in(stage: Stage) -> list[Run] | None:
     runs: list[Run] = []
     for group in grouped(stage.parts):
         found = [group[0].whole] if group[0].whole is not None else [part.run for part in group]
-        if any(part.passed is not None for part in group):
-            return None
         for run in found:
             if run is None:
                 return None
@@ -86,6 +84,7 @@ _NOTHING = Found((), (), (), frozenset(), frozenset(), [])
 def find(stages: Sequence[Stage], constants: Iterable[Key]) -> Found:
     """The sections of a kernel with barriers: those behind them, and the one at the start. Without any it gains
     nothing (a sum of vectors that waits for memory took 0.8 ms for 0.5)."""
+    stages = _reached(stages)
     if all(stage.kind != "barrier" for stage in stages):
         return _NOTHING
     bodies = [runs_in(stage) for stage in stages]
@@ -113,11 +112,26 @@ def find(stages: Sequence[Stage], constants: Iterable[Key]) -> Found:
     return Found(tuple(keys), tuple(same), tuple(live), frozenset(inside), fixed, sections)
 
 
+def _reached(stages: Sequence[Stage]) -> list[Stage]:
+    """The blocks, but for those that warps come to in records only: these do the same as others, access by access."""
+    found, todo = set[int](), [0]
+    while todo:
+        number = todo.pop()
+        if number not in found:
+            found.add(number)
+            todo += [to for to in next_stages(stages[number]) if to != _END]
+    return [stage if number in found else _NOWHERE for number, stage in enumerate(stages)]
+
+
+#: A block that no section comes to.
+_NOWHERE = Stage((), "exit", -1, False, -1, -1, 0, 0, 0)
+
+
 def _plain(stage: Stage) -> bool:
     """Whether threads that come to the end of a block go on in this kernel, or all exit."""
     if stage.kind == "warpsync":
         return stage.members < 0
-    return stage.kind in ("jump", "branch", "barrier", "met") or (stage.kind == "exit" and stage.guard < 0)
+    return stage.kind in ("jump", "branch", "barrier", "met", "served") or (stage.kind == "exit" and stage.guard < 0)
 
 
 def next_stages(stage: Stage) -> tuple[int, ...]:
@@ -283,6 +297,8 @@ def _section(
     order = _in_order(start, stages) if start not in inside else None
     if order is None:
         return None
+    if any(stages[number].kind == "served" for number in order):
+        return None
     apart, costs, whole = dict[int, int](), dict[int, int](), set[int]()
     for number in order:
         if number in parting:
@@ -290,12 +306,15 @@ def _section(
             chain = chain_of(stages, low, high)
             if chain is None:
                 return None
+            if any(part.passed is not None and part.passed[2] >= high for at in chain for part in stages[at].parts):
+                return None  # lanes wait there for others
             apart.update(dict.fromkeys(chain, high))
             if any(_needs_all(stages[one]) for one in chain):
                 whole.update(chain)
     for number in reversed(order):
         rest = max((costs[to] for to in ways_of(stages[number])), default=0)
-        costs[number] = stages[number].weight + 1 + rest
+        passed = sum(part.passed[0] for part in stages[number].parts if part.passed is not None)
+        costs[number] = stages[number].weight + 1 + passed + rest
     if (inside & set(order)) != set(apart) or not _entered_once(order, stages, apart):
         return None
     return Section(start, tuple(order), costs[start], apart, frozenset(whole))

@@ -273,9 +273,10 @@ class AccessFilter(NamedTuple):
     its source, of which lanes read nothing where `last` (or NO_SLOT) has 0 or, if it `ignores`, a predicate holds;
     sort: of an atomic that may come beside others of its sort, or 0; tables: which of the worker's have a
     say, a bit each; refuses: of several accesses at once: 1: says no where somebody would have to be told, 2: always;
-    hint0 and so on: by table, the row that was right the last time, which native code changes; value0 and so on: what a
-    plain store stores, elements of value_bytes (2, 4 or 8; 0: not known), then NO_SLOT; number: of the event in the
-    program (`machine.filters.numbers_of`)."""
+    hint0 and so on, side by side: by table, the row that was right the last time, which native code changes; value0 and
+    so on: what a plain store stores, elements of value_bytes (2, 4 or 8; 0: not known), then NO_SLOT; number: of the
+    event in the program (`machine.filters.numbers_of`); frames: where addresses relative to the stack pointer begin in
+    tables that have those (`machine.filters.framed`)."""
 
     size: Long
     low: Long
@@ -299,14 +300,17 @@ class AccessFilter(NamedTuple):
     hint1: int = 0
     hint2: int = 0
     hint3: int = 0
+    hint4: int = 0
+    hint5: int = 0
+    hint6: int = 0
+    hint7: int = 0
     value_bytes: int = 0
     value0: Slot = NO_SLOT
     value1: Slot = NO_SLOT
     value2: Slot = NO_SLOT
     value3: Slot = NO_SLOT
-    hint4: int = 0
-    hint5: int = 0
     number: int = 0
+    frames: Long = Long(0)
 
 
 class LineGate(NamedTuple):
@@ -435,9 +439,9 @@ ROW = structure("row", 24, "i64: first after flags")
 SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_GENERIC = range(4)
 #: The table of an observer. flagged: bytes have flags; owned: bytes have words that say who has touched them, or (2)
 #: when, each for so many as the logarithms say, of global and shared memory; marks: counts bytes marked as in flight,
-#: or null; repeats: rows of REPEAT which say all that matters, or null; bounds: the first of six BOUNDs, space by space
-#: one for reads and one for writes.
-FILTER = structure("filter", 128, "i32: flagged owned global shared\nptr: marks repeats\ni64: bounds")
+#: or null; repeats: rows of REPEAT which say all that matters, or null; framed: those of local memory are relative to
+#: stack pointers; bounds: the first of six BOUNDs, space by space one for reads and one for writes.
+FILTER = structure("filter", 136, "i32: flagged owned global shared\nptr: marks repeats\ni64: framed bounds")
 assert FILTER.offset("bounds") + 2 * SPACE_GENERIC * BOUND.size == FILTER.size
 #: What an observer keeps of the bytes of a row, as `loop.filter_regions` answers: flags, or words that say who or when.
 FLAGS_KEPT, OWNERS_KEPT = 1, 2
@@ -453,6 +457,11 @@ GROUP = structure(
 #: Whether all flags of a CTA's shared memory are known to be set; left: looks until all are looked at, pause: from the
 #: last time to then.
 COMPLETE = structure("complete", 16, "i32: known left pause")
+#: What regions of a kernel in unison have found of STRETCHes, which nobody changes while native code runs: so many
+#: rows, so far behind the context, all zeros when it begins.
+KNOWN_ROWS, KNOWN_OFFSET = 96, 1024
+#: Where accesses of one sort may lie that observers have nothing to say about; kept: what they keep of its bytes.
+STRETCH = structure("stretch", 32, "i64: first after\ni32: kept")
 #: What an observer need not be told of again (`machine.repeats.Repeats`); addresses: the first of
 #: 32, or an mbarrier's and the parity that is waited for.
 REPEAT = structure("repeat", 8 * REPEAT_WORDS, "i64: key mask addresses parity")
@@ -514,7 +523,7 @@ WRITTEN_GLOBAL, SEVERAL_GLOBAL = -residents.WRITTEN_GLOBAL, residents.SEVERAL_GL
 #: Atomics of a sort have written: the sort is added to one of these, which no thread's number reaches.
 ATOMIC_SHARED, ATOMIC_GLOBAL = 1024, (1 << 31) - 66
 #: Tables of a worker that one access can ask, as many as it has hints.
-TABLES_ASKED = 6
+TABLES_ASKED = 8
 
 #: The state of a gate, and a word that it watches: `machine.gates` has the fields.
 GATE = structure(
@@ -564,7 +573,7 @@ LOOK = structure("look", 64, "ptr: data border\ni32: mode_x mode_y mode_z scaled
 
 _ALL = (
     CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, KEPT, ISSUED, FILTER, BOUND, ROW,
-    GROUP, COMPLETE, REPEAT, CLOCKS, MOMENT, JOINING, OWNERS, MARKED, GATE, WATCH, LOG, LOG_ROW, TEXTURE, LOOK,
+    GROUP, COMPLETE, STRETCH, REPEAT, CLOCKS, MOMENT, JOINING, OWNERS, MARKED, GATE, WATCH, LOG, LOG_ROW, TEXTURE, LOOK,
 )  # fmt: skip
 STRUCTURES = {s.name: s for s in _ALL}
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import accumulate
 
 from ptxtools.program.details import Action, BoundedRun, Run, SpecialRegister, Unison
 from ptxtools.program.operations import ACROSS, BLOCK, LANE_ACCESS, OPERATIONS, weight
@@ -23,7 +24,7 @@ from .chains import Chained
 from .keys import RECORD_BYTES, effects_of, record_count
 from .live_words import Key, live_before, live_ends
 from .refusals import refusal
-from .rows import along_rows
+from .rows import along_rows, behind
 
 #: Longest part, and most operations of a kernel: compiling them takes about 5 ms each.
 MOST_STEPS, MOST_FUSED = 320, 480
@@ -277,26 +278,29 @@ class _Maker:
                 live = live_before(op, live)
             after.append(live)
         after.reverse()
+        rows_at = list(accumulate((inside for inside, _, _ in pieces), lambda so, ops: behind(ops, so), initial=rows))
         parts: list[Part] = []
         at = 0
         while at < len(pieces):
             whole, end = self._across(pieces, at)
             if whole is None:
-                at = self._part(parts, pieces, at, len(pieces), after, rows)
+                at = self._part(parts, pieces, at, len(pieces), after, rows_at)
                 continue
             first = len(parts)
-            done = whole.operation(after[end], rows=rows).of(Run)
+            done = whole.operation(after[end], rows=rows_at[at]).of(Run)
             while at < end:
-                at = self._part(parts, pieces, at, end, after, rows)
+                at = self._part(parts, pieces, at, end, after, rows_at)
             known = whole.numbers.get(guard, -1) if guard is not None else -1
             parts[first] = parts[first]._replace(whole=done, covers=len(parts) - first, number=known)
         return parts
 
-    def _part(self, parts: list[Part], pieces: list[_Piece], at: int, most: int, after: list[int], rows: int) -> int:
+    def _part(
+        self, parts: list[Part], pieces: list[_Piece], at: int, most: int, after: list[int], rows: list[int]
+    ) -> int:
         """Append the part that begins at a piece and ends before `most`; the number of the first piece behind it."""
         grown, end = self._grow(pieces, at, most)
         if end > at:
-            done = grown.operation(after[end], rows=rows)
+            done = grown.operation(after[end], rows=rows[at])
             self.numbers = grown.numbers
             parts.append(Part(done.of(Run), pieces[at][1], -1))
             return end

@@ -59,6 +59,8 @@ def function(emitter: Emitter, name: str, op: Op, stages: Sequence[Stage], const
         return ""
     if any(stage.kind == "barrier" and stage.other == 0 for stage in stages):
         return ""
+    if any(part.passed is not None for stage in stages for part in stage.parts):
+        return ""
     kernel = _Kernel(op, stages, [body or [] for body in bodies], constants, found)
     kept = kernel.kept(emitter.features)
     return _Code(emitter, kernel, kept).text(name) if kept is not None else ""

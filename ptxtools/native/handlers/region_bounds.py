@@ -12,13 +12,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from ptxtools.native.code.structures import COMPLETE, FLAGS_KEPT, GROUP, SPACE_GLOBAL, SPACE_SHARED
+from ptxtools.native.code.structures import (
+    COMPLETE,
+    FLAGS_KEPT,
+    GROUP,
+    KNOWN_OFFSET,
+    KNOWN_ROWS,
+    SPACE_GLOBAL,
+    SPACE_SHARED,
+    STRETCH,
+)
 from ptxtools.records import NamedTuple
 
 from .parts import Window
 from .patterns import SIDES
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from ptxtools.native.code.emitter import Emitter
     from ptxtools.native.code.handler import Handler
 
@@ -45,14 +56,20 @@ def rooms(h: Handler) -> Rooms:
     return Rooms(h.room(_GROUP), (h.room(_FOUND), h.room(_FOUND)))
 
 
-def lasting_rooms(e: Emitter, complete: str) -> Rooms:
-    """For one group of a function that runs one CTA, while no observer is told of anything; emitted at its start."""
-    made = Rooms(_zeros(e, _GROUP), (_zeros(e, _FOUND), _zeros(e, _FOUND)), complete, stay=True)
-    return made
+def lasting_rooms(h: Handler, first: AbstractContextManager[None], number: int) -> Rooms:
+    """For one group of a kernel in unison. first: emits at the start of the function; number: of the first of two rows
+    of KNOWN_ROWS that are its own, if there are so many."""
+    e, group = h.code, h.room(_GROUP)
+    with first:
+        if number + 2 > KNOWN_ROWS:
+            return Rooms(group, (_zeros(e, _FOUND), _zeros(e, _FOUND)), "%complete", stay=True)
+        places = [KNOWN_OFFSET + STRETCH.size * at for at in (number, number + 1)]
+        found = [e.value(f"getelementptr i8, ptr %ctx, i64 {place}") for place in places]
+        return Rooms(group, (found[0], found[1]), "%complete", stay=True)
 
 
 def completion(e: Emitter, name: str) -> None:
-    """A COMPLETE of which nothing is known, at the start of a function."""
+    """A COMPLETE of which nothing is known, at the start of a function that runs one CTA."""
     _zeros(e, f"[{COMPLETE.size} x i8]", name)
 
 
@@ -103,6 +120,15 @@ def narrowed(h: Handler, window: Window, space: str, address: str, rooms: Rooms,
     size = e.call("llvm.usub.sat.i64", "i64", [("i64", end), ("i64", first)])
     host = e.value(f"add i64 {window.host}, {e.value(f'sub i64 {first}, {window.base}')}")
     return Window(host, first, size), kept
+
+
+def widen(accesses: Accesses, place: Place, nobody: str) -> None:
+    """Where no lane makes the accesses of a group (i1), any place will do."""
+    e, whole, found = accesses.code, accesses.windows[place[3]], accesses.stretches[place]
+    pairs = (whole.host, found.host), (whole.base, found.base), (whole.size, found.size)
+    chosen = [e.value(f"select i1 {nobody}, i64 {any_place}, i64 {here}") for any_place, here in pairs]
+    accesses.stretches[place] = Window(*chosen)
+    accesses.kept[place] = e.value(f"select i1 {nobody}, i32 0, i32 {accesses.kept[place]}")
 
 
 def _found(h: Handler, space: str, address: str, room: str, *, writes: bool, stays: bool) -> tuple[str, str, str]:

@@ -465,6 +465,8 @@ class Accesses:
             group.starts.append(e.value(f"add i64 {at}, {least}"))
             if self.bounded and not good:
                 self._find(place, group.starts[0])
+                if place[1] >= 0:
+                    region_bounds.widen(self, place, nobody)
                 limit = self._limit_of(place, group, pattern)
             start = self._window(place)
             offset = e.value(f"sub i64 {group.starts[-1]}, {start.base}")

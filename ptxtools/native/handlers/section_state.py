@@ -21,9 +21,9 @@ STATE = (
     "high", "others", "keys",
 )  # fmt: skip
 BEFORE, ARRIVED, RUNNING = range(3)
-PARAMETERS = "ptr %warps, ptr %ip, ptr %ctx, ptr %cta, ptr %state, ptr %at, ptr %records"
+PARAMETERS = "ptr %warps, ptr %ip, ptr %ctx, ptr %cta, ptr %state, ptr %at, ptr %records, ptr %complete"
 PLACES = "ptr %warps, i64 %bytes, ptr %values, i64 %keys, i32 %set, i32 %block, i32 %record, ptr %at, ptr %records"
-ARGUMENTS = "ptr %warps, ptr %ip, ptr %ctx, ptr %cta, ptr %v.state, ptr %v.at, ptr %v.records"
+ARGUMENTS = "ptr %warps, ptr %ip, ptr %ctx, ptr %cta, ptr %v.state, ptr %v.at, ptr %v.records, ptr %complete"
 
 
 def state_bytes(scalars: int) -> int:

@@ -207,7 +207,7 @@ class Code(Whole):
 
     def __init__(self, main: Whole, section: Section, found: Found) -> None:
         super().__init__(main.code, main.op)
-        self.section, self.found, self.keys = section, found, found.keys
+        self.section, self.found, self.keys, self.main = section, found, found.keys, main
         self.parting = False
         self.handler.running, self.handler.lanes, self.handler.full = "-1", "splat (i1 true)", "true"
         shared = main.section_bits if len(found.keys) > _FEW else {}
@@ -245,6 +245,8 @@ class Code(Whole):
             for variable in STATE:
                 e.value(f"getelementptr i8, ptr %state, i64 {8 * STATE.index(variable)}", f"%s.{variable}")
             self.set("count", e.value("load i64, ptr %s.count"))
+            if self.bounded:
+                e.expand("%chain.filter = get ctx.bounded")
             before = [self._scalar(BEFORE, number) for number in range(len(self.keys))]
         e.expand(numbered(_BEGIN))
         for number, value in enumerate(before):
@@ -405,23 +407,29 @@ class Code(Whole):
             self._accesses(part, part.run, guard if part is group[-1] else -1, first=first and part is group[0])
 
     def _accesses(self, part: Part, detail: Run, number: int, *, first: bool) -> None:
-        before, ways = self.values, self._possible(detail)
-        if ways:
-            self.flags, made = self._ways(detail, number, ways, self._missed(part, first=first))
-        else:
-            self.flags, made = self._version(detail, number, "", "")
+        before, ways = self.values, self._possible(detail, bounded=part.passed is not None)
+        fail = self._missed(part, first=first) if ways else ""
+        if part.passed is not None:
+            known = self.code.label("known")
+            self.code.branch(self.code.value("icmp ne ptr %chain.filter, null"), known, fail, likely=True)
+            self.code.begin(known)
+        self.flags, made = self._ways(detail, number, ways, fail) if ways else self._version(detail, number, "", "")
+        if part.passed is not None:
+            self.set("used", self.code.value(f"add i64 {self.get('used')}, {part.passed[0]}"))
+            self._count(part.passed[1])
         self.same = self._behind(detail)
         kept = _without(before, [detail]) | made
         self.values = {key: value for key, value in kept.items() if key not in self.same}
 
-    def _possible(self, detail: Run) -> list[str]:
-        """The ways of a run's accesses, as `Whole._run` has them, the likeliest first; without those that need bits."""
+    def _possible(self, detail: Run, *, bounded: bool) -> list[str]:
+        """The ways of a run's accesses, as `Whole._run` has them, the likeliest first; without those that need bits,
+        and, if an observer looks at bounds, without those for any words."""
         if not any(step.space for step in detail.steps):
             return []
         if finds_addresses(detail.steps):
-            return ["patterns", "gathered"]
+            return ["patterns"] if bounded else ["patterns", "gathered"]
         straight = "rows" if self.whole else "part"
-        if any(wide.width_of(step) > 1 for step in detail.steps if step.space):
+        if bounded or any(wide.width_of(step) > 1 for step in detail.steps if step.space):
             return [straight]
         return [straight, *(["strided"] if rows_of(detail.steps) else []), "patterns", "gathered"]
 

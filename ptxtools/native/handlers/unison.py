@@ -49,8 +49,9 @@ class RegionPart(StridedAccesses):
         self.windows, self.limits = whole.windows, whole.limits
 
     def _rooms(self) -> region_bounds.Rooms:
-        with self.whole.first():
-            return region_bounds.lasting_rooms(self.code, "%complete")
+        main = self.whole.main
+        main.known += 2
+        return region_bounds.lasting_rooms(self.handler, self.whole.first(), main.known - 2)
 
     def _check(self, group: Group, place: Place, pattern: Pattern, root: int, terms: tuple[int, ...]) -> None:
         super()._check(group, place, pattern, root, terms)
@@ -103,6 +104,9 @@ class Whole:
         self.tried = 0
         #: Whether the block is one that lanes are often missing in, and whether warps go round there by themselves.
         self.parting, self.rounds, self.loops = True, False, prefetch.rounds(self.stages)
+        #: Whether there are runs over several blocks; rows of what these know of stretches: those of the kernel.
+        self.bounded = any(part.passed is not None for stage in self.stages for part in stage.parts)
+        self.known, self.main = 0, self
         #: Slots whose contents are scalars (`sections`).
         self.same: frozenset[Key] = frozenset()
         #: Fields of the record and bits that say that a section has missed, by the block that it begins with.
@@ -127,9 +131,10 @@ class Whole:
         with self.first():
             for space in ("global", "shared"):
                 self.windows[space] = window(self.handler, space, cta="%cta")
-        if any(part.passed is not None for stage in self.stages for part in stage.parts):
-            with self.first():
+        with self.first():
+            if self.bounded:
                 e.expand("%chain.filter = get ctx.bounded")
+            if self.bounded or sections:
                 region_bounds.completion(e, "%complete")
         fresh = any(section.start == 0 for section in sections)
         unison_turns.begin(self, sections=bool(sections), fresh=fresh, stepped=bool(stepped))

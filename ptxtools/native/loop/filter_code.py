@@ -223,15 +223,31 @@ first:
   %sourced = and i1 %sourcing, %marking
   br i1 %sourced, label %sources, label %lookup
 {SOURCES}lookup:
+  %framed = get filter.framed of %filter
+  %unframed = icmp eq i64 %framed, 0
+  %by.frames = xor i1 %unframed, true
+  %is.private = icmp eq i32 %in, SPACE_LOCAL
+  %relative = and i1 %by.frames, %is.private
+  br i1 %relative, label %in.frames, label %placed
+in.frames:                                        ; places of local variables are relative to stack pointers
+  %stack.p = getelementptr i8, ptr %fp, i32 STACK_POINTER
+  %stack = load <32 x i64>, ptr %stack.p, align 64
+  %frames.from = get access.frames
+  %frames.all = splat64 %frames.from
+  %places.relative = sub <32 x i64> %places, %stack
+  %places.framed = add <32 x i64> %places.relative, %frames.all
+  br label %placed
+placed:
+  %places.here = phi <32 x i64> [ %places, %lookup ], [ %places.framed, %in.frames ]
   %hint.p = getelementptr i32, ptr %hints, i64 %k64
   %hint.first = load i32, ptr %hint.p
   %hint64 = zext i32 %hint.first to i64
   br label %next
 next:                                             ; the lowest lane that is left, and all in its stretch
-  %left = phi i32 [ %m, %lookup ], [ %rest, %passed ]
-  %hint = phi i64 [ %hint64, %lookup ], [ %row, %passed ]
+  %left = phi i32 [ %m, %placed ], [ %rest, %passed ]
+  %hint = phi i64 [ %hint64, %placed ], [ %row, %passed ]
   %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
-  %mine = extractelement <32 x i64> %places, i32 %lane
+  %mine = extractelement <32 x i64> %places.here, i32 %lane
   %valid = icmp ult i64 %hint, %count
   br i1 %valid, label %try, label %search
 try:
@@ -256,7 +272,7 @@ search:                                           ; the last row that does not b
   %limit = sub i64 %extent, %size
   %row.first.all = splat64 %row.first
   %limit.all = splat64 %limit
-  %distance = sub <32 x i64> %places, %row.first.all
+  %distance = sub <32 x i64> %places.here, %row.first.all
   %inside = icmp ule <32 x i64> %distance, %limit.all
   %inside.bits = bits %inside
   %shifted = lshr i32 %inside.bits, %lane

@@ -26,6 +26,7 @@ from ptxtools.machine.filters import (
     WHOLE,
     Bounds,
     Filters,
+    framed,
 )
 from ptxtools.machine.repeats import numbers_of
 from ptxtools.native.code import structures
@@ -123,6 +124,7 @@ def rows_of(tables: list[Bounds], shape: Shape, schedule: Schedule) -> tuple[Arr
         if bounds.repeats is not None:
             kept.append(bounds.repeats.table)
             row[FILTER.offset("repeats") // 8] = bounds.repeats.table.__array_interface__["data"][0]
+        row[FILTER.offset("framed") // 8] = bounds.frames is not None
         if bounds.clocks is not None:
             kept.append(bounds.clocks.header)
         for number, space in enumerate(SPACES):
@@ -149,7 +151,7 @@ def bounded(encoded: Encoded, tables: list[Bounds]) -> bool:
 
 def _elsewhere(table: Bounds) -> bool:
     """Whether more is kept than regions look at."""
-    kept = table.marks, table.repeats, table.clocks
+    kept = table.marks, table.repeats, table.clocks, table.frames
     return table.proxies or table.flights or any(one is not None for one in kept)
 
 
@@ -160,7 +162,7 @@ def _payload(op: Op, found: Filters) -> tuple[AccessFilter | MeetingFilter | Gro
         if tables is None:
             return None, filter_code.ACCESS
         stored = _stored(op) if any(one.kept == 1 for one in found.chosen(tables)) else []
-        return _access(op, tables, _sort(op, tables, found), stored), filter_code.ACCESS
+        return _access(op, tables, _sort(op, tables, found), stored, _frames(op, tables, found)), filter_code.ACCESS
     if op.kind == "observe.group":
         groups, table = op.of(Groups), found.marked
         if table is None:
@@ -169,7 +171,7 @@ def _payload(op: Op, found: Filters) -> tuple[AccessFilter | MeetingFilter | Gro
         return GroupFilter(groups.commit, pending is not None, pending or 0, table), filter_groups.NAME
     if op.kind == "observe.ahead":
         tables = found.of_access(replace(op, kind="observe.access"))
-        made = _access(op, tables or 0, 0)
+        made = _access(op, tables or 0, 0, frames=_frames(op, tables or 0, found))
         plain = tables is not None and not any(one.flagged or one.owners or one.repeats for one in found.chosen(tables))
         return None if made is None else made._replace(refuses=1 if plain else 2), filter_code.ACCESS
     place = _GUARDS.get(op.kind)
@@ -191,7 +193,13 @@ def _sort(op: Op, tables: int, found: Filters) -> int:
     return sorts[0](op) if sorts and op.of(Look).action in ("atomic", "read") else 0
 
 
-def _access(op: Op, tables: int, sort: int, stored: Sequence[Ref] = ()) -> AccessFilter | None:
+def _frames(op: Op, tables: int, found: Filters) -> int:
+    """`AccessFilter.frames`."""
+    numbers = [one.frames(op) for one in found.chosen(tables) if one.frames is not None]
+    return framed(numbers[0]) if numbers else 0
+
+
+def _access(op: Op, tables: int, sort: int, stored: Sequence[Ref] = (), frames: int = 0) -> AccessFilter | None:
     look, address = op.of(Look), op.src[0]
     space = _SPACES.get(op.space)
     if (
@@ -224,6 +232,7 @@ def _access(op: Op, tables: int, sort: int, stored: Sequence[Ref] = ()) -> Acces
         refuses=0,
         tables=tables,
         value_bytes=bits_of(stored[0].type) // 8 if stored else 0,
+        frames=Long(frames),
         **{f"value{number}": _slot(ref) for number, ref in enumerate(stored)},
     )
 

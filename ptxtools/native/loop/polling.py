@@ -19,6 +19,7 @@ same seed still gives the same run.
 
 from __future__ import annotations
 
+import math
 import time
 import zlib
 from collections import Counter
@@ -119,6 +120,8 @@ class Watch:
         #: When the worker began, and when it may look again at what it waits for; and where no clock may decide that,
         #: after how many more times that it could.
         self.began = self.next = time.monotonic()
+        #: Until when a state that comes back is looked for; none has to where that takes longer than it should.
+        self.until = math.inf
         self.skips = 0
 
     @cached_property
@@ -193,6 +196,7 @@ class Watch:
         if worker.schedule.next_time() is not None:
             looks = max(looks, min(_LIMITS, int(spent * _SPEED / _SHARE) // everything))
         found: int | None = None
+        self.until = time.monotonic() + spent / _SHARE if self.timed else math.inf
         with self._in_order():
             for length in _SLICES:
                 worker.set("warp_slice", length)
@@ -266,7 +270,7 @@ class Watch:
         first = next((at for at in running if self.worker.field(at, CTA, "ready")), running[0])
         seen = {self._cta_state(first): 0}
         for number in range(1, _ROUNDS):
-            if self._round(check):
+            if self._round(check) or time.monotonic() > self.until:
                 return None
             before = seen.setdefault(self._cta_state(first), number)
             if before != number:

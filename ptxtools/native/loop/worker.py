@@ -19,7 +19,17 @@ from ptxtools.native.code import library, structures
 from ptxtools.native.code.encode import ConstantRows, Encoded, frame_area, set_constants
 from ptxtools.native.code.filling import Filling, array_of
 from ptxtools.native.code.layouts import Structure
-from ptxtools.native.code.structures import CTA, CTX, FILTER, OWNERS, RECORD, WARP
+from ptxtools.native.code.structures import (
+    CTA,
+    CTX,
+    FILTER,
+    KNOWN_OFFSET,
+    KNOWN_ROWS,
+    OWNERS,
+    RECORD,
+    STRETCH,
+    WARP,
+)
 from ptxtools.program.program import COUNTER_BYTES, RANK_SHIFT, is_launch_special
 
 from . import events
@@ -216,6 +226,7 @@ class Worker:
         self.gated = listeners is not None and (listeners.gate is not None or listeners.hear("delays"))
         self.begins = True
         self.log = None if listeners is None else listeners.log
+        self.bounded = False  # regions look at accesses themselves
         self.dead: Hang | None = None  # a cluster is dead-locked, and others come to where they are going to wait
 
     def _fill(self, tables: Tables, slots: int) -> None:
@@ -313,6 +324,7 @@ class Worker:
         if bounded:
             from . import filter_regions, filters
 
+            self.bounded = True
             self.set("bounded", bounds[0].__array_interface__["data"][0])
             self.set("bounded_count", len(bounds[0]))
             self.set("bounded_refuses", self.encoded.refuses)
@@ -359,6 +371,8 @@ class Worker:
 
     def _step(self) -> bool:
         for _ in range(_SERVICES):
+            if self.bounded:  # what is known of stretches: Python may have changed them
+                ctypes.memset(self.ctx + KNOWN_OFFSET, 0, KNOWN_ROWS * STRETCH.size)
             answer = self.encoded.run(self.ctx)
             if self.log is not None:
                 self._read_log()
