@@ -212,7 +212,9 @@ class InitCheck:
         copied = pick(flags.view(np.uint8)).astype(np.bool_)
         if copied.all():
             return
-        message = f"nobody wrote {int((~copied).sum()):,} of the {copied.size:,} bytes that the copy takes to global memory"
+        message = (
+            f"nobody wrote {int((~copied).sum()):,} of the {copied.size:,} bytes that the copy takes to global memory"
+        )
         self._session.report(at, lane, _NAME, message, (at.op.where, "copy"), kind="copy")
 
     def wrote_shared(self, cta: Cta, offset: int, size: int) -> None:

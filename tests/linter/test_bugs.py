@@ -21,6 +21,8 @@ _ROLES = "it takes several warps, and what mbarriers tell them of work under way
 _LOOP = "a loop is walked as far as its first rounds"
 _FENCES = "proxy fences are not told apart by threads"
 _DATA = "data decide it"
+_CALLS = "what functions are given and give back is not followed"
+_TABLES = "warps are not walked through tables of branches and functions"
 _ANSWER = "responses of clusterlaunchcontrol are not followed"
 #: The bugs that no rule sees, and why.
 UNSEEN = {
@@ -46,7 +48,19 @@ UNSEEN = {
     "leader_multiplies_before_the_peer_has_stored": _CLUSTER, "epilogue_warp_in_lanes_of_another": _ROLES,
     "tail_of_a_record_never_set": _HOST, "reduction_of_words_not_stored_yet": _FENCES,
     "answer_read_before_it_is_there": _ANSWER, "answer_overwritten_while_it_is_read": _ANSWER,
-    "map_published_while_a_load_uses_it": _MAP, "producer_warp_does_not_wait_for_the_grid_before": _MAP,
+    "product_awaited_behind_an_mbarrier": _ROLES, "product_told_of_before_the_barrier_and_awaited_behind_it": _ROLES,
+    "product_of_the_second_half_told_of_before_the_barrier": _ROLES, "copy_awaited_behind_an_mbarrier": _ROLES,
+    "bulk_store_awaited_behind_an_mbarrier": _ROLES, "product_of_the_last_cta_alone": _GRID,
+    "table_of_branches_with_a_barrier": _TABLES, "called_by_a_table": _TABLES, "table_uni": _TABLES,
+    "stored_in_a_function": _CALLS, "result_of_a_function_never_set": _CALLS, "result_in_memory_never_set": _CALLS,
+    "register_of_a_function_never_set": _CALLS, "argument_half_set": _CALLS, "guarded_call_uni": _CALLS,
+    "barrier_of_the_warp_for_its_half": "halves of a warp are not told apart", "predicated_barrier": _DATA,
+    "memory_given_back_on_the_stack": "the stack is not followed",
+    "predicate_of_a_select": "a predicate that one guard sets is taken to be set",
+    "acquire_by_one_lane_read_by_all_ctas": _GRID, "bytes_of_one_word_by_two_warps": "parts of words are not followed",
+    "memory_of_a_barrier_that_lives": "what a copy writes is not compared with mbarriers",
+    "store_by_a_copy_of_nothing": "what copies read is not compared with what was written",
+    "tensor_store_of_nothing": _MAP, "map_published_while_a_load_uses_it": _MAP, "producer_warp_does_not_wait_for_the_grid_before": _MAP,
 }  # fmt: skip
 
 
