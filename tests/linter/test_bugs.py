@@ -60,7 +60,8 @@ UNSEEN = {
     "acquire_by_one_lane_read_by_all_ctas": _GRID, "bytes_of_one_word_by_two_warps": "parts of words are not followed",
     "memory_of_a_barrier_that_lives": "what a copy writes is not compared with mbarriers",
     "store_by_a_copy_of_nothing": "what copies read is not compared with what was written",
-    "tensor_store_of_nothing": _MAP, "map_published_while_a_load_uses_it": _MAP, "producer_warp_does_not_wait_for_the_grid_before": _MAP,
+    "tensor_store_of_nothing": _MAP, "map_published_while_a_load_uses_it": _MAP,
+    "producer_warp_does_not_wait_for_the_grid_before": _MAP,
 }  # fmt: skip
 
 
