@@ -211,6 +211,10 @@ class Observer:
     def copies(self, at: View, lane: int, cta: Cta, offset: int, size: int) -> None:
         """A lane issues a bulk or tensor copy of `size` bytes of shared memory."""
 
+    def sent(self, at: View, lane: int, cta: Cta, pick: Callable[[Array], Array]) -> None:
+        """A lane issues a bulk or tensor copy of shared memory to global memory. pick: of an array of bytes, one
+        for each of the CTA's shared memory, those that are copied."""
+
     def wrote_shared(self, cta: Cta, offset: int, size: int) -> None:
         """An operation that is not an access of a thread (a copy, a product) is about to write shared memory. For
         mbarriers there is `arrive`."""
@@ -257,6 +261,7 @@ _OUTSIDE = WORK | {
     "sampled",
     "bulk_grouped",
     "tensor_waited",
+    "sent",
     "wrote_shared",
     "wrote_local",
     "wrote_global",

@@ -68,7 +68,7 @@ class AsyncCheck:
                 return issues and op.space != "local" and (proxies or op.of(Look).action != "copy")
             if op.kind == "observe.arrive" and op.of(Meeting).what.startswith("mbarrier"):
                 return issues
-            return proxies or (issues and op.kind in ("observe.in_flight", "observe.arrive", "observe.leave"))
+            return proxies or (issues and (op.kind == "observe.in_flight" or isinstance(op.detail, Meeting)))
 
         return matters
 

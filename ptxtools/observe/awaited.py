@@ -15,6 +15,7 @@ import numpy as np
 
 from ptxtools.machine.issued import WARPS
 from ptxtools.program.details import Groups
+from ptxtools.program.operations import AWAITED, COMMITTED
 from ptxtools.records import dataclass, field
 from ptxtools.sim.asynchronous.signals import signalled
 
@@ -33,10 +34,6 @@ if TYPE_CHECKING:
 _NAME = "asynccheck: work that is over"
 #: Claims that are over and remembered, at most, of a launch.
 _MOST = 2048
-_PIPED = {"tcgen05.mma", "tcgen05.cp", "tcgen05.shift"}
-#: Work that an mbarrier or a bulk group completes.
-_ALONE = {"bulk.copy", "bulk.tensor", "async.store", "clusterlaunchcontrol.try_cancel"}
-_WORK = _PIPED | _ALONE | {"async.copy", "wgmma.mma_async", "tcgen05.ld", "tcgen05.st"}
 
 
 @dataclass(slots=True)
@@ -103,7 +100,7 @@ class Awaited:
     def issued(self, claim: Claim) -> None:
         """Work begins."""
         view, kind = claim.view, claim.view.op.kind
-        if kind not in _WORK:
+        if kind not in AWAITED:
             return  # it is over when its instruction is
         self._moments[claim] = []
         work = _work(view)
@@ -117,7 +114,7 @@ class Awaited:
             warp.loads.append(claim)
         elif kind == "tcgen05.st":
             warp.stores.append(claim)
-        elif kind in _PIPED:
+        elif kind in COMMITTED:
             work.piped.append(claim)
         elif kind == "clusterlaunchcontrol.try_cancel" or signalled(view, claim.lane):
             self._begin(claim)

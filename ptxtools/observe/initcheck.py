@@ -205,6 +205,18 @@ class InitCheck:
         """An instruction works on tensor memory."""
         self._tensor.touched(at, lane, spans)
 
+    def sent(self, at: View, lane: int, cta: Cta, pick: Callable[[Array], Array]) -> None:
+        """A copy takes shared memory to global memory."""
+        flags = shared_flags(cta)
+        flags[: self._reserved] = True
+        copied = pick(flags.view(np.uint8)).astype(np.bool_)
+        if copied.all():
+            return
+        message = (
+            f"nobody wrote {int((~copied).sum()):,} of the {copied.size:,} bytes that the copy takes to global memory"
+        )
+        self._session.report(at, lane, _NAME, message, (at.op.where, "copy"), kind="copy")
+
     def wrote_shared(self, cta: Cta, offset: int, size: int) -> None:
         """Something else than a look wrote shared memory: copies, mbarriers."""
         shared_flags(cta)[offset : offset + size] = True

@@ -116,7 +116,14 @@ class RegisterCheck:
             self._used(at, np.array(list(at.lanes())), known.of(_slot(touch.guard)), 1, "decides by")
         if not len(lanes):
             return
-        reads = {slot: known.of(slot) for slot in touch.reads}
+        if touch.kind == "ret":
+            for slot in touch.reads:
+                mine, result = known.of(slot), _results(at).setdefault(slot, Unwritten.make(0))
+                result.bytes[lanes], result.origin[lanes] = mine.bytes[lanes], mine.origin[lanes]
+            return
+        frame = _frame(at, touch)
+        left = _results(at) if any(slot >= frame for slot in touch.reads) else {}
+        reads = {slot: left.get(slot - frame) or known.of(slot) for slot in touch.reads}
         if touch.kind in PASSES_ON:
             self._pass_on(at, touch, lanes, reads, known)
             return
@@ -146,7 +153,7 @@ class RegisterCheck:
                 origin = np.where((one.bytes != 0) & (one.origin >= 0), one.origin, origin)
         if touch.kind != "copy":
             origin = np.where(origin == _NOWHERE, at.op.where, origin)
-        frame = at.launch.program.functions[touch.function].frame_bytes
+        frame = _frame(at, touch)
         for place, slot in enumerate(touch.writes):
             if slot >= frame:  # an argument of a function, in its frame
                 for register in reads.values():
@@ -178,6 +185,17 @@ class RegisterCheck:
 def _registers(at: View, touch: Touch) -> _Registers:
     state: dict[Any, _Registers] = at.cta.state.setdefault("registers that are written", {})
     return state.setdefault((at.warp, touch.function), _Registers(touch.function == 0))
+
+
+def _frame(at: View, touch: Touch) -> int:
+    """Where the frame of the function ends, and those of the functions that it calls begin."""
+    return at.launch.program.functions[touch.function].frame_bytes
+
+
+def _results(at: View) -> dict[int, Unwritten]:
+    """What the function that a warp has returned from last has left of its results, by their slots there."""
+    found: dict[int, Unwritten] = at.cta.state.setdefault(f"results of initcheck {at.warp}", {})
+    return found
 
 
 def _unwritten_of(at: View, lanes: Array, known: Mapping[Slot, Unwritten]) -> list[_Part]:

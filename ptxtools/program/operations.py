@@ -267,6 +267,12 @@ TENSOR_CORES = frozenset(
 )  # fmt: skip
 #: Bulk and tensor copies, and their groups.
 BULK_COPIES = frozenset({"bulk.copy", "bulk.tensor", "bulk.group"})
+#: Work that tcgen05.commit tells of, and all that somebody must wait for.
+COMMITTED = frozenset({"tcgen05.mma", "tcgen05.cp", "tcgen05.shift"})
+AWAITED = COMMITTED | {
+    "async.copy", "async.store", "bulk.copy", "bulk.tensor", "clusterlaunchcontrol.try_cancel", "wgmma.mma_async",
+    "tcgen05.ld", "tcgen05.st",
+}  # fmt: skip
 #: They only make a warp wait.
 PAUSES = frozenset({"nanosleep", "setmaxnreg"})
 #: What Python serves that changes nothing but memory, mbarriers among it, and what it gives back.

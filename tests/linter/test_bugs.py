@@ -15,6 +15,11 @@ FILES = sorted(bugs.FOLDER.glob("*.bugs"))
 _SIZE = "the launch says how large a buffer is"
 _MAP = "a tensor map is an argument of the launch"
 _HOST = "the host may have written the buffer"
+_GRID = "the launch says how many CTAs there are"
+_ROLES = "it takes several warps, and what mbarriers tell them of work under way"
+_DATA = "data decide it"
+_CALLS = "what functions are given and give back is not followed"
+_TABLES = "warps are not walked through tables of branches and functions"
 #: The bugs that no rule sees, and why.
 UNSEEN = {
     "one_behind_the_buffer": _SIZE, "one_before_the_second_buffer": _SIZE, "a_row_before_the_second_buffer": _SIZE,
@@ -23,8 +28,19 @@ UNSEEN = {
     "buffer_not_written": _HOST, "buffer_half_written": _HOST, "buffer_accumulated_without_zero": _HOST,
     "tail_of_a_record_never_set": _HOST, "tensor_store_source_overwritten": "the map says how many bytes are copied",
     "tensor_store_read_back": _MAP, "map_that_is_none": _MAP, "producer_warp_does_not_wait_for_the_grid_before": _MAP,
-    "stack_array_indexed_by_data": "data decide it",
+    "stack_array_indexed_by_data": _DATA,
     "slot_of_the_peer_filled_before_it_is_free": "mbarriers of two CTAs of a cluster are not followed",
+    "bulk_store_awaited_behind_an_mbarrier": _ROLES, "product_of_the_last_cta_alone": _GRID,
+    "table_of_branches_with_a_barrier": _TABLES, "called_by_a_table": _TABLES, "table_uni": _TABLES,
+    "stored_in_a_function": _CALLS, "result_of_a_function_never_set": _CALLS, "result_in_memory_never_set": _CALLS,
+    "register_of_a_function_never_set": _CALLS, "argument_half_set": _CALLS, "guarded_call_uni": _CALLS,
+    "barrier_of_the_warp_for_its_half": "halves of a warp are not told apart", "predicated_barrier": _DATA,
+    "memory_given_back_on_the_stack": "the stack is not followed",
+    "predicate_of_a_select": "a predicate that one guard sets is taken to be set",
+    "bytes_of_one_word_by_two_warps": "parts of words are not followed",
+    "memory_of_a_barrier_that_lives": "what a copy writes is not compared with mbarriers",
+    "store_by_a_copy_of_nothing": "what copies read is not compared with what was written",
+    "tensor_store_of_nothing": _MAP,
 }  # fmt: skip
 
 

@@ -34,6 +34,20 @@ def test_bugs_are_found_and_their_corrections_are_not(path: Path) -> None:
     assert not wrong, "\n\n".join(wrong)
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_work_that_is_told_of_too_early_is_reported_in_every_schedule(seed: int) -> None:
+    """Whether the others come before the wait or behind it."""
+    wrong: list[str] = []
+    for pair in bugs.read(bugs.FOLDER / "told_too_early.bugs"):
+        found = bugs.run(pair, "-", "asynccheck", seed=seed)
+        if not bugs.caught(pair, found):
+            wrong.append(f"{pair.name} is not found:\n{bugs.shown(found)}")
+        found = bugs.run(pair, "+", "asynccheck", seed=seed)
+        if found:
+            wrong.append(f"{pair.name} without its bug:\n{bugs.shown(found)}")
+    assert not wrong, "\n\n".join(wrong)
+
+
 def test_there_are_two_hundred() -> None:
     pairs = [(path.stem, pair.name) for path in FILES for pair in bugs.read(path)]
     assert len(pairs) == len(set(pairs)) >= 200

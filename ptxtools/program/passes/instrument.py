@@ -40,7 +40,7 @@ from ptxtools.records import dataclass, replace
 from ptxtools.semantics.types import bits_of
 
 from .ahead import covered
-from .registers import IN_FLIGHT, in_flight, touch_of, unwritten
+from .registers import IN_FLIGHT, in_flight, results, touch_of, unwritten
 
 #: By kind of event: what finds the registers, function by function, that it is about.
 REGISTERS = {"observe.unwritten": unwritten, "observe.in_flight": in_flight}
@@ -124,6 +124,7 @@ class _Rewriter:
         self._number = -1  # of the function that is being rewritten
         self._met: set[int] = set()  # lines whose mbarrier operation was there already
         self._registers = {kind: find(program) for kind, find in REGISTERS.items() if kind in kinds}
+        self._results = results(program) if self._registers else {}
         firsts = {function.first: number for number, function in enumerate(program.functions)}
         begin = Op("observe.begin", detail=Guard(False), where=_first_line(program))
         if self._wanted([begin]):  # a block of its own: loops may lead to the kernel's first one
@@ -220,7 +221,8 @@ class _Rewriter:
     def _touches(self, ops: list[Op], what: Op | Terminator, kind: str) -> list[Op]:
         """The looks at registers that an operation, or an end, touches."""
         for look_kind, slots in self._registers.items():
-            touch = touch_of(what, kind, slots[self._number], self._number)
+            left = self._results if look_kind == "observe.unwritten" else ()
+            touch = touch_of(what, kind, slots[self._number], self._number, left)
             if touch is not None and not (look_kind == "observe.in_flight" and kind in IN_FLIGHT):
                 ops = self._cut(ops, _look_at_registers(look_kind, what, touch))
         return ops

@@ -4,13 +4,14 @@ and those that asynchronous tensor instructions work on. Registers have slots of
 
 from __future__ import annotations
 
+from collections.abc import Container
 from collections.abc import Set as AbstractSet
 from typing import TypeAlias
 
 from ptxtools.program.details import NamedOperands, Touch
 from ptxtools.program.effects import reads, terminator_reads, writes
 from ptxtools.program.operations import LANEWISE
-from ptxtools.program.program import FRAME_HEADER, Block, FunctionCode, Op, Program, Slot, Terminator
+from ptxtools.program.program import FRAME_HEADER, Block, FunctionCode, Op, Program, Ref, Slot, Terminator
 from ptxtools.records import replace
 from ptxtools.semantics.types import bits_of
 
@@ -28,7 +29,7 @@ PASSES_ON = LANEWISE | {"shfl"}
 
 def unwritten(program: Program) -> list[frozenset[Slot]]:
     """By function: slots that may be read before they are written, and those that get values from them."""
-    passed = _passed(program)
+    passed, taken = _passed(program), results(program)
     slots = set[int]()
     for block in program.blocks:
         slots.update(terminator_reads(block.terminator))
@@ -36,18 +37,59 @@ def unwritten(program: Program) -> list[frozenset[Slot]]:
             slots.update(reads(op))
             slots.update(writes(op))
     variables = {slot for slot in slots if slot >= FRAME_HEADER}
-    origin = _fresh_accumulators(program)
+    origin = _returning(_fresh_accumulators(program), taken)
     live, leaving = block_liveness([_settled(block, {}) for block in origin], variables)
     starts = _starts(program, passed, live)
     if any(starts):  # what is computed for lanes that do not need it is no read
         needs = [_needs(block, set(bits(out))) for block, out in zip(origin, leaving, strict=True)]
         blocks = [_settled(block, need) for block, need in zip(origin, needs, strict=True)]
         starts = _starts(program, passed, block_liveness(blocks, variables)[0])
-    found = []
-    for number, start in enumerate(starts):
-        start |= _suspects(program, number)
-        found.append(_reached(program, number, start) if start and (number == 0 or program.max_frames) else frozenset())
+    found: list[frozenset[int]] = [frozenset()] * len(starts)
+    rounds = range(len(starts) if program.max_frames else 1)
+    for _ in rounds:  # callers get results that callees may not have set
+        before = found
+        found = [
+            _reached(
+                program, number, start | _suspects(program, number) | _taken(program, number, taken.keys(), before)
+            )
+            if number == 0 or program.max_frames else frozenset[int]()
+            for number, start in enumerate(starts)
+        ]  # fmt: skip
+        if found == before:
+            break
     return [frozenset(map(Slot, slots)) for slots in found]
+
+
+def results(program: Program) -> dict[int, str]:
+    """Slots in the frames of functions out of which callers take their results, and the types."""
+    found: dict[int, str] = {}
+    for number, function in enumerate(program.functions):
+        for op in _operations(program, number):
+            found |= {
+                ref.slot - function.frame_bytes: ref.type
+                for ref in op.src if ref is not None and ref.slot >= function.frame_bytes
+            }  # fmt: skip
+    return found
+
+
+def _returning(blocks: list[Block], taken: dict[int, str]) -> list[Block]:
+    """The blocks, where functions read their results before they return."""
+    if not taken:
+        return blocks
+    refs = tuple(Ref(Slot(slot), type_) for slot, type_ in taken.items())
+    use = Op("copy", None, (), refs, (), tuple(taken.values()))
+    return [Block([*one.ops, use], one.terminator) if one.terminator.kind == "ret" else one for one in blocks]
+
+
+def _taken(program: Program, number: int, taken: AbstractSet[int], found: list[frozenset[int]]) -> set[int]:
+    """Where a function finds results that the functions which it calls may not have set. taken: `results`."""
+    frame, slots = program.functions[number].frame_bytes, set[int]()
+    for block in _blocks(program, number):
+        if block.terminator.kind == "call":
+            callee = block.terminator.callee
+            for one in found[callee : callee + 1] if callee >= 0 else found[1:]:
+                slots |= {frame + slot for slot in one & taken}
+    return slots
 
 
 def _fresh_accumulators(program: Program) -> list[Block]:
@@ -209,8 +251,11 @@ def registers_of(op: Op) -> tuple[frozenset[Slot], frozenset[Slot]]:
     return frozenset(written), frozenset(read - written)
 
 
-def touch_of(what: Op | Terminator, kind: str, slots: AbstractSet[Slot], function: int) -> Touch | None:
-    """What an operation or an end does with some registers; None if nothing."""
+def touch_of(
+    what: Op | Terminator, kind: str, slots: AbstractSet[Slot], function: int, left: Container[int] = ()
+) -> Touch | None:
+    """What an operation or an end does with some registers; None if nothing. left: those that who returns leaves
+    behind (`results`)."""
     if not slots:
         return None
     guard = what.guard
@@ -218,6 +263,7 @@ def touch_of(what: Op | Terminator, kind: str, slots: AbstractSet[Slot], functio
     widths: list[int] = []
     if isinstance(what, Terminator):
         read = [ref.slot for ref in (what.guard, what.index) if ref is not None]
+        read += [slot for slot in slots if slot in left] if kind == "ret" else []
     else:
         read = [ref.slot for ref in what.src if ref is not None]
         written = [ref.slot if ref is not None and ref.slot in slots else _OTHER for ref in what.dst]

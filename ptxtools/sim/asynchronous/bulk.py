@@ -16,7 +16,7 @@ from ptxtools.sim.poison import poison
 from ptxtools.sim.tensormap.boxes import Update
 
 from .barriers import Barrier, barrier_at, guarded
-from .operands import Array, Operands, bytes_of, targets
+from .operands import Array, Operands, bytes_of, targets, tell_of_sending
 from .queue import Step, queue_of, tell_of_groups
 from .reductions import update_of
 
@@ -122,6 +122,9 @@ def _to_global(view: View, operands: Operands, lane: int, size: int) -> None:
     update = _update(view, shared=False)
     mask = _byte_mask(operands.one("byteMask", lane)) if operands.has("byteMask") else None
     taken: list[Array] = []
+    cta, offset = operands.shared("srcMem", lane, size, align=16, write=False)
+    chosen = np.arange(16) if mask is None else np.flatnonzero(mask)
+    tell_of_sending(view, lane, cta, lambda shared: shared[offset : offset + size].reshape(-1, 16)[:, chosen])
 
     def write() -> None:
         data = taken[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -68,11 +68,11 @@ class Operands:
         found = self.view.memory(address, size, self.spaces[name], lane=lane, write=write, align=align)
         return np.frombuffer(found, np.uint8)
 
-    def shared(self, name: str, lane: int, size: int, *, align: int) -> tuple[Cta, int]:
+    def shared(self, name: str, lane: int, size: int, *, align: int, write: bool = True) -> tuple[Cta, int]:
         """CTA and offset of an address in shared memory, with `size` bytes there that a copy reads or writes. Raises
         `Trap`."""
         view, address = self.view, self.one(name, lane)
-        view.memory(address, size, self.spaces[name], lane=lane, align=align)
+        view.memory(address, size, self.spaces[name], lane=lane, align=align, write=write)
         cta, offset = view.shared_owner(address & 0xFFFF_FFFF, lane=lane), address & OFFSET_MASK
         listeners = view.launch.observers
         if listeners is not None:
@@ -91,8 +91,15 @@ def targets(view: View, operands: Operands, lane: int, cta: Cta) -> list[Cta]:
 
 
 def bytes_of(cta: Cta, offset: int, size: int) -> Array:
-    """Shared memory of a CTA, about to be written or read; shorter where it ends."""
+    """Shared memory of a CTA, about to be written; shorter where it ends."""
     listeners = cta.cluster.schedule.launch.observers
     if listeners is not None:
         listeners.tell("wrote_shared", cta, offset, size)
     return np.frombuffer(cta.shared[offset : offset + size], np.uint8)
+
+
+def tell_of_sending(view: View, lane: int, cta: Cta, pick: Callable[[Array], Array]) -> None:
+    """Tell who listens which bytes of shared memory a copy takes to global memory (`Observer.sent`)."""
+    listeners = view.launch.observers
+    if listeners is not None and listeners.hear("sent"):
+        listeners.tell("sent", view, lane, cta, pick)

@@ -23,7 +23,7 @@ from ptxtools.sim.tensormap.tiles import check_reduction, check_store, layout, l
 
 from .barriers import Barrier, barrier_at
 from .bulk import signal
-from .operands import Array, Operands, bytes_of, targets
+from .operands import Array, Operands, bytes_of, targets, tell_of_sending
 from .queue import Step, queue_of
 from .reductions import update_of
 from .signals import barrier_of_target
@@ -159,8 +159,9 @@ def _check_barrier(view: View, lane: int, cta: Cta, barrier: Barrier, pair: bool
 def _to_global(view: View, operands: Operands, lane: int, map_: TensorMap, box: Region) -> None:
     opcode = view.op.opcode
     assert opcode is not None
-    size, whole = box.bytes, layout(map_, box, store=True).extent
-    cta, offset = operands.shared("srcMem", lane, whole, align=ROW)
+    places = layout(map_, box, store=True)
+    size, whole = box.bytes, places.extent
+    cta, offset = operands.shared("srcMem", lane, whole, align=ROW, write=False)
     update = None
     if "redOp" in opcode.mods:
         type_, _, flushes = map_.type.name.partition(".")
@@ -168,7 +169,11 @@ def _to_global(view: View, operands: Operands, lane: int, map_: TensorMap, box: 
     taken: list[Array] = []
 
     def read() -> None:
-        taken.append(take(map_, box, bytes_of(cta, offset, whole), offset).copy())
+        taken.append(take(map_, box, np.frombuffer(cta.shared[offset : offset + whole], np.uint8), offset).copy())
+
+    starts, row = box.pieces()
+    if len(starts) * row == size:  # of what lies outside of the tensor nothing is copied
+        tell_of_sending(view, lane, cta, lambda shared: places.gather(shared[offset : offset + whole], offset))
 
     def write() -> None:
         if update is None:
