@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from tests.model.features import OUT, Feature
 from tests.model.tensor_features import TENSOR_FEATURES
+from tests.model.warpgroup_features import WARPGROUP_FEATURES
 
 TENSOR_COPY = Feature(
     body="""    .shared .align 128 .u32 tile[8];
@@ -420,5 +421,5 @@ FEATURES = {
     "tensor copy": TENSOR_COPY, "rounded copy": ROUNDED_COPY, "padded copy": PADDED_COPY, "wgmma": PRODUCT,
     "tcgen05": TENSOR_CORE, "wgmma of integers": INTEGERS, "tcgen05 shapes": SHAPES, "multimem": MULTICAST,
     "multimem copies": MULTICAST_BULK, "multimem of 8 bits": MULTICAST_NARROW, "mapa": CLUSTER,
-    "griddepcontrol": DEPENDENT, "changed map": CHANGED_MAP, **TENSOR_FEATURES,
+    "griddepcontrol": DEPENDENT, "changed map": CHANGED_MAP, **TENSOR_FEATURES, **WARPGROUP_FEATURES,
 }  # fmt: skip
