@@ -189,7 +189,8 @@ class Mbarrier(Instruction):
 class Copy(Instruction):
     """An asynchronous copy (9.7.9.25). places: to, from, and the mbarrier that is told of its end, if any; size: bytes;
     bulk: through the async proxy; function, type, scope: what a reduction computes, and its scope; multi: to a
-    multi-address (9.7.9.25.7)."""
+    multi-address (9.7.9.25.7); order: "weak", or "relaxed" for one of 16 bytes at a time; mask: which bytes of each 16
+    are copied, all if there is none."""
 
     places: tuple[Place, ...]
     size: int
@@ -198,6 +199,8 @@ class Copy(Instruction):
     type: Type | None = None
     scope: str = "gpu"
     multi: bool = False
+    order: str = "weak"
+    mask: Operand | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

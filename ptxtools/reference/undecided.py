@@ -147,7 +147,8 @@ class Undecided:
     def _is_free(self, read: Pending, write: Write) -> bool:
         """Whether nothing synchronises by it, or would have, and no atomic operation that it observes has read what it
         precedes (8.10.6)."""
-        if read.agent.synchronises(read.acquired, read.location, write.messages):
+        observes = read.update is None or read.update.observes
+        if observes and read.agent.synchronises(read.acquired, read.location, write.messages):
             return False
         chain: Write | None = write
         while chain is not None and chain.behind is not None:
@@ -178,7 +179,7 @@ class Undecided:
             return True
         if own is not None and (own not in history or (own.taken and (value is None or update.depends))):
             return False
-        if strongly and update.observes and not self._may_observe(read, write):
+        if strongly and not (self._may_observe if update.observes else self._is_free)(read, write):
             return False
         if value is not None and (read.touched or any(isinstance(other, Pending) for other in read.followed)):
             return False
