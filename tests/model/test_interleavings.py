@@ -55,8 +55,8 @@ def test_what_the_search_goes_through(text, monkeypatch):
 
 
 CAS = ("atom.relaxed.gpu.cas {r}, x, 0, {v}", "atom.acq_rel.gpu.cas {r}, x, 2, {v}",
-       "atom.relaxed.gpu.cas {r}, x, {r}, 2", "atom.relaxed.sys.cas {r}, x, 1, 0", "st.relaxed.gpu x, {r}", "ld.relaxed.gpu {r}, x", "fence.sc.gpu",
-       "beq {r}, 1, L")  # fmt: skip
+       "atom.relaxed.gpu.cas {r}, x, {r}, 2", "atom.relaxed.sys.cas {r}, x, 1, 0",
+       "st.relaxed.gpu x, {r}", "ld.relaxed.gpu {r}, x", "fence.sc.gpu", "beq {r}, 1, L")  # fmt: skip
 
 
 @rows("seed", range(24), ids=[f"cas-{seed}" for seed in range(24)], share=3)
