@@ -180,9 +180,14 @@ def _bulk(cells: Cells, word: Word, modifiers: list[str]) -> Instruction:
             not_modelled(reader, word)
         rest = [modifier for modifier in rest if atomic_function(modifier) != function]
     scope = next((modifier for modifier in rest if modifier in SCOPES), "")
-    if multi and bool(scope) == ("relaxed" in rest) and (reduces or not scope):
-        rest = [modifier for modifier in rest if modifier not in (scope, "relaxed", "weak"[: 4 * (not reduces)])]
-    _rest(cells, word, rest)
+    masked = "cp_mask" in rest and not reduces and completion == [_IN_GROUP]
+    if bool(scope) == ("relaxed" in rest) and (multi or not reduces):
+        named = {scope, "relaxed", "weak"[: 4 * (not reduces)]}
+        named |= {"b128"} if scope and not reduces else set()
+        if "b128" in named - {*rest}:
+            not_modelled(reader, word, "relaxed")
+        rest = [modifier for modifier in rest if modifier not in named]
+    _rest(cells, word, [modifier for modifier in rest if modifier != "cp_mask" or not masked])
     places = _places(cells, 2)
     size = _size(cells)
     if size <= 0 or size % _BULK:
@@ -190,8 +195,13 @@ def _bulk(cells: Cells, word: Word, modifiers: list[str]) -> Instruction:
     if completion[0] == _TO_MBARRIER:
         cells.comma()
         places += _places(cells, 1)
+    mask = None
+    if masked:
+        cells.comma()
+        mask = cells.value()
+    order = "relaxed" if scope and not reduces else "weak"
     return Copy(places=places, size=size, bulk=True, function=function, type=type_, scope=scope or "gpu", multi=multi,
-                **cells.done())  # fmt: skip
+                order=order, mask=mask, **cells.done())  # fmt: skip
 
 
 # --- asynchronous stores and reductions -------------------------------------------------------------------------------

@@ -12,7 +12,8 @@ follows its completion. A store or reduction into the cluster's shared memory is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
 #: Elements of a copy, each of which is a read and a write; more than these are one.
 MOST_ELEMENTS = 16
+#: Bytes that a mask has bits for, and that a relaxed bulk copy moves at once (9.7.9.25.4.1).
+_CHUNK = 16
 _WORD = Type("b", 64)
 
 #: What follows an instruction: the paths on which it has been executed.
@@ -115,17 +118,35 @@ def _copy(paths: Paths, path: Path, instruction: Copy) -> list[Path]:
     size = type_.bits // 8 if type_ is not None else 8
     for name, offset in (*targets, source):
         size = gcd(size, paths.types[name].bits // 8, offset or size, instruction.size)
+    if instruction.order == "relaxed":
+        size = _CHUNK
     count = instruction.size // size
     if count > MOST_ELEMENTS and instruction.function:
         refuse(paths.test.source, f"a reduction of {count} elements", instruction.span,
                f"at most {MOST_ELEMENTS} are modelled")  # fmt: skip
     if count > MOST_ELEMENTS:  # as one
         size = instruction.size
-    moves = [_Move((name, start + at), (source[0], source[1] + at), size)
-             for at in range(0, instruction.size, size) for name, start in targets]  # fmt: skip
+    parts = [(at, size) for at in range(0, instruction.size, size)]
+    if instruction.mask is not None:
+        parts = list(_chosen(paths, path, instruction, size))
+    moves = [_Move((name, start + at), (source[0], source[1] + at), part)
+             for at, part in parts for name, start in targets]  # fmt: skip
     told_of = [paths.place(path, instruction, place, WORD_BYTES) for place in instruction.places[2:]]
     _copied(path, instruction, moves, instruction.size, told_of, type_)
     return [path]
+
+
+def _chosen(paths: Paths, path: Path, instruction: Copy, size: int) -> Iterator[tuple[int, int]]:
+    """Offsets and bytes of what a mask leaves, in elements of at most this size."""
+    assert instruction.mask is not None
+    chosen = paths.operand(path, instruction.mask)
+    if chosen.needs:
+        refuse(paths.test.source, "a mask that depends on a read is not modelled", instruction.span)
+    runs = [(match.start(), match.end()) for match in re.finditer("1+", f"{chosen.of(()) & 0xFFFF:016b}"[::-1])]
+    for chunk in range(0, instruction.size, _CHUNK):
+        for start, end in runs:
+            part = gcd(min(size, _CHUNK), start or _CHUNK, end - start)
+            yield from ((chunk + at, part) for at in range(start, end, part))
 
 
 def _reached(
@@ -170,31 +191,33 @@ def _tensor_moves(
 ) -> list[_Move] | None:
     """The accesses of a copy to or from such tiles; None if the tensor is in no location."""
     moves = []
-    for distance, shared, size, fill in elements(moved):
+    for distance, shared, size, fill, taken in elements(moved):
         tensor = paths.found_at(moved.address + distance, size) if distance >= 0 else None
         if tensor is None and distance >= 0:
             return None
         for name, offset in tiles:
             here = (name, offset + shared)
-            if here[1] + size > paths.extent(name):
+            if here[1] + (taken or size) > paths.extent(name):
                 refuse(paths.test.source, f"the box leads out of '{name}'", instruction.span)
             if tensor is None:
                 moves.append(_Move(here, None, size, int.from_bytes(fill, "little")))
             else:
                 moves.append(_Move(here, tensor, size, convert=moved.convert) if instruction.loads
-                             else _Move(tensor, here, size))  # fmt: skip
+                             else _Move(tensor, here, size, convert=moved.convert, taken=taken))  # fmt: skip
     return moves
 
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """One element of a copy. source: None if a number is filled in; convert: what becomes of its bytes on their way."""
+    """One element of a copy. source: None if a number is filled in; convert: what becomes of its bytes on their way;
+    taken: the bytes of the source that become so many, if they are others."""
 
     to: tuple[str, int]
     source: tuple[str, int] | None
     size: int
     fill: int = 0
     convert: Convert | None = None
+    taken: int = 0
 
 
 def _copied(path: Path, instruction: Copy, moves: Sequence[_Move], bytes_: int, told_of: Sequence[tuple[str, int]],
@@ -204,13 +227,15 @@ def _copied(path: Path, instruction: Copy, moves: Sequence[_Move], bytes_: int, 
     copies = path.copies
     proxy = "async" if instruction.bulk else "generic"
     first, own = len(path.events), own_events(path)
-    event = Event("R", path.steps, instruction, "weak", "", proxy, needs=path.control | map_read,
-                  agent=copies.agents, behind=own | map_read)  # fmt: skip
+    relaxed = instruction.order == "relaxed"
+    event = Event("R", path.steps, instruction, instruction.order, instruction.scope if relaxed else "", proxy,
+                  needs=path.control | map_read, agent=copies.agents, behind=own | map_read)  # fmt: skip
     reads: dict[tuple[str, int], int] = {}
     for move in moves:
         if move.source is not None and move.source not in reads:
             reads[move.source] = len(path.events)
-            path.events.append(replace(event, location=move.source[0], offset=move.source[1], size=move.size))
+            size = move.taken or move.size
+            path.events.append(replace(event, location=move.source[0], offset=move.source[1], size=size))
     written = len(path.events)
     behind = own | mask(first, written) | map_read
     for move in moves:
@@ -298,7 +323,7 @@ def _converted(write: Event, move: _Move) -> Event:
     assert convert is not None
 
     def changed(reads: Sequence[int]) -> int:
-        return int.from_bytes(convert(value.of(reads).to_bytes(move.size, "little")), "little")
+        return int.from_bytes(convert(value.of(reads).to_bytes(move.taken or move.size, "little")), "little")
 
     return replace(write, value=Value(value.needs, changed))
 

@@ -83,6 +83,7 @@ def model(version: str = DEFAULT_MODEL, without: str = "") -> Model:
     if version not in MODELS:
         raise ValueError(f"unknown memory model '{version}'; known: {', '.join(MODELS)}")
     has_proxies = version != "6.0"
+    before_base: tuple[Named, ...] = ()
     proxies: tuple[Named, ...] = ()
 
     # 8.7: operations of one thread, or strong ones with scopes that include each other; through the same proxy (7.5);
@@ -121,25 +122,30 @@ def model(version: str = DEFAULT_MODEL, without: str = "") -> Model:
     # 8.9.5: causality order.
     if has_proxies:
         # What precedes an asynchronous operation does not precede, by that, its completion (8.9.1.1).
-        threads = (PROGRAM_ORDER | synchronizes).plus()
+        threads = Named("causality-of-threads", "8.9.5", (PROGRAM_ORDER | synchronizes).plus())
+        before_base = (threads,)
         behind = threads.maybe() >> ISSUED
         base = Named(
             "base-causality", "8.9.5", threads | behind | (COMPLETED >> threads.maybe()) | (COMPLETED >> behind)
         )
         # A fence of the operation's own proxy, by a thread of its CTA, leads from that proxy to the generic one and
         # back; an alias fence on the path leads from one address to another.
-        same = base & SAME_PROXY & SAME_CTA
+        same = Named("causality-of-one-proxy", "8.9.5", base & SAME_PROXY & SAME_CTA)
         leave = Named("leave-proxy", "8.6", on(GENERIC) | (on(M) >> same >> on(PROXY_FENCE)))
         enter = Named("enter-proxy", "8.6", on(GENERIC) | (on(PROXY_FENCE) >> same >> on(M)))
         # 9.7.16.6.3: a fence before the synchronisation of threads hands on to one after it, by whatever orders
         # execution. What is complete in front of the first precedes what is behind the second, and so does what forms a
         # pipeline with it.
-        flag = PROGRAM_ORDER >> on(strong_write) >> observation >> on(strong_read) >> PROGRAM_ORDER
-        relaxed = PROGRAM_ORDER >> ARRIVAL >> PROGRAM_ORDER
+        flag = Named(
+            "relaxed-flag",
+            "9.7.16.6.3",
+            PROGRAM_ORDER >> on(strong_write) >> observation >> on(strong_read) >> PROGRAM_ORDER,
+        )
+        relaxed = Named("relaxed-arrival", "9.7.13.3", PROGRAM_ORDER >> ARRIVAL >> PROGRAM_ORDER)
         handed = (
             (on(T_BEFORE) >> (threads | flag | relaxed) >> on(T_AFTER)) | (on(T_AFTER) >> PROGRAM_ORDER >> on(T_BEFORE))
         ).plus()
-        across = on(T_BEFORE) >> handed >> on(T_AFTER) >> ISSUED
+        across = Named("across-threads", "9.7.16.6.3", on(T_BEFORE) >> handed >> on(T_AFTER) >> ISSUED)
         tensor = Named(
             "tensor-order",
             "9.7.16.6",
@@ -157,19 +163,25 @@ def model(version: str = DEFAULT_MODEL, without: str = "") -> Model:
         # of their own, order what goes through the generic proxy in front with what goes through that one behind.
         hands_on = morally_strong & (base | flag | relaxed)
         handed_on = Named("handed-on", "9.7.13.4", on(TO_PROXY_REL) >> hands_on >> on(TO_PROXY_ACQ))
-        crossing = on(M & GENERIC) >> (base & COVERED) >> handed_on >> (same & COVERED) >> on(M)
+        crossing = Named(
+            "crossing-proxies",
+            "9.7.13.4",
+            on(M & GENERIC) >> (base & COVERED) >> handed_on >> (same & COVERED) >> on(M),
+        )
         # A memory fence for shared memory only is one end of a pattern of 8.8, or both, for operations on that memory.
-        give = on(M & GENERIC) >> (base & COVERED) >> on(SHARED_REL)
-        take = on(SHARED_ACQ) >> (base & COVERED) >> on(M & GENERIC)
+        give = Named("to-shared-release", "9.7.13.4", on(M & GENERIC) >> (base & COVERED) >> on(SHARED_REL))
+        take = Named("from-shared-acquire", "9.7.13.4", on(SHARED_ACQ) >> (base & COVERED) >> on(M & GENERIC))
         gives, takes = PROGRAM_ORDER >> on(strong_write), on(strong_read) >> PROGRAM_ORDER
-        restricted = (
+        restricted = Named(
+            "shared-memory-patterns",
+            "9.7.13.4",
             (
                 give
                 >> ((morally_strong & (gives >> observation >> acquire)) | (PROGRAM_ORDER >> ARRIVAL))
                 >> base.maybe()
             )
             | (base.maybe() >> (morally_strong & (release >> observation >> takes)) >> take)
-            | (give >> (morally_strong & (gives >> observation >> takes)) >> take)
+            | (give >> (morally_strong & (gives >> observation >> takes)) >> take),
         )
         one_sided = Named(
             "one-sided",
@@ -180,7 +192,8 @@ def model(version: str = DEFAULT_MODEL, without: str = "") -> Model:
         cause = Named("causality", "8.9.5", preserved_all | (observation >> preserved_all))
         sc_cause = base
         po_overlap = PROGRAM_ORDER & OVERLAP_AT_ADDRESS & SAME_PROXY
-        proxies = (leave, enter, tensor, preserved, handed_on, one_sided)
+        proxies = (same, leave, enter, flag, relaxed, across, tensor, preserved, handed_on, crossing, give, take,
+                   restricted, one_sided)  # fmt: skip
     else:
         base = Named("base-causality", "8.9.5", (PROGRAM_ORDER.maybe() >> synchronizes >> PROGRAM_ORDER.maybe()).plus())
         cause = Named("causality", "8.9.5", base | (observation >> (base | (PROGRAM_ORDER & OVERLAP))))
@@ -207,8 +220,8 @@ def model(version: str = DEFAULT_MODEL, without: str = "") -> Model:
         Axiom("SC-per-Location", "8.10.5", "acyclic", (morally_strong & communication) | po_overlap),
         Axiom("Causality", "8.10.6", "irreflexive", (READS_FROM | from_reads) >> cause),
     )
-    definitions = (morally_strong, release, acquire, observation, synchronizes, base, *proxies, cause, caused,
-                   coherence, from_reads, communication)  # fmt: skip
+    definitions = (morally_strong, release, acquire, observation, synchronizes, *before_base, base, *proxies, cause,
+                   caused, coherence, from_reads, communication)  # fmt: skip
     if without == "Coherence":  # then writes that causality relates are ordered either way
         axioms = (Axiom("Coherence-Order", "8.9.6", "irreflexive", coherence), *axioms[1:])
     axioms = tuple(axiom for axiom in axioms if axiom.name != without)

@@ -7,7 +7,10 @@ from itertools import combinations
 
 from .programs import Barrier
 from .relations import Relation, members
-from .structures import Skeleton
+from .structures import Node, Skeleton
+
+#: Threads that hold a row of a matrix together, and room for what one of them holds: four registers, and metadata.
+ROW, ROW_BITS = 4, 5 * 32
 
 
 def barrier_orders(found: Skeleton) -> Iterator[tuple[Relation, Relation]]:
@@ -21,7 +24,11 @@ def barrier_orders(found: Skeleton) -> Iterator[tuple[Relation, Relation]]:
         first + len(path.events) - 1 for path, first in zip(found.paths, found.first, strict=True)
         if path.unreached is not None
     ]  # fmt: skip
-    keys = dict.fromkeys((n.event.barrier, n.event.count) for n in found.nodes if n.event.kind in "AB")
+    if any(len(met) != ROW for met in row_meetings(found).values()):
+        return  # threads of a row that do not execute the instruction together
+    keys = dict.fromkeys(
+        (n.event.barrier, n.event.count) for n in found.nodes if n.event.kind in "AB" and not _is_of_row(n)
+    )
     ways: list[list[tuple[int, int]]] = [[]]
     for key, count in keys:
         threads = []
@@ -60,8 +67,32 @@ def _releases(found: Skeleton, a: int, b: int) -> list[int]:
     ]  # fmt: skip
 
 
+def row_meetings(found: Skeleton) -> dict[int, list[int]]:
+    """The arrivals that each wait of the threads of a row meets, by lanes: the k-th ones meet each other."""
+    meetings: dict[tuple[object, ...], list[int]] = {}
+    waits: dict[int, tuple[object, ...]] = {}
+    counts: dict[tuple[object, ...], int] = {}
+    for a, node in enumerate(found.nodes):
+        if node.event.kind in "AB" and _is_of_row(node):
+            mine = node.thread, node.event.kind, node.event.barrier
+            key = node.event.barrier, counts.setdefault(mine, 0)
+            counts[mine] += 1
+            if node.event.kind == "A":
+                meetings.setdefault(key, []).append(a)
+            else:
+                waits[a] = key
+    lane = {a: found.paths[found.nodes[a].thread].thread.lane for met in meetings.values() for a in met}
+    return {b: sorted(meetings.get(key, ()), key=lane.__getitem__) for b, key in waits.items()}
+
+
+def _is_of_row(node: Node) -> bool:
+    return isinstance(node.instruction, Barrier) and node.instruction.place == "row"
+
+
 def arrivals(found: Skeleton, wait: int) -> list[int]:
     """The arrivals that a wait at a barrier meets, in the way in which threads meet now."""
+    if _is_of_row(found.nodes[wait]):
+        return row_meetings(found)[wait]
     nodes, barrier = found.nodes, found.structure.given["barrier"]
     holds = found.structure.universe.holds
     return [a for a, node in enumerate(nodes) if node.event.kind == "A" and holds(barrier, a, wait)]

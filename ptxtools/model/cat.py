@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from .axioms import model
+from .terms import Pair, Term
+
+#: Characters of a line.
+_WIDTH = 120
 
 _HEAD = """\
 PTX
@@ -21,7 +25,8 @@ PTX
    the wait of one that depends on it; covered, between an operation and a fence that is not limited to other memory;
    launched, from operations of tensor cores to a fence that hands them on, piped, to later ones of their thread that
    they execute before, and paired, between those that form a pipeline; initial, from the initial
-   writes; rf; sc (8.9.3); ordered, the order of morally strong writes. *)
+   writes; rf; sc (8.9.3); ordered, the order of morally strong writes.
+   Where accesses overlap in part, fr goes by pieces of memory, which this language has no word for. *)
 """
 
 
@@ -30,7 +35,22 @@ def as_cat(version: str) -> str:
     chosen = model(version)
     lines = [_HEAD.format(version=version)]
     for definition in chosen.definitions:
-        lines += [f"(* {definition.section} *)", f"let {definition.name} = {definition.term.cat()}", ""]
+        lines += [f"(* {definition.section} *)", _wrapped(f"let {definition.name} = ", definition.term), ""]
     for axiom in chosen.axioms:
         lines += [f"(* {axiom.section} *)", f"{axiom.kind} {axiom.term.cat(True)} as {axiom.name}", ""]
     return "\n".join(lines)
+
+
+def _wrapped(start: str, term: Term) -> str:
+    """A definition, with a line for each part of a union if it is long."""
+    whole = start + term.cat()
+    parts = _united(term)
+    if len(whole) <= _WIDTH or len(parts) < 2:
+        return whole
+    return start.rstrip() + "\n    " + "\n  | ".join(part.cat(True) for part in parts)
+
+
+def _united(term: Term) -> list[Term]:
+    if isinstance(term, Pair) and term.sign == "|":
+        return [*_united(term.left), *_united(term.right)]
+    return [term]

@@ -3,7 +3,7 @@ of paths, and each way in which barriers meet."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from math import prod
 
@@ -15,8 +15,9 @@ from .barriers import barrier_orders, dependencies
 from .events import Path
 from .feasible import WORTH, Feasible
 from .features import refuse_unknown
+from .meetings import Meetings
 from .paths import DEFAULT_UNROLL, Paths
-from .programs import Barrier, Test
+from .programs import Barrier, Goal, Test
 from .relations import Events, Relation
 from .search import Search
 from .structures import Node, Skeleton, skeleton
@@ -33,6 +34,8 @@ MOST_CHECKS = 20_000
 FEW_CHECKS = 600
 #: What to begin with another choice of paths counts for, in checks.
 CHECKS_OF_A_START = 10
+#: Final values of memory that are looked at together.
+_MOST_LAST = 500
 #: Choices of paths whose events and relations are kept.
 _MOST_KEPT = 2_000
 
@@ -150,6 +153,8 @@ def _decide(test: Test, chosen: Model, choices: Choices, outcomes: Outcomes, wan
     steps, done = 0, set()
     for share in (FEW_CHECKS, MOST_CHECKS):
         for number, goal in enumerate(test.condition.goals[wanted]):
+            if not choices.may_reach(goal):
+                continue
             for search in choices.searches(chosen, chosen.axioms):
                 if (number, search.way) in done:
                     continue
@@ -223,6 +228,7 @@ class Choices:
         self.combinations: list[tuple[Path, ...]] | None = None
         self.skeletons: dict[int, Skeleton] = {}
         self.impossible: set[tuple[int, int]] = set()
+        self.feasible: Feasible | None = None
 
     def searches(self, chosen: Model, axioms: tuple[Axiom, ...]) -> Iterator[Search]:
         """One search for each combination and way that may have executions."""
@@ -245,13 +251,32 @@ class Choices:
                 if search.is_impossible:
                     self.impossible.add((number, way))
 
+    def may_reach(self, goal: Goal) -> bool:
+        """Whether some of the values that memory may hold in the end leave a goal open, whatever registers hold."""
+        names = [name for name in self.test.locations if name in goal[1]] if self.feasible is not None else []
+        values: dict[str, list[int]] = {}
+        for name in names:
+            location = self.test.locations[name]
+            found = self.feasible.last(location.memory) if self.feasible is not None else None
+            bits = self.paths.types[name].bits
+            if found is not None and location.memory == name and location.size <= bits // 8:
+                values[name] = [self.paths.types[name].wrap(value) for value in found]
+        if prod(map(len, values.values())) > _MOST_LAST:
+            return True
+        return any(goal[0](dict(zip(values, state, strict=True))) is not False for state in product(*values.values()))
+
     def _combinations(self, chosen: Model, axioms: tuple[Axiom, ...]) -> Iterator[tuple[Path, ...]]:
         ways = [self.paths.of(thread) for thread in self.test.threads]
         whole = axioms == chosen.axioms and not chosen.without
         if whole and prod(map(len, ways)) >= WORTH:
-            ways = Feasible(self.test, ways, self.initial, chosen.version).chosen()
+            self.feasible = Feasible(self.test, ways, self.initial, chosen.version)
+            ways = self.feasible.chosen()
+        combinations: Iterable[tuple[Path, ...]] = product(*ways)
+        if whole and prod(map(len, ways)) >= WORTH:
+            meetings = Meetings(self.test, ways, self.initial)
+            combinations = (meetings.choices() if meetings.apply else None) or combinations
         wanted = {*observed_names(self.test), *(self.test.filter.names if self.test.filter else ())}
-        for combination in product(*ways):
+        for combination in combinations:
             if all(path.unreached is None or _can_be_left(path, combination, wanted) for path in combination):
                 yield combination
 

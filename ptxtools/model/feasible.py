@@ -81,6 +81,14 @@ class Feasible:
                 break
         return found
 
+    def last(self, name: str) -> list[int] | None:
+        """What a memory object that is accessed as a whole may hold in the end; None if that may be anything."""
+        cuts = self.cuts.get(name, [])
+        pools = [self.pools[thread, (name, cuts[0])] for thread in range(len(self.paths))] if len(cuts) == 2 else [None]
+        if cuts[:1] != [0] or any(pool is None for pool in pools):
+            return None
+        return sorted({self.initial[name, 0]}.union(*(pool for pool in pools if pool is not None)))
+
     def _is_possible(self, thread: int, path: Path) -> bool:
         """Goes along a path; what it writes goes to the pools."""
         reads: dict[int, _Values] = {}

@@ -13,8 +13,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ptxtools.records import replace
+from ptxtools.records import NamedTuple, replace
 
+from .barriers import ROW, ROW_BITS
 from .events import Event, Path, Value, equal
 from .programs import TENSOR_MEMORY, Instruction, Location, Operand, TensorCore, Test, Thread, Type
 from .refusals import not_modelled
@@ -33,21 +34,26 @@ NAME = "tensor memory of CTA {}"
 #: Addresses from here on are those of tensor memory.
 _BEHIND_ALL = 1 << 50
 _ROWS, _WARPS = 64, 4
+#: Threads of a warp, and registers in which each of them has a part of A (9.7.15.5.1).
+_WARP_THREADS, _FACTOR_REGISTERS = 32, 4
 _SHAPE = re.compile(r"m64n(\d+)k(\d+)\.(\w+)\.(\w+)\.(\w+)")
 #: A kind of descriptor, its value, rows, columns, type of elements, whether mn leads.
 Tile = tuple[str, int, int, int, str, bool]
 
 
 class Engine(Protocol):
-    """What matrix descriptors and products mean. Both raise ValueError for what has no meaning."""
+    """What matrix descriptors and products mean. Both raise ValueError for what has no meaning. A factor in registers
+    is a tile of the kind "registers": its descriptor is the number of the first of its 16 rows, its content the words
+    of each register of a warp, lane after lane."""
 
     def pieces(self, tile: Tile) -> Sequence[tuple[int, int]]:
         """Addresses in shared memory (18 bits) and bytes of the pieces of a matrix."""
 
     def product(self, left: Tile, right: Tile, contents: Sequence[tuple[bytes, ...]],
                 elements: Sequence[tuple[int, int]], added: Sequence[int] | None, result: str, *,
-                negated: bool = False) -> list[int]:  # fmt: skip
-        """Elements of a product, as bits."""
+                negated: bool = False, sparse: tuple[int, bytes] | None = None) -> list[int]:  # fmt: skip
+        """Elements of a product, as bits. sparse: the selector and the metadata of a warp's lanes, if half of A is
+        stored; all elements are in the rows of that warp then."""
 
     def issued(self, opcode: str, operands: Mapping[str, Sequence[int]], rank: int) -> Any:
         """A tcgen05.mma, .cp or .shift with the elements of each operand by its name, issued by the CTA of that rank in
@@ -55,38 +61,46 @@ class Engine(Protocol):
         what is read to what is written."""
 
 
-def read_kernel_product(cells: Cells, word: Word, form: str) -> dict[str, Any]:
-    """wgmma.mma_async of two matrices in shared memory: `{d}, a-desc, b-desc, scale-d{, signs{, layouts}}`."""
+def read_kernel_product(cells: Cells, word: Word, form: str, *, sparse: bool) -> dict[str, Any]:
+    """wgmma.mma_async: `{d}, a-desc, b-desc{, metadata, selector}, scale-d{, signs{, layouts}}`, with `{a}` for A in
+    registers."""
     reader = cells.reader
     match = _SHAPE.fullmatch(form)
     if match is None:
         not_modelled(reader, word)
     results = cells.listed(cells.result)
     cells.comma()
-    if reader.next.text == "{":
-        reader.fail("a factor in registers of the whole warp is not modelled", word)
-    values = [cells.value()]
+    held = cells.listed(cells.value) if reader.next.text == "{" else []
+    left = held or [cells.value()]
+    values: list[Operand] = []
     while reader.accept(","):
         values.append(cells.value())
-    n, half = int(match[1]), match[3] == "f16"
-    if len(results) != n // (4 if half else 2) or len(values) < 3:
+    n, half, first = int(match[1]), match[3] == "f16", 3 if sparse else 1
+    if len(results) != n // (4 if half else 2) or len(values) <= first or len(held) not in (0, _FACTOR_REGISTERS):
         reader.fail(f"'{word.text}' has other operands", word)
-    numbers = values[3:]
-    if any(type(number) is not int for number in numbers):
-        reader.fail("expected numbers behind the predicate", word)
+    right, scale, numbers = values[0], values[first], values[first + 1 :]
+    selector = values[2] if sparse else -1
+    if type(selector) is not int or any(type(number) is not int for number in numbers):
+        reader.fail("expected numbers for the selector of the metadata, and behind the predicate", word)
+    layouts = [False] * bool(held) + [bool(number) for number in numbers[2:]]
     return {
-        "results": tuple(results), "values": (values[2], values[0], values[1]), "form": form,
-        "negated": numbers[:2].count(-1) == 1, "layouts": tuple(bool(number) for number in numbers[2:]),
+        "results": tuple(results), "values": (scale, right, *left, *values[1 : 2 if sparse else 1]), "form": form,
+        "negated": numbers[:2].count(-1) == 1, "layouts": tuple(layouts), "held": len(held) + sparse,
+        "selector": selector,
     }  # fmt: skip
 
 
-def tiles_of(form: str, layouts: Sequence[bool], left: int, right: int) -> tuple[Tile, Tile, str]:
-    """Both factors of a product of a warpgroup, and the type of the result."""
+def tiles_of(
+    form: str, layouts: Sequence[bool], left: int, right: int, *, kind: str = "wgmma", sparse: bool = False
+) -> tuple[Tile, Tile, str]:
+    """Both factors of a product of a warpgroup, and the type of the result. left: a descriptor, or the first row of a
+    warp if A is in registers; kind: "registers" then."""
     match = _SHAPE.fullmatch(form)
     assert match is not None
     n, k, (dtype, atype, btype) = int(match[1]), int(match[2]), match.groups()[2:]
     a_leads, b_leads = (*layouts, False, False)[:2]
-    return ("wgmma", left, _ROWS, k, atype, a_leads), ("wgmma", right, n, k, btype, b_leads), dtype
+    rows, stored = (_ROWS if kind == "wgmma" else _ROWS // _WARPS), k // 2 if sparse else k
+    return (kind, left, rows, stored, atype, a_leads), ("wgmma", right, n, k, btype, b_leads), dtype
 
 
 def fragment(thread: int, n: int) -> list[tuple[int, int]]:
@@ -131,6 +145,27 @@ def bytes_read(paths: Paths, tile: Tile, parts: Sequence[tuple[int, int]], reads
     return tuple(found)
 
 
+class Held(NamedTuple):
+    """What the threads of a row hold together. value: the registers of each of them, 32 bits each, one thread behind
+    the other; row: the number of the row in its warp; registers: how many; selector: of metadata, which is in the last
+    one, or -1."""
+
+    value: Value
+    row: int
+    registers: int
+    selector: int
+
+    def words(self, reads: Sequence[int]) -> list[bytes]:
+        """The words of all lanes of a warp, for each register; those of other rows are 0."""
+        whole = self.value.of(reads).to_bytes(ROW * ROW_BITS // 8, "little")
+        found = []
+        for at in range(self.registers):
+            lanes = [whole[ROW_BITS // 8 * lane + CELL * at :][:CELL] for lane in range(ROW)]
+            before = bytes(CELL * ROW * self.row)
+            found.append((before + b"".join(lanes)).ljust(CELL * _WARP_THREADS, b"\0"))
+        return found
+
+
 class Products:
     """Elements of one product, computed once for each state of what it reads."""
 
@@ -143,26 +178,29 @@ class Products:
         added: Sequence[Value] | None,
         *,
         negated: bool = False,
+        held: Held | None = None,
     ) -> None:
         """added: what each element is added to; one value for all of them holds 32 bits of each."""
         self.paths, self.tiles, self.parts, self.elements = paths, tiles, parts, elements
-        self.added, self.negated = added, negated
-        self.needs = sum(1 << at for part in parts for at, _ in part)
+        self.added, self.negated, self.held = added, negated, held
+        self.needs = sum(1 << at for part in parts for at, _ in part) | (held.value.needs if held else 0)
         for value in added or ():
             self.needs |= value.needs
         self.known: dict[tuple[Any, ...], list[int]] = {}
 
     def of(self, reads: Sequence[int]) -> list[int]:
-        contents = tuple(bytes_read(self.paths, tile, part, reads)
+        registers = self.held.words(reads) if self.held is not None else []
+        sparse = (self.held.selector, registers.pop()) if self.held is not None and self.held.selector >= 0 else None
+        contents = tuple((b"".join(registers),) if tile[0] == "registers" else bytes_read(self.paths, tile, part, reads)
                          for tile, part in zip(self.tiles[:2], self.parts, strict=True))  # fmt: skip
         added = None if self.added is None else tuple(value.of(reads) for value in self.added)
         if added is not None and len(added) < len(self.elements):
             added = tuple(added[0] >> 32 * at & 0xFFFFFFFF for at in range(len(self.elements)))
-        key = (contents, added)
+        key = (contents, added, sparse)
         if key not in self.known:
             left, right, result = self.tiles
             self.known[key] = self.paths.products().product(left, right, contents, self.elements, added, result,
-                                                            negated=self.negated)  # fmt: skip
+                                                            negated=self.negated, sparse=sparse)  # fmt: skip
         return self.known[key]
 
     def tile(self) -> Value:

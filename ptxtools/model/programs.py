@@ -150,10 +150,11 @@ class ProxyFence(Instruction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Barrier(Instruction):
-    """mode: "sync", "arrive" or "wait"; place: "cta", "warp" or "cluster"; numbers: what names the barrier, of
-    a warp its mask; count: how many threads take part, if given; ordering: whether it synchronises memory: a relaxed
-    arrival does not; reduction: what the result is of the predicates of all who arrive, "popc", "and" or "or"; "" if
-    there is none (9.7.13.1); negated: whether this thread's predicate counts as its opposite."""
+    """mode: "sync", "arrive" or "wait"; place: "cta", "warp" or "cluster", or "row", for the threads that hold a row of
+    a matrix together, which is no barrier of memory; numbers: what names the barrier, of a warp its mask; count: how
+    many threads take part, if given; ordering: whether it synchronises memory: a relaxed arrival does not; reduction:
+    what the result is of the predicates of all who arrive, "popc", "and" or "or", or "join" of the registers of a row;
+    "" if there is none (9.7.13.1); negated: whether this thread's predicate counts as its opposite."""
 
     mode: str
     place: str
@@ -188,7 +189,8 @@ class Mbarrier(Instruction):
 class Copy(Instruction):
     """An asynchronous copy (9.7.9.25). places: to, from, and the mbarrier that is told of its end, if any; size: bytes;
     bulk: through the async proxy; function, type, scope: what a reduction computes, and its scope; multi: to a
-    multi-address (9.7.9.25.7)."""
+    multi-address (9.7.9.25.7); order: "weak", or "relaxed" for one of 16 bytes at a time; mask: which bytes of each 16
+    are copied, all if there is none."""
 
     places: tuple[Place, ...]
     size: int
@@ -197,6 +199,8 @@ class Copy(Instruction):
     type: Type | None = None
     scope: str = "gpu"
     multi: bool = False
+    order: str = "weak"
+    mask: Operand | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,8 +264,10 @@ class Product(Instruction):
     """wgmma (9.7.15). kind: "mma_async", "fence", "commit_group" or "wait_group"; places: the tiles in shared memory;
     values: whether the result is added to, and a factor in a register; pending: groups that are not waited for;
     negated: whether the product is subtracted; popc: whether bits in common are counted. In a kernel, results: the
-    fragment of D; form: shape and types; values: whether the result is added to, and descriptors; layouts: whether mn
-    leads in each factor."""
+    fragment of D; form: shape and types; values: whether the result is added to, the descriptors of B and A, or that
+    of B and the registers of A, then that of the metadata; held: how many of these, at the end, are registers that the
+    threads of a row hold together; selector: of the metadata, -1 if A is not sparse; layouts: whether mn leads in each
+    factor."""
 
     kind: str
     result: str = ""
@@ -273,6 +279,8 @@ class Product(Instruction):
     results: tuple[str, ...] = ()
     form: str = ""
     layouts: tuple[bool, ...] = ()
+    held: int = 0
+    selector: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,6 @@ from .words import Reader, Word
 REASONS = {
     r"cp\.async\.bulk\.prefetch|prefetch|applypriority|createpolicy": "it changes no value: leave it out",
     r"discard": "it leaves memory without a value (9.7.9.17)",
-    r"multimem": "of copies to multi-addresses, those with a mask of bytes and of '.b128' are not",
     r"tcgen05\.(alloc|dealloc|relinquish)": "tensor memory is declared, in the initial values: 'tmem d = 0'",
     r"mma|wmma|ldmatrix|stmatrix|movmatrix": "it works on matrices that the registers of a warp hold together",
     r"(shfl|vote|match|redux|activemask|elect)\b": "it exchanges registers of a warp; a test has only its memory",

@@ -51,12 +51,14 @@ Convert = Callable[[bytes], bytes]
 
 class Run(Protocol):
     """Bytes that lie together on both sides. tensor: from the map's address on, -1 for what is outside of the tensor;
-    shared: from the tile's address on; fill: the bytes that are written then."""
+    shared: from the tile's address on; size: there as well, unless `taken` says how many bytes of shared memory are
+    packed into these; fill: the bytes that are written then."""
 
     tensor: int
     shared: int
     size: int
     fill: bytes
+    taken: int
 
 
 class Transfer(Protocol):
@@ -373,17 +375,17 @@ def transfers(paths: Paths, path: Path, instruction: TensorCopy, read: Event) ->
     return found
 
 
-def elements(moved: Transfer) -> list[tuple[int, int, int, bytes]]:
+def elements(moved: Transfer) -> list[tuple[int, int, int, bytes, int]]:
     """The parts of a transfer that are accesses of their own: distance in the tensor or -1, in shared memory, bytes,
-    and what is filled in. They have at most 8 bytes, unless that were too many."""
+    what is filled in, and the bytes that are packed. They have at most 8 bytes, unless that were too many."""
     size = max(moved.element, min(8, *(run.size & -run.size for run in moved.runs))) if moved.runs else 1
-    if sum(run.size for run in moved.runs) // size > MOST_RUNS:
-        return [(run.tensor, run.shared, run.size, run.fill) for run in moved.runs]
+    if sum(run.size for run in moved.runs) // size > MOST_RUNS or any(run.taken for run in moved.runs):
+        return [(run.tensor, run.shared, run.size, run.fill, run.taken) for run in moved.runs]
     found = []
     for run in moved.runs:
         for at in range(0, run.size, size):
             tensor = run.tensor + at if run.tensor >= 0 else -1
-            found.append((tensor, run.shared + at, min(size, run.size - at), run.fill[at : at + size]))
+            found.append((tensor, run.shared + at, min(size, run.size - at), run.fill[at : at + size], 0))
     return found
 
 

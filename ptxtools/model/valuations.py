@@ -7,7 +7,7 @@ from itertools import islice, product
 from typing import TypeAlias
 
 from .axioms import Model
-from .barriers import arrivals, reductions
+from .barriers import ROW_BITS, arrivals, reductions
 from .events import Path
 from .paths import Paths
 from .programs import Test
@@ -177,6 +177,8 @@ class Valuation:
                     return None
                 predicates.append(node.event.value.of(reads))
         kind = getattr(self.found.nodes[wait].instruction, "reduction", "")
+        if kind == "join":  # the registers of each thread of a row
+            return sum(value << ROW_BITS * at for at, value in enumerate(predicates))
         return sum(predicates) if kind == "popc" else int(all(predicates) if kind == "and" else any(predicates))
 
     def written_value(self, write: int, piece: int) -> int | None:

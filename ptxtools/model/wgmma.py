@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from ptxtools.records import replace
 
+from .barriers import ROW
 from .events import Event, Path, Value, constant
 from .functions import computed
-from .matrices import Products, fragment, read_kernel_product, read_pieces, tiles_of
-from .programs import Instruction, Operand, Place, Product, Register, Type
+from .matrices import Held, Products, fragment, read_kernel_product, read_pieces, tiles_of
+from .programs import Barrier, Instruction, Operand, Place, Product, Register, Type
 from .refusals import not_modelled
 from .words import refuse
 
@@ -54,9 +55,7 @@ def read_product(cells: Cells, word: Word, modifiers: list[str]) -> Instruction:
     if kind != "mma_async" or not _PRODUCT.fullmatch(rest):
         not_modelled(reader, word)
     if cells.fixed:
-        if sparse:
-            not_modelled(reader, word)
-        return Product(kind=kind, **read_kernel_product(cells, word, rest), **cells.done())
+        return Product(kind=kind, **read_kernel_product(cells, word, rest, sparse=sparse), **cells.done())
     result = cells.result()
     cells.comma()
     left = cells.value() if reader.next.kind == "word" and cells.is_register(reader.next.text) else None
@@ -130,14 +129,18 @@ def _multiplied_tiles(paths: Paths, path: Path, instruction: Product) -> None:
     """The part of a thread in a product of a warpgroup: it reads both matrices, and gets its fragment of D."""
     path.copies = replace(path.copies, agents=path.copies.agents + 1)
     operands = [paths.operand(path, value) for value in instruction.values]
-    if any(value.needs for value in operands):
+    known = len(operands) - instruction.held
+    if any(value.needs for value in operands[:known]):
         refuse(paths.test.source, "a descriptor or predicate that depends on a read is not modelled", instruction.span)
-    adds, left, right = (value.of(()) for value in operands)
-    a, b, dtype = tiles_of(instruction.form, instruction.layouts, left, right)
+    adds, right, *left = (value.of(()) for value in operands[:known])
+    held = _together(paths, path, instruction, operands[known:]) if instruction.held else None
+    kind, first_row = ("wgmma", left[0]) if left else ("registers", 16 * (path.thread.warp % 4))
+    a, b, dtype = tiles_of(instruction.form, instruction.layouts, first_row, right, kind=kind,
+                           sparse=instruction.selector >= 0)  # fmt: skip
     event = Event("R", path.steps, instruction, "weak", "", "async", needs=path.control, agent=path.copies.agents,
                   behind=_fenced(path))  # fmt: skip
     first = len(path.events)
-    parts = [read_pieces(paths, path, event, tile, path.thread.window) for tile in (a, b)]
+    parts = [read_pieces(paths, path, event, tile, path.thread.window) if tile[0] == "wgmma" else () for tile in (a, b)]
     last = len(path.events)
     read = (1 << last) - (1 << first)
     path.events.append(Event("P", path.steps, instruction, proxy="async", agent=event.agent, completes=read))
@@ -146,9 +149,36 @@ def _multiplied_tiles(paths: Paths, path: Path, instruction: Product) -> None:
     packed = 2 if dtype == "f16" else 1
     added = [_half(value, at, packed) for value in old for at in range(packed)] if adds else None
     elements = fragment(32 * path.thread.warp + path.thread.lane, b[2])
-    found = Products(paths, (a, b, dtype), parts, elements, added, negated=instruction.negated)
+    found = Products(paths, (a, b, dtype), parts, elements, added, negated=instruction.negated, held=held)
     for number, name in enumerate(instruction.results):
         path.registers[name] = found.register(number, packed)
+
+
+def _together(paths: Paths, path: Path, instruction: Product, operands: Sequence[Value]) -> Held:
+    """What the four threads of a row hold: each gives its registers, and gets those of all (9.7.15.5.1)."""
+    thread, row = path.thread, path.thread.lane // ROW
+    lanes = [other.lane for other in paths.test.threads
+             if (other.cta, other.warp, other.lane // ROW) == (thread.cta, thread.warp, row)]  # fmt: skip
+    if len(lanes) != ROW:
+        names = f"{ROW * row} to {ROW * (row + 1) - 1}"
+        refuse(paths.test.source, f"a factor or metadata in registers needs all threads of a row: lanes {names} of the "
+               "warp", instruction.span)  # fmt: skip
+    meeting = Barrier(text=instruction.text, span=instruction.span, mode="sync", place="row", ordering=False,
+                      reduction="join")  # fmt: skip
+    needs = path.control
+    for value in operands:
+        needs |= value.needs
+
+    def packed(reads: Sequence[int]) -> int:
+        return sum((value.of(reads) & _RESULT_BITS) << 32 * at for at, value in enumerate(operands))
+
+    arrival = Event("A", path.steps, meeting, barrier=("row", thread.cta, thread.warp, row), needs=needs,
+                    ordering=False, value=Value(needs, packed))  # fmt: skip
+    path.steps += 1
+    at = len(path.events) + 1
+    path.events += [arrival, replace(arrival, kind="B", step=path.steps, value=None)]
+    path.steps += 1
+    return Held(Value(1 << at, lambda reads: reads[at]), row, len(operands), instruction.selector)
 
 
 def _half(value: Value, at: int, packed: int) -> Value:

@@ -136,8 +136,10 @@ class Undecided:
 
     def _may_observe(self, read: Pending, write: Write) -> bool:
         """Whether nothing synchronises by it, or would have, and what follows it at its location is not earlier."""
-        if read.touched or not self._is_free(read, write):
-            return False
+        return not read.touched and self._is_free(read, write) and self._is_followed(read, write)
+
+    def _is_followed(self, read: Pending, write: Write) -> bool:
+        """Whether this write is in front of what the accesses behind a read, at its location, have to do with."""
         for other in read.followed:
             ends = (other.returned, other.own) if isinstance(other, Pending) else (other,)
             if any(end is not None and end is not write and write not in end.earlier for end in ends):
@@ -147,7 +149,8 @@ class Undecided:
     def _is_free(self, read: Pending, write: Write) -> bool:
         """Whether nothing synchronises by it, or would have, and no atomic operation that it observes has read what it
         precedes (8.10.6)."""
-        if read.agent.synchronises(read.acquired, read.location, write.messages):
+        observes = read.update is None or read.update.observes
+        if observes and read.agent.synchronises(read.acquired, read.location, write.messages):
             return False
         chain: Write | None = write
         while chain is not None and chain.behind is not None:
@@ -178,7 +181,7 @@ class Undecided:
             return True
         if own is not None and (own not in history or (own.taken and (value is None or update.depends))):
             return False
-        if strongly and update.observes and not self._may_observe(read, write):
+        if strongly and not (self._may_observe if update.observes else self._is_free)(read, write):
             return False
         if value is not None and (read.touched or any(isinstance(other, Pending) for other in read.followed)):
             return False
@@ -234,14 +237,16 @@ class Undecided:
         value = update.value(write)
         if own.taken and (value is None or update.depends):
             return False
-        if not self._is_free(read, write):
+        if not self._is_free(read, write) or (value is None and read.touched):
             return False
         kept = _Kept(history)
-        if value is None:
+        if value is None:  # what follows it in its thread is behind the write
             self._take_out(own, read)
+            fellows = fellows.union(other for other in read.followed if isinstance(other, Write))
         else:
             own.behind = write
-        if not put(write, history, at, seen, fellows.intersection(history)):
+        placed = put(write, history, at, seen, fellows.intersection(history))
+        if not placed or (value is None and not self._is_followed(read, write)):
             kept.restore()
             return False
         if value is None:

@@ -13,7 +13,7 @@ from ptxtools.launch.file import read_launch_file
 from ptxtools.launch.runner import run_job
 from ptxtools.machine.options import DeviceOptions
 
-HEAD = """.version 9.1
+HEAD = """.version 9.3
 .target {target}
 .address_size 64
 .visible .entry k({parameters})

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from tests.model.features import OUT, Feature
 from tests.model.tensor_features import TENSOR_FEATURES
+from tests.model.warpgroup_features import WARPGROUP_FEATURES
 
 TENSOR_COPY = Feature(
     body="""    .shared .align 128 .u32 tile[8];
@@ -54,6 +55,38 @@ PADDED_COPY = replace(
     .replace("[tile+16]", "[tile+48]"),
     launch=TENSOR_COPY.launch.replace('type="u32", shape=[4, 4], box=[4, 2]',
                                       'type="b4x16_p64", shape=[128, 1], box=[128, 1], swizzle="128B"'),
+)  # fmt: skip
+
+# Elements of six bits, in a byte each, are packed on their way to global memory.
+PACKED_COPY = Feature(
+    body="""    .shared .align 128 .u32 tile[32];
+    ld.param.u64 %rd1, [out];
+    mov.b64 %rd2, map;
+    cvta.param.u64 %rd2, %rd2;
+    mov.u32 %r2, 0x04030201;
+    mov.u32 %r3, 0x3f3e3d3c;
+    st.shared.v4.u32 [tile], {%r2, %r3, %r2, %r3};
+    st.shared.v4.u32 [tile+16], {%r3, %r3, %r2, %r2};
+    fence.proxy.async.shared::cta; //proxy
+    mov.u32 %r1, 0;
+    cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd2, {%r1, %r1}], [tile];
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0; //copied
+    ld.global.u32 %r4, [%rd1];
+    ld.global.u32 %r5, [%rd1+8];
+    ld.global.u32 %r6, [%rd1+12];
+    st.global.u32 [%rd1+128], %r4;
+    st.global.u32 [%rd1+132], %r5;
+    st.global.u32 [%rd1+136], %r6;
+""",
+    launch="""grid = [1, 1, 1]
+block = [1, 1, 1]
+args = [{tensormap="t"}, {buffer="out"}]
+buffers.out.zeros = "u32[40]"
+tensormaps.t = {buffer="out", type="b6x16_p32", shape=[128, 1], box=[128, 1], swizzle="128B"}
+""",
+    names=("out[32]", "out[33]", "out[34]"), right=(0x7C103081, 0xFFEF7C10, 0x7CFFEF7C), marks=("copied",),
+    parameters=".param .align 64 .b8 map[128], " + OUT, target="sm_100a",
 )  # fmt: skip
 
 # Ones in both factors: every element of D is the number of columns of A. Bulk copies bring them.
@@ -229,6 +262,43 @@ buffers.out.zeros = "u32[1]"
 multicast.both.buffers = ["x", "y"]
 """,
     names=("out[0]",), right=(20,), marks=("proxy", "copied", "reduced"), parameters=".param .u64 both, " + OUT,
+)  # fmt: skip
+# The second and third byte of each word, and all that a relaxed copy of 16 bytes at a time moves.
+MASKED = Feature(
+    body="""    .shared .align 16 .u32 mine[4];
+    .shared .align 16 .u32 more[4];
+    ld.param.u64 %rd1, [out];
+    ld.param.u64 %rd2, [both];
+    mov.u32 %r1, 0x05060708;
+    mov.u32 %r2, 0x01010101;
+    st.shared.v4.u32 [mine], {%r1, %r1, %r1, %r1};
+    st.shared.v4.u32 [more], {%r2, %r2, %r2, %r2};
+    mov.u16 %h1, 0x0666;
+    fence.proxy.async.shared::cta; //proxy
+    multimem.cp.async.bulk.relaxed.gpu.global.shared::cta.bulk_group.b128 [%rd2], [more], 16;
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0; //copied
+    multimem.cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%rd2], [mine], 16, %h1;
+    cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%rd1], [mine], 16, 0x00f0;
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0; //masked
+    multimem.ld_reduce.weak.global.max.u32 %r3, [%rd2+4];
+    multimem.ld_reduce.weak.global.max.u32 %r4, [%rd2+12];
+    ld.global.u32 %r5, [%rd1+4];
+    st.global.u32 [%rd1], %r3;
+    st.global.u32 [%rd1+8], %r4;
+    st.global.u32 [%rd1+12], %r5;
+""",
+    launch="""grid = [1, 1, 1]
+block = [1, 1, 1]
+args = [{multicast="both"}, {buffer="out"}]
+buffers.x.zeros = "u32[4]"
+buffers.y.zeros = "u32[4]"
+buffers.out.zeros = "u32[4]"
+multicast.both.buffers = ["x", "y"]
+""",
+    names=tuple(f"out[{at}]" for at in range(4)), right=(0x01060701, 0x05060708, 0x01010101, 0x05060708),
+    marks=("copied", "masked"), parameters=".param .u64 both, " + OUT, target="sm_100a",
 )  # fmt: skip
 # Four numbers of 8 bits in a register, and what is too large for them; x has 1.0, 2.0, the greatest and -1.5.
 MULTICAST_NARROW = Feature(
@@ -417,8 +487,9 @@ DONE:
 
 FEATURES = {
     "named barrier": NAMED_BARRIER,
-    "tensor copy": TENSOR_COPY, "rounded copy": ROUNDED_COPY, "padded copy": PADDED_COPY, "wgmma": PRODUCT,
+    "tensor copy": TENSOR_COPY, "rounded copy": ROUNDED_COPY, "padded copy": PADDED_COPY, "packed copy": PACKED_COPY,
+    "wgmma": PRODUCT,
     "tcgen05": TENSOR_CORE, "wgmma of integers": INTEGERS, "tcgen05 shapes": SHAPES, "multimem": MULTICAST,
-    "multimem copies": MULTICAST_BULK, "multimem of 8 bits": MULTICAST_NARROW, "mapa": CLUSTER,
-    "griddepcontrol": DEPENDENT, "changed map": CHANGED_MAP, **TENSOR_FEATURES,
+    "multimem copies": MULTICAST_BULK, "multimem of 8 bits": MULTICAST_NARROW, "mapa": CLUSTER, "masked copies": MASKED,
+    "griddepcontrol": DEPENDENT, "changed map": CHANGED_MAP, **TENSOR_FEATURES, **WARPGROUP_FEATURES,
 }  # fmt: skip

@@ -54,6 +54,40 @@ def test_what_the_search_goes_through(text, monkeypatch):
         assert (counted.witness is None) == (searched.witness is None), (version, text)
 
 
+CAS = ("atom.relaxed.gpu.cas {r}, x, 0, {v}", "atom.acq_rel.gpu.cas {r}, x, 2, {v}",
+       "atom.relaxed.gpu.cas {r}, x, {r}, 2", "atom.relaxed.sys.cas {r}, x, 1, 0",
+       "st.relaxed.gpu x, {r}", "ld.relaxed.gpu {r}, x", "fence.sc.gpu", "beq {r}, 1, L")  # fmt: skip
+
+
+@rows("seed", range(24), ids=[f"cas-{seed}" for seed in range(24)], share=3)
+def test_paths_that_no_interleaving_leads_to(seed, monkeypatch):
+    """The same as if all paths of the threads are combined."""
+    generator = random.Random(seed)
+    columns = [
+        [generator.choice(CAS).format(r=f"r{generator.choice((0, 0, 1))}", v=at % 3) for at in range(3)] + ["L:"]
+        for _ in range(2 + seed % 2)
+    ]
+    head = " | ".join(f"P{thread}@cta {thread},gpu 0" for thread in range(len(columns)))
+    table = "".join(" | ".join(row) + " ;\n" for row in zip(*columns, strict=True))
+    text = f"PTX cas\n{{ x=0; }}\n{head} ;\n{table}exists (x == 1 /\\ P0:r0 == 2)\n"
+    monkeypatch.setattr("ptxtools.model.executions.WORTH", 1)
+    met = run(read(text))
+    monkeypatch.setattr("ptxtools.model.meetings._MOST", -1)
+    assert summary(met) == summary(run(read(text))) and not met.incomplete, text
+
+
+@rows("scope, end, executions", [
+    ("gpu", "x == 9", 12870), ("gpu", "x == 8", 12870),
+    ("cta", "x == 9", None),  # these race: too many to count, but nobody writes a 9
+])  # fmt: skip
+def test_sixteen_cas(scope, end, executions):
+    """Each thread has 256 paths, of which few meet."""
+    cas = "".join(" | ".join([f"atom.relaxed.{scope}.cas r{at}, x, {at}, {at + 1}"] * 2) + " ;\n" for at in range(8))
+    outcomes = run(read(f"PTX t\n{{ x=0; }}\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n{cas}exists ({end})"))
+    assert outcomes.conclusive and outcomes.holds == (end == "x == 8")
+    assert executions in (None, outcomes.executions)
+
+
 @pytest.mark.parametrize("reads", [("ld.weak r0, x", "ld.relaxed.gpu r1, x"),
                                    ("ld.relaxed.gpu r0, x", "ld.relaxed.gpu r1, y"),
                                    ("ld.relaxed.gpu r0, x", "suld.weak r1, s")])  # fmt: skip

@@ -14,9 +14,13 @@ from ptxtools.isa.descriptors import DescriptorError
 from . import shared
 from .alone import Issued
 from .numbers import BITS, Array
+from .sparse import expand
+from .wgmma import factor_rows, sparse_columns
 
 #: A descriptor of wgmma or tcgen05, rows of mn, columns of K, the type of elements, whether mn leads.
 Place = tuple[str, int, int, int, str, bool]
+#: Rows of a warp's part of A.
+_WARP_ROWS = 16
 _RESULTS = {"f32": (np.float32, np.uint32), "f16": (np.float16, np.uint16), "s32": (np.int64, np.uint32)}
 
 
@@ -48,13 +52,17 @@ def pieces(place: Place) -> tuple[tuple[int, int], ...]:
 @lru_cache(64)
 def _matrix(place: Place, content: tuple[bytes, ...]) -> Array:
     """The numbers of a matrix, mn x K, whose pieces have this content."""
+    return _numbers(place[4], np.ascontiguousarray(_codes(place, content)))
+
+
+def _codes(place: Place, content: tuple[bytes, ...]) -> Array:
     _, _, mn, k, t, mn_major = place
     where = pieces(place)
     memory = np.zeros(sum(where[-1]), np.uint8)
     for (at, size), data in zip(where, content, strict=True):
         memory[at : at + size] = np.frombuffer(data, np.uint8)
-    codes = shared.matrix(memory, _descriptor(place), mn, k, BITS[t], mn_major=mn_major)
-    return _numbers(t, np.ascontiguousarray(codes))
+    codes: Array = shared.matrix(memory, _descriptor(place), mn, k, BITS[t], mn_major=mn_major)
+    return codes
 
 
 def _numbers(t: str, codes: Array) -> Array:
@@ -74,12 +82,24 @@ def _numbers(t: str, codes: Array) -> Array:
 
 
 def product(left: Place, right: Place, contents: Sequence[tuple[bytes, ...]], elements: Sequence[tuple[int, int]],
-            added: Sequence[int] | None, result: str, *, negated: bool = False) -> list[int]:  # fmt: skip
+            added: Sequence[int] | None, result: str, *, negated: bool = False,
+            sparse: tuple[int, bytes] | None = None) -> list[int]:  # fmt: skip
     """Elements, as (row, column), of the product of A and the transposed B, as bits of the result's type. added: bits
-    of what each is added to."""
-    a, b = _matrix(left, contents[0]), _matrix(right, contents[1])
+    of what each is added to. A may be in the registers of a warp, whose first row its place has. sparse: selector and
+    metadata of a warp's lanes; all elements are in its rows then."""
+    b = _matrix(right, contents[1])
     rows, columns = (np.array([element[at] for element in elements]) for at in (0, 1))
-    sums = np.einsum("ek,ek->e", a[rows], b[columns])
+    first = int(rows.min()) // _WARP_ROWS * _WARP_ROWS
+    if left[0] == "registers":
+        registers = np.frombuffer(contents[0][0], np.uint32).reshape(-1, 32)
+        codes = factor_rows(registers, BITS[left[4]])
+    else:
+        codes = _codes(left, contents[0])[first : first + _WARP_ROWS]
+    if sparse is not None:
+        selector, words = sparse
+        codes = expand(codes, sparse_columns(left[4], 2 * left[3], selector, np.frombuffer(words, np.uint32)))
+    a = _numbers(left[4], np.ascontiguousarray(codes))
+    sums = np.einsum("ek,ek->e", a[rows - first], b[columns])
     if negated:
         sums = -sums
     kind, bits = _RESULTS[result]

@@ -1,5 +1,5 @@
 """Tensor maps in plain terms, integers and bytes, for those who have no device: which bytes a copy moves where, and
-what `tensormap.replace` changes. Raises `TensorMapError` for what a chip refuses, and for elements that are packed."""
+what `tensormap.replace` changes. Raises `TensorMapError` for what a chip refuses."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from .modes import region
 Convert = Callable[[bytes], bytes]
 #: Bits of a distance in bytes that are followed, in steps of a byte.
 _DIGITS = 4
+#: Bytes of sixteen elements of six bits in global memory.
+_PACKED = 12
 #: Fields that fill their bytes; all others share words with other fields.
 _WHOLE = ("global_address", "global_dim")
 
@@ -24,12 +26,14 @@ _WHOLE = ("global_address", "global_dim")
 @dataclass(frozen=True, slots=True)
 class Run:
     """Bytes that lie together on both sides. tensor: from the map's address on, -1 for what is outside of the tensor
-    and is filled; shared: from the tile's address on; fill: the bytes that are written then."""
+    and is filled; shared: from the tile's address on; size: there as well, unless `taken` says how many bytes of shared
+    memory are packed into these; fill: the bytes that are written then."""
 
     tensor: int
     shared: int
     size: int
     fill: bytes = b""
+    taken: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +57,42 @@ def transfer(map_: bytes, mode: str, coordinates: Sequence[int], offsets: Sequen
         place = region(made, mode, coordinates, offsets)
     except (KeyError, ValueError, IndexError) as error:
         raise TensorMapError(str(error)) from None
-    if made.type.padded and store:
-        raise TensorMapError(f"elements of {made.type.name} are packed on their way")
     if store:
         tiles.check_store(made)
     if reduction:
         tiles.check_reduction(made, reduction)
+    if made.type.padded and store:
+        packed = tuple(_packed(made, place, start))
+        return Transfer(made.address, place.bytes, _PACKED, made.type.name, packed, _pack)
     rounds = made.type.name.startswith("tf32") and not store
     moved = replace(made, type=TYPES["f32"]) if rounds else made  # as it is, so that places can be followed
     pairs = _stored(moved, place, start) if store else _loaded(moved, place, start)
     convert = _rounded if rounds else None
     return Transfer(made.address, place.bytes, made.type.memory, made.type.name, tuple(_runs(pairs)), convert)
+
+
+def _pack(data: bytes) -> bytes:
+    """Sixteen elements of six bits, from a byte each to all bits of fewer bytes."""
+    return tiles.pack(np.frombuffer(data, np.uint8)).tobytes()
+
+
+def _packed(map_: TensorMap, place: Region, start: int) -> list[Run]:
+    """Groups of elements, which lie in a chunk of shared memory each."""
+    taken = map_.type.shared
+    layout = tiles.layout(map_, place, store=True)
+    _check_places(place)
+    found: Array = np.zeros(place.bytes // _PACKED, np.int64)
+    groups: Array = np.zeros(0, np.int64)
+    whole, low = _kept(place, map_.address, np.ones(place.bytes, np.uint8))
+    groups = np.zeros(len(whole), np.int64)
+    numbers = np.arange(place.bytes, dtype=np.int64) // _PACKED
+    for digit in range(_DIGITS):
+        chunks = layout.gather(_digits(0, layout.extent + BYTES, digit), start).reshape(-1, taken)[:, 0]
+        found |= chunks.astype(np.int64) << 8 * digit
+        part = (numbers >> 8 * digit & 255).astype(np.uint8)
+        groups |= _kept(place, map_.address, part)[0].astype(np.int64) << 8 * digit
+    firsts = [at for at in np.flatnonzero(whole) if at == 0 or not whole[at - 1] or groups[at] != groups[at - 1]]
+    return [Run(int(at) + low, int(found[groups[at]]), _PACKED, taken=taken) for at in firsts]
 
 
 def _rounded(data: bytes) -> bytes:

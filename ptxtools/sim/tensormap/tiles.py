@@ -60,6 +60,11 @@ def take(map_: TensorMap, region: Region, source: Array, start: int) -> Array:
     tile = layout(map_, region, store=True).gather(source, start)
     if not map_.type.padded:
         return np.ascontiguousarray(tile)
+    return pack(tile)
+
+
+def pack(tile: Array) -> Array:
+    """Elements of six bits, from a byte each to all bits of their bytes."""
     bits = np.unpackbits(tile.reshape(-1, 16), axis=1, bitorder="little").reshape(-1, 16, 8)[:, :, :6]
     return np.packbits(bits.reshape(-1, 96), axis=1, bitorder="little").reshape(-1)
 
