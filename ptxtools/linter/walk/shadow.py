@@ -270,7 +270,7 @@ def _meetings(
     mine: tuple[Each, int, int], other: tuple[Each, int, int], unit: int, first: int, second: int, own: bool
 ) -> list[tuple[int, int]]:
     """The threads that each thread of the later one of two accesses meets, as bits, and that thread. Each access is an
-    address, the threads, and bytes; first, second: the earlier ones that the two halves may meet; own: none meets itself."""
+    address, the threads, and bytes; first, second: what the two halves may meet; own: no thread meets itself."""
     (each, mask, size), (later, others, bytes_) = mine, other
     a, b = Value((), each).numbers, Value((), later).numbers
     where: dict[int, int] = {}
