@@ -204,6 +204,9 @@ class Shadow:
             shift, rest = divmod(other.start - mine.start, mine.step)
             if not rest and max(size, after.size) <= abs(mine.step):
                 return self._shifted(before, after, shift, unordered)
+        if not (isinstance(mine, tuple) or isinstance(other, tuple)):  # only the distance matters
+            start = mine if isinstance(mine, int) else mine.start
+            mine, other = _moved(mine, -start), _moved(other, -start)
         unit = _unit((size, after.size), mine, other)
         # The later one of two of a thread's copies may be the one that counts.
         own = before.line.item.opcode.startswith(_OWN) and after.line.item.opcode.startswith(_OWN)
@@ -242,6 +245,11 @@ class Shadow:
                 if before.moment >= self.lanes[half]:
                     found[half] |= _HALVES[half] & before.mask
         return found
+
+
+def _moved(each: int | range, by: int) -> int | range:
+    """Numbers, all greater by as much."""
+    return each + by if isinstance(each, int) else range(each.start + by, each.stop + by, each.step)
 
 
 @lru_cache(1 << 12)
