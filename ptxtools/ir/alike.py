@@ -72,8 +72,10 @@ def texts_alone(module: Module) -> Callable[[Function], tuple[str, ...]]:
         if not plain or function.body is None or others[own] > 1:
             return ()
         start, end = function.span
-        words = set(_WORD.findall(source.text[start:end])) - {own}
-        found = _plain_text(function, source.text) if others.keys().isdisjoint(words) else ""
+        text = source.text[start:end]
+        named = {name for name in others if name and name != own and name in text}
+        refers = named and not named.isdisjoint(_WORD.findall(text))
+        found = "" if refers else _plain_text(function, source.text)
         return (*headers, found) if found else ()
 
     return text_of

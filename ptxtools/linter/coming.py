@@ -140,6 +140,13 @@ def alike_in_warps(holds: int | None) -> bool:
 
 def test_by_number(facts: FunctionFacts, line: Line) -> int | None:
     """The threads in which a comparison of %tid.x, or of what follows from it, with a constant holds; else None."""
+    known, key = facts.tests, id(line.item)
+    if key not in known:
+        known[key] = _test_by_number(facts, line)
+    return known[key]
+
+
+def _test_by_number(facts: FunctionFacts, line: Line) -> int | None:
     op, operands = line.plan.op, line.item.operands
     if op is None or line.plan.family != "setp" or len(operands) != 3 or isinstance(operands[0], Pair):
         return None
@@ -148,7 +155,9 @@ def test_by_number(facts: FunctionFacts, line: Line) -> int | None:
     if compare is None or info is None or info.kind not in ("int", "bits") or info.bits < WARP:
         return None
     number = constant(facts, line, operands[2])
-    numbers = thread_numbers(facts, line, operands[1].name) if isinstance(operands[1], Name) else None
-    if number is None or numbers is None or number < 0 or max(numbers) > _WORD >> 1:
+    if number is None or number < 0 or not isinstance(operands[1], Name):
+        return None
+    numbers = thread_numbers(facts, line, operands[1].name)
+    if numbers is None or max(numbers) > _WORD >> 1:
         return None  # signed and unsigned differ
-    return sum(1 << thread for thread, own in enumerate(numbers) if compare(own, number))
+    return int("".join(["1" if compare(own, number) else "0" for own in reversed(numbers)]), 2)

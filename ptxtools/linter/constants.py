@@ -37,6 +37,16 @@ def constant(facts: FunctionFacts, line: Line, operand: Operand, depth: int = _D
         return None
     if made.item.operands[0] != operand:
         return None
+    known = facts.constants
+    key = id(made.item), depth
+    if key not in known:
+        known[key] = _computed(facts, made, depth)
+    return known[key]
+
+
+def _computed(facts: FunctionFacts, made: Line, depth: int) -> int | None:
+    """What an instruction computes from constants."""
+    assert made.plan.op is not None
     family, sources = made.plan.family, made.item.operands[1:]
     type_ = TYPES.get(made.plan.op.type or "")
     if type_ is None or type_.kind not in ("int", "bits") or type_.bits > 64:
@@ -117,10 +127,20 @@ def thread_numbers(facts: FunctionFacts, line: Line, name: str, depth: int = _DE
     made = only_write(facts, line, name) if depth else None
     if made is None or made.item.guard is not None or made.plan.op is None or not made.item.operands:
         return None
-    family, operands, type_ = made.plan.family, made.item.operands, made.plan.op.type or ""
+    operands, type_ = made.item.operands, made.plan.op.type or ""
     source = operands[1] if len(operands) > 1 else None
     if type_ not in ("u32", "s32", "b32") or not isinstance(source, Name) or operands[0] != Name(name):
         return None
+    known = facts.thread_numbers
+    key = id(made.item), depth
+    if key not in known:
+        known[key] = _numbers_of(facts, made, source, depth)
+    return known[key]
+
+
+def _numbers_of(facts: FunctionFacts, made: Line, source: Name, depth: int) -> list[int] | None:
+    """What an instruction computes from the number of each thread."""
+    family, operands = made.plan.family, made.item.operands
     numbers = thread_numbers(facts, made, source.name, depth - 1)
     if family == "mov" and len(operands) == 2:
         return numbers

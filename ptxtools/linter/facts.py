@@ -93,6 +93,9 @@ class FunctionFacts:
         self.unknowns: dict[RegisterKey, Value] = {}  # of `values`
         self.unknown_terms: dict[str, RegisterKey] = {}
         self.unknown_sources: dict[str, list[Value]] = {}
+        self.constants: dict[tuple[int, int], int | None] = {}  # of `constants`
+        self.thread_numbers: dict[tuple[int, int], list[int] | None] = {}
+        self.tests: dict[int, int | None] = {}  # of `coming`
         self._used: dict[int, tuple[tuple[str, RegisterKey | None, bool], ...]] = {}
         if function.body is not None:
             self._walk(function.body, function_names(function, names))

@@ -20,8 +20,9 @@ Better:
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterable, Iterator
-from itertools import islice, takewhile
+from itertools import islice
 
 from ptxtools.check.edits import rewritten
 from ptxtools.ir.positions import parts_of
@@ -49,8 +50,11 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
         _report_without_purpose(context, facts)
         return
     for run in facts.runs:
+        waits = [at for at, line in enumerate(run) if line.plan.family in ("bar", "barrier", "call")]
+        stores = [at for at, line in enumerate(run) if _stores_for_all(line)] if waits else []
         for at, line in enumerate(run):
-            if line.item.guard is not None and line.plan.family in ("fence", "membar") and _for_itself(run, at):
+            guarded = line.item.guard is not None and line.plan.family in ("fence", "membar")
+            if guarded and stores and _for_itself(run, at, waits, stores):
                 message = "this fence orders nothing that other threads store before the barrier"
                 help_ = ("let all threads fence, or fence behind the barrier",)
                 context.warn(CODE, message, parts_of(line.item).opcode, help=help_, section="8.8, 8.10.6 (Causality)")
@@ -93,12 +97,15 @@ def _wider(lines: Iterable[Line], families: tuple[str, ...], scope: str) -> tupl
     return None
 
 
-def _for_itself(run: list[Line], at: int) -> bool:
-    """Whether some threads fence although all have stored, and then tell others what is behind the next barrier."""
-    guard = run[at].item.guard
-    if "proxy" in run[at].item.opcode or not any(map(_stores_for_all, takewhile(_goes_on, _above(run, at)))):
+def _for_itself(run: list[Line], at: int, waits: list[int], stores: list[int]) -> bool:
+    """Whether some threads fence although all have stored, and then tell others what is behind the next barrier. waits:
+    where all threads wait in a run; stores: where all store."""
+    guard, behind, last = run[at].item.guard, bisect(waits, at), bisect(stores, at) - 1
+    if "proxy" in run[at].item.opcode or behind == len(waits):
         return False
-    barrier = next((behind for behind in range(at + 1, len(run)) if not _goes_on(run[behind])), len(run))
+    if last < 0 or (behind and stores[last] < waits[behind - 1]):
+        return False
+    barrier = waits[behind]
     for line in islice(run, barrier + 1, None):
         if line.plan.family in ("fence", "membar", "call"):
             return False
@@ -111,11 +118,6 @@ def _for_itself(run: list[Line], at: int) -> bool:
 def _above(run: list[Line], at: int) -> Iterator[Line]:
     """The instructions above one, the nearest first."""
     return map(run.__getitem__, range(at - 1, -1, -1))
-
-
-def _goes_on(line: Line) -> bool:
-    """Whether an instruction is none that all threads wait at."""
-    return line.plan.family not in ("bar", "barrier", "call")
 
 
 def _stores_for_all(line: Line) -> bool:

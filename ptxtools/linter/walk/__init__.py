@@ -73,6 +73,8 @@ def walk_of(facts: FunctionFacts) -> list[Found]:
     left = program.budget
     narrow: dict[int, Op] | None = {}
     for threads in places:
+        if left <= 0:
+            break
         seen: set[tuple[int, bool]] = set()
         parts, steps = False, -1
         for _ in range(_WALKS):

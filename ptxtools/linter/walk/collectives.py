@@ -34,7 +34,10 @@ class Collectives:
         waiting: list[tuple[int, int, int]] = []
         for half in (0, 1):
             by_mask: dict[int, int] = {}
-            for lane in range(WARP):
+            everybody = mask >> half * WARP & ALL
+            if type(named.each) is int:
+                by_mask = {named.each & ALL: everybody} if everybody else {}
+            for lane in range(WARP) if type(named.each) is not int else ():
                 if mask >> half * WARP + lane & 1:
                     members = named.numbers[half * WARP + lane] & ALL
                     by_mask[members] = by_mask.get(members, 0) | 1 << lane

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from functools import lru_cache
 
 from ptxtools.ir.nodes import Address, Element, Immediate, Name, Operand, Pair, SymbolOffset, Variable
 from ptxtools.ir.symbols import RegisterKey
@@ -21,12 +22,15 @@ from ..values import COMPARE, THREADS, Value, plus, result_of, shortest
 #: A source operand: a value, or the register that holds it.
 Source = Value | RegisterKey
 
+_DIVIDING = ("div", "rem")
 _ONE, _ZERO = Value((), 1), Value((), 0)
 
 
 class Op(NamedTuple):
     """An instruction, taken apart once. into: registers that it writes, None where it is no register; sources: None if
-    one of them has several parts; addresses: for each operand that is one, its base and the bytes behind it."""
+    one of them has several parts; addresses: for each operand that is one, its base and the bytes behind it; pure:
+    whether its result follows from its sources alone; joins: whether it may join two predicates; divides: integers, by
+    what a register holds."""
 
     line: Line
     family: str
@@ -38,6 +42,9 @@ class Op(NamedTuple):
     sources: tuple[Source, ...] | None
     reads: tuple[RegisterKey, ...]
     addresses: tuple[tuple[int, Source, int], ...]
+    pure: bool
+    joins: bool
+    divides: bool
 
 
 def taken_apart(line: Line) -> Op:
@@ -85,6 +92,7 @@ def taken_apart(line: Line) -> Op:
         line, plan.family, item.opcode, line.registers[guard.name] if guard is not None else None,
         guard is not None and guard.negated, tuple(into), single and len(into) == 1,
         None if sources is None else tuple(sources), tuple(reads), tuple(addresses),
+        sources is not None and plan.family in _PURE, _joins(line, sources), divides(line),
     )  # fmt: skip
 
 
@@ -115,10 +123,32 @@ def _address(operand: Operand, line: Line) -> tuple[Source, int] | None:
     return None
 
 
+def divides(line: Line) -> bool:
+    """Whether an instruction divides integers by what a register holds."""
+    if line.plan.family not in _DIVIDING:
+        return False
+    op, operands = line.plan.op, line.item.operands
+    return op is not None and len(operands) == 3 and type(operands[2]) is Name and (op.type or "")[:1] in ("s", "u")
+
+
+def _joins(line: Line, sources: list[Source] | None) -> bool:
+    op, family = line.plan.op, line.plan.family
+    if op is None or sources is None:
+        return False
+    return (family == "setp" and len(sources) == 3) or (family in ("and", "or", "xor") and op.type == "pred")
+
+
 # --- results ----------------------------------------------------------------------------------------------------------
 
 _names: dict[object, str] = {}
 _reasons: dict[str, tuple[object, ...]] = {}
+#: Results of the instructions of the program that is walked, by the identity of the instruction, and its sources.
+_found: dict[tuple[object, ...], Value] = {}
+
+
+def begin_program() -> None:
+    """Forget what belongs to another program."""
+    _found.clear()
 
 
 def unknown(differs: bool, *why: object) -> Value:
@@ -128,6 +158,7 @@ def unknown(differs: bool, *why: object) -> Value:
         if len(_names) > 1 << 16:
             _names.clear()
             _reasons.clear()
+            _found.clear()
         name = _names[why] = f"{'#' if differs else '='}{len(_names)}"
         _reasons[name[1:]] = why
     elif differs != (name[0] == "#"):
@@ -219,6 +250,15 @@ def differs(value: Value) -> bool:
     return any(name[0] == "#" for name, _ in value.terms)
 
 
+def known_result(op: Op, sources: list[Value]) -> Value:
+    """What an instruction gives whose result follows from its sources alone."""
+    key = (id(op.line.item), *sources)
+    found = _found.get(key)
+    if found is None:
+        found = _found[key] = result(op, sources, 0)
+    return found
+
+
 def result(op: Op, sources: list[Value], moment: int) -> Value:
     """What an instruction with one result gives. moment: names a result that no other one is equal to."""
     opcode = op.line.plan.op
@@ -260,12 +300,18 @@ def result(op: Op, sources: list[Value], moment: int) -> Value:
     return unknown(True, id(op.line.item), moment)
 
 
+@lru_cache(1 << 12)
+def _odd(numbers: range | tuple[int, ...]) -> int:
+    """The threads that have an odd number, as bits."""
+    return int("".join(["1" if number & 1 else "0" for number in reversed(numbers)]), 2)
+
+
 def truth(value: Value) -> tuple[str, bool] | int | None:
     """A predicate: the threads in which it holds, as bits; or an unknown one, and whether it is negated."""
     if not value.terms:
         if isinstance(value.each, int):
             return -1 if value.each & 1 else 0
-        return int("".join(["1" if number & 1 else "0" for number in reversed(value.numbers)]), 2)
+        return _odd(value.each)
     if len(value.terms) == 1 and isinstance(value.each, int):
         name, count = value.terms[0]
         if (count, value.each) in ((1, 0), (-1, 1)):

@@ -53,7 +53,7 @@ class Flights:
         self._bars: dict[Value, Bar] = {}
         #: tcgen05 instructions that no fence::before_thread_sync follows; one that a barrier then came behind, or
         #: that a wait for an mbarrier completed, until fence::after_thread_sync.
-        self._fences = any(line.item.opcode.startswith("tcgen05.fence") for line in memory.walker.program.lines)
+        self._fences = memory.walker.program.fences
         self._unfenced: list[Op] = []
         #: Columns of each allocation, and those that each half of the threads has written; whether others may be.
         self._allocated: dict[Terms, tuple[int, list[set[int]]]] = {}

@@ -16,7 +16,7 @@ class Grids:
 
     def __init__(self, walker: Walker) -> None:
         self._walker = walker
-        self._waits = any(line.item.opcode == "griddepcontrol.wait" for line in walker.program.lines)
+        self._waits = "griddepcontrol.wait" in walker.program.opcodes
         self._waited = 0
         self._early: dict[Terms, list[tuple[Line, int, str]]] = {}
         self._kinds: dict[Terms, set[str]] = {}

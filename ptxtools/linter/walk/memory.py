@@ -108,9 +108,8 @@ class Memory:
             **dict.fromkeys((*COLLECTIVES, "elect"), self._collective),
         }  # fmt: skip
         self.written: dict[object, set[int]] = {}
-        opcodes = [line.item.opcode for line in walker.program.lines]  # what writes, unseen: for another CTA, too
-        copied = any(".multicast" in opcode or ".try_cancel" in opcode for opcode in opcodes)
-        self.all_seen = self.threads.whole and not self.threads.apart and not copied
+        # What is copied to all CTAs of a cluster is written unseen.
+        self.all_seen = self.threads.whole and not self.threads.apart and not walker.program.copied
         self._published = [0, 0]
         self._awaited: list[int] = []
         self.fenced = [0, 0]

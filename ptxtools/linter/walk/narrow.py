@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..values import WARP
 from .computing import Op
-from .shadow import Touch
+from .shadow import Touch, ends
 
 if TYPE_CHECKING:
     from .walker import Walker
@@ -58,7 +58,8 @@ class Narrow:
             own = numbers[half * WARP : half * WARP + WARP]
             if mask != _HALF:
                 own = tuple([number for lane, number in enumerate(own) if mask >> lane & 1])
-            first, last = min(own), max(own) + touch.size
+            first, last = ends(own)
+            last += touch.size
             span = spans[half]
             if span:
                 span[:] = [min(first, span[0]), max(last, span[1]), span[2] | writes]

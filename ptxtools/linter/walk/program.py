@@ -12,10 +12,9 @@ from ptxtools.ir.symbols import RegisterKey
 from ..facts import ENDING, FunctionFacts, Line, operand_names
 from ..masks import mask_operand
 from .calls import Callee, followed
-from .computing import Op, taken_apart
+from .computing import Op, begin_program, divides, taken_apart
 from .memory import COLLECTIVES, HANDLED
 from .narrow import EXCHANGING
-from .threads import divides
 
 #: Steps of all walks of a kernel: so many, and so many for each of its instructions, up to a bound; times more where
 #: loops with asynchronous work are walked for long.
@@ -38,6 +37,7 @@ class Program:
     """
 
     def __init__(self, facts: FunctionFacts) -> None:
+        begin_program()
         self.function, self.end = facts.function, len(facts.lines)
         self.lines = facts.lines
         self.parameters = {parameter.name for parameter in facts.function.params}
@@ -106,8 +106,12 @@ class Program:
                         writes.setdefault(key, []).append(at)
         needed = self.needed = set(waiting)
         waiting = list(needed)
+        followed = bytearray(len(self.lines))
         while waiting:
             for at in writes.get(waiting.pop(), ()):
+                if followed[at]:
+                    continue
+                followed[at] = 1
                 line = self.lines[at]
                 self.plain[at] = None
                 for operand in line.item.operands[1:]:
@@ -174,6 +178,21 @@ class Program:
         if not self._numbers:
             self._numbers.update({id(line.item): at for at, line in enumerate(self.lines)})
         return self._numbers[id(line.item)]
+
+    @cached_property
+    def opcodes(self) -> frozenset[str]:
+        """The opcodes of all instructions."""
+        return frozenset([line.item.opcode for line in self.lines])
+
+    @cached_property
+    def copied(self) -> bool:
+        """Whether something writes to the shared memory of other CTAs, too."""
+        return any(".multicast" in opcode or ".try_cancel" in opcode for opcode in self.opcodes)
+
+    @cached_property
+    def fences(self) -> bool:
+        """Whether there are fences of tcgen05."""
+        return any(opcode.startswith("tcgen05.fence") for opcode in self.opcodes)
 
     @cached_property
     def alone(self) -> bool:

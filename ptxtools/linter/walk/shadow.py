@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from math import gcd
+from typing import TypeAlias
 
 from ptxtools.records import NamedTuple
 
@@ -12,8 +14,13 @@ from ..values import THREADS, WARP, Value, plus
 
 #: Accesses that are remembered.
 _MOST = 24
+#: Bytes of two accesses of which it is remembered who meets whom.
+_SMALL = 64
 #: Bits of a shared address above which its CTA stands.
 OWNER = 40
+
+#: A number for all threads, or one for each.
+Each: TypeAlias = int | range | tuple[int, ...]
 
 #: The moment of asynchronous work that nobody has waited for.
 FLIGHT = 1 << 60
@@ -35,7 +42,8 @@ class Touch(NamedTuple):
     """An access. space: "shared" or "global"; mask: the threads that do it; moment: when, FLIGHT for asynchronous work
     that nobody has waited for; kind: "reads", "stores", "updates" (atomically); strong: whether it may meet others;
     data: the value stored, if one is known; doubtful: whether data decided that these threads do it; flight: whether
-    it is asynchronous, so that the thread that began it has to wait for it, too; token: of asynchronous work."""
+    it is asynchronous, so that the thread that began it has to wait for it, too; token: of asynchronous work; span: the
+    least number of the address, and the end of the bytes behind the greatest."""
 
     line: Line
     operand: int
@@ -50,6 +58,7 @@ class Touch(NamedTuple):
     doubtful: bool
     flight: bool = False
     token: int = 0
+    span: tuple[int, int] = (0, 0)
 
 
 class Meeting(NamedTuple):
@@ -157,6 +166,8 @@ class Shadow:
     def touch(self, touch: Touch) -> Meeting | None:
         """Remember an access; the one that it races with, if any."""
         place = (touch.space, touch.address.terms)
+        least, most = ends(touch.address.each)
+        touch = touch._replace(span=(least, most + touch.size))
         known = self._touches.get(place)
         if known is None:
             known = self._touches[place] = ([], [])
@@ -176,9 +187,13 @@ class Shadow:
     def _first(self, earlier: list[Touch], touch: Touch) -> Meeting | None:
         """The first of some accesses that one races with; what everybody knows of is forgotten."""
         oldest = self._oldest()
+        first, last = touch.span
         if earlier and (earlier[0].moment < oldest or len(earlier) > _MOST):
             earlier[:] = [before for before in earlier if before.moment >= oldest][-_MOST:]
         for before in earlier:
+            begin, end = before.span
+            if end <= first or last <= begin:
+                continue
             doubts = before.doubtful + touch.doubtful
             flying = before.flight and touch.flight and not self._reads_in_flight(before, touch)
             if (before.strong and touch.strong) or flying or doubts > self.apart:
@@ -211,31 +226,21 @@ class Shadow:
             shift, rest = divmod(other.start - mine.start, mine.step)
             if not rest and max(size, after.size) <= abs(mine.step):
                 return self._shifted(before, after, shift, unordered)
-        (first, last), (begin, end) = _ends(mine), _ends(other)
-        if last + size <= begin or end + after.size <= first:
-            return None
-        a, b = before.address.numbers, after.address.numbers
+        if not (isinstance(mine, tuple) or isinstance(other, tuple)):  # only the distance matters
+            start = mine if isinstance(mine, int) else mine.start
+            mine, other = _moved(mine, -start), _moved(other, -start)
         unit = _unit((size, after.size), mine, other)
         # The later one of two of a thread's copies may be the one that counts.
         own = before.line.item.opcode.startswith(_OWN) and after.line.item.opcode.startswith(_OWN)
-        if mine == other and size == after.size == unit and len(set(a)) == THREADS and (own or not before.flight):
+        if mine == other and size == after.size == unit and (own or not before.flight) and _distinct(mine):
             return None  # each thread has bytes of its own
-        if _parts(a, before.mask, size, unit).isdisjoint(_parts(b, after.mask, after.size, unit)):
+        if _apart(mine, before.mask, size, other, after.mask, after.size, unit):
             return None
-        where: dict[int, int] = {}
-        for thread in range(THREADS):
-            if before.mask >> thread & 1:
-                for part in range(a[thread], a[thread] + size, unit):
-                    where[part] = where.get(part, 0) | 1 << thread
-        for thread in range(THREADS):
-            if after.mask >> thread & 1:
-                others = unordered[thread // WARP]
-                if own or not before.flight:
-                    others &= ~(1 << thread)
-                for part in range(b[thread], b[thread] + after.size, unit) if others else ():
-                    meets = where.get(part, 0) & others
-                    if meets and not _same(before, after, meets, thread):
-                        return Meeting(before, after, (meets & -meets).bit_length() - 1, thread)
+        places = (mine, before.mask, size), (other, after.mask, after.size)
+        meetings = _meetings if size + after.size <= _SMALL else _meetings.__wrapped__
+        for meets, thread in meetings(*places, unit, *unordered, own or not before.flight):
+            if not _same(before, after, meets, thread):
+                return Meeting(before, after, (meets & -meets).bit_length() - 1, thread)
         return None
 
     def _shifted(self, before: Touch, after: Touch, shift: int, unordered: list[int]) -> Meeting | None:
@@ -264,7 +269,19 @@ class Shadow:
         return found
 
 
-def _unit(sizes: tuple[int, int], *each: int | range | tuple[int, ...]) -> int:
+def _moved(each: int | range, by: int) -> int | range:
+    """Numbers, all greater by as much."""
+    return each + by if isinstance(each, int) else range(each.start + by, each.stop + by, each.step)
+
+
+@lru_cache(1 << 12)
+def _distinct(each: Each) -> bool:
+    """Whether all threads have different numbers."""
+    return not isinstance(each, int) and len(set(each)) == THREADS
+
+
+@lru_cache(1 << 12)
+def _unit(sizes: tuple[int, int], *each: Each) -> int:
     """The largest number of bytes of which accesses of these sizes, at these addresses, consist as a whole."""
     unit, first = gcd(*sizes), None
     for one in each:
@@ -278,13 +295,46 @@ def _unit(sizes: tuple[int, int], *each: int | range | tuple[int, ...]) -> int:
     return unit
 
 
+@lru_cache(1 << 12)
+def _meetings(
+    mine: tuple[Each, int, int], other: tuple[Each, int, int], unit: int, first: int, second: int, own: bool
+) -> list[tuple[int, int]]:
+    """The threads that each thread of the later one of two accesses meets, as bits, and that thread. Each access is an
+    address, the threads, and bytes; first, second: what the two halves may meet; own: no thread meets itself."""
+    (each, mask, size), (later, others, bytes_) = mine, other
+    a, b = Value((), each).numbers, Value((), later).numbers
+    where: dict[int, int] = {}
+    for thread in range(THREADS):
+        if mask >> thread & 1:
+            for part in range(a[thread], a[thread] + size, unit):
+                where[part] = where.get(part, 0) | 1 << thread
+    found = []
+    for thread in range(THREADS):
+        if others >> thread & 1:
+            may = second if thread >= WARP else first
+            if own:
+                may &= ~(1 << thread)
+            for part in range(b[thread], b[thread] + bytes_, unit) if may else ():
+                meets = where.get(part, 0) & may
+                if meets:
+                    found.append((meets, thread))
+    return found
+
+
+@lru_cache(1 << 12)
+def _apart(mine: Each, mask: int, size: int, other: Each, others: int, bytes_: int, unit: int) -> bool:
+    """Whether accesses of `size` bytes by the threads of a mask reach none of those of others."""
+    a, b = Value((), mine).numbers, Value((), other).numbers
+    return _parts(a, mask, size, unit).isdisjoint(_parts(b, others, bytes_, unit))
+
+
 def _parts(numbers: Sequence[int], mask: int, size: int, unit: int) -> set[int]:
     """Where the parts begin that some threads access."""
     firsts = set(numbers) if mask == _ALL else {number for at, number in enumerate(numbers) if mask >> at & 1}
     return firsts if size == unit else {part for first in firsts for part in range(first, first + size, unit)}
 
 
-def _ends(each: int | range | tuple[int, ...]) -> tuple[int, int]:
+def ends(each: Each) -> tuple[int, int]:
     """The least and the greatest number that threads have."""
     if isinstance(each, int):
         return each, each

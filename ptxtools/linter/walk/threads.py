@@ -8,10 +8,11 @@ from ptxtools.ir.nodes import Name
 from ptxtools.records import NamedTuple
 
 from ..constants import thread_numbers
-from ..facts import FunctionFacts, Line
+from ..facts import FunctionFacts
 from ..masks import MASKED, mask_operand
 from ..values import THREADS, WARP, Value, plus, shortest
 from .calls import followed
+from .computing import divides
 from .shapes import Shape, declared_shape, guessed_shape, most_threads, threads_expected, warps_told_apart
 
 #: Threads of each CTA that are compared with those of another one if no directive says how many there are: kernels for
@@ -21,7 +22,6 @@ _FEW = 8
 _SIZE = 128
 #: Other warps that the first one is walked with.
 _OTHERS = 4
-_DIVIDING = ("div", "rem")
 _NUMBERS = ("%tid.x", "%tid.y", "%tid.z")
 
 
@@ -112,14 +112,6 @@ def _divides_by_numbers(facts: FunctionFacts) -> bool:
         if isinstance(divisor, Name) and 0 in (thread_numbers(facts, line, divisor.name) or ()):
             return True
     return False
-
-
-def divides(line: Line) -> bool:
-    """Whether an instruction divides integers by what a register holds."""
-    if line.plan.family not in _DIVIDING:
-        return False
-    op, operands = line.plan.op, line.item.operands
-    return op is not None and len(operands) == 3 and type(operands[2]) is Name and (op.type or "")[:1] in ("s", "u")
 
 
 def _may_part(facts: FunctionFacts) -> bool:

@@ -18,10 +18,22 @@ from ..calls import callee_of
 from ..facts import Line
 from ..values import WARP, Terms, Value
 from .calls import Calls, Frame, ends_threads
-from .computing import Op, compared, differs, is_bound, joined, joined_predicates, mixed, result, truth, unknown
+from .computing import (
+    Op,
+    compared,
+    differs,
+    is_bound,
+    joined,
+    joined_predicates,
+    known_result,
+    mixed,
+    result,
+    truth,
+    unknown,
+)
 from .memory import Memory
 from .program import Program
-from .threads import Threads, divides
+from .threads import Threads
 
 #: The value of a register that nothing depends on.
 _ANY = unknown(True, "any")
@@ -36,6 +48,7 @@ _SHORT_ROUNDS, _SHORT = 8, 48
 _PIPELINE, _PIPELINE_STEPS = 8, 800
 
 _STORING = ("st", "atom", "red")
+_FLOW = frozenset({"bra", "ret", "call", "exit", "trap", "brx"})
 
 _HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
 
@@ -175,6 +188,7 @@ class Walker:
 
     def _advance(self, group: Group) -> None:
         """Run a group up to where it may meet another one."""
+        at = self.program.at
         others = [group.meets(other) for other in self.running if other is not group and other.waits is None]
         end = min((pc for pc in others if pc > group.pc), default=group.end)
         plain, registers, visited = self.program.plain, group.registers, self.program.visited
@@ -185,7 +199,12 @@ class Walker:
             if key is not None and not group.missing:
                 registers[key] = _ANY
                 group.pc += 1
-            elif self._step(group):
+                continue
+            op = at(group.pc)
+            if op.pure and op.into and op.guard is None and not group.missing:
+                group.pc += 1
+                self.write(group, op, group.mask)
+            elif self._step(group, op):
                 return
         if group.pc >= group.end:
             if group.stack:
@@ -193,14 +212,33 @@ class Walker:
             else:
                 self._leave(group)
 
-    def _step(self, group: Group) -> bool:
+    def _step(self, group: Group, op: Op) -> bool:
         """Run one instruction; whether the groups have changed."""
-        op = self.program.at(group.pc)
         if group.missing or (op.guard is not None and op.guard not in group.registers):
             self._look_at_reads(group, op)
         mask = group.mask
         if op.guard is not None:
             mask = self._holds(group, op)
+        family = op.family
+        if family in _FLOW:
+            changed = self._flow(group, op, mask)
+            if changed is not None:
+                return changed
+        group.pc += 1
+        if not mask:
+            return False
+        if op.family in _STORING:
+            self._look_at_stored(group, op)
+        waits = False
+        handler: Callable[[Group, Op, int], bool | None] | None = self.memory.handlers.get(family)
+        if handler is not None:
+            waits = bool(handler(group, op, mask))
+        if op.into and not (waits and group.waits is not None and group.waits[0] in ("mask", "mbarrier", "warp")):
+            self.write(group, op, mask & group.mask)
+        return waits
+
+    def _flow(self, group: Group, op: Op, mask: int) -> bool | None:
+        """Run an instruction that may lead elsewhere than to the next one; None for a call that is not followed."""
         family = op.family
         if family == "bra":
             return self._branch(group, op, mask)
@@ -228,18 +266,7 @@ class Walker:
         if family in ("trap", "brx"):
             self.stop()
             return True
-        group.pc += 1
-        if not mask:
-            return False
-        if op.family in _STORING:
-            self._look_at_stored(group, op)
-        waits = False
-        handler: Callable[[Group, Op, int], bool | None] | None = self.memory.handlers.get(family)
-        if handler is not None:
-            waits = bool(handler(group, op, mask))
-        if op.into and not (waits and group.waits is not None and group.waits[0] in ("mask", "mbarrier", "warp")):
-            self.write(group, op, mask & group.mask)
-        return waits
+        return None
 
     def _begin_anew(self, function: Function | None) -> None:
         """Rounds of loops count for each call of a function."""
@@ -255,12 +282,14 @@ class Walker:
     def write(self, group: Group, op: Op, mask: int) -> None:
         """Note what an instruction writes in some threads of a group."""
         self.moment += 1
-        if divides(op.line) and op.sources is not None:
+        if op.divides and op.sources is not None:
             self._look_at_divisor(self.value(group, op.sources[1]), op, mask)
         if op.single:
             key = op.into[0]
             if key not in self.program.needed:
                 new = _ANY
+            elif op.pure:
+                new = self._computed(group, op)
             elif op.family == "vote":
                 known = self.memory.collectives.ballot(group, op, mask)
                 new = known if known is not None else unknown(True, id(op.line.item), self.moment)
@@ -270,18 +299,28 @@ class Walker:
             elif op.family == "ld" or op.family == "mapa":
                 new = self.memory.loaded(group, op, mask)
             else:
-                sources = [self.value(group, source) for source in op.sources or ()]
-                if op.family == "selp" and len(sources) == 3 and sources[2].terms:
-                    sources[2] = self._chosen(group, sources)
-                joined = joined_predicates(op, sources)
-                new = self._joined(group, *joined) if joined is not None else result(op, sources, self.moment)
-            self._set(group, key, new, mask)
+                new = result(op, [self.value(group, source) for source in op.sources or ()], self.moment)
+            if mask == group.mask and not group.missing:
+                group.registers[key] = new
+            else:
+                self._set(group, key, new, mask)
             return
         for key in op.into:
             self._set(group, key, unknown(True, id(op.line.item), self.moment, key[1]), mask)
         if op.opcode == "elect.sync" and len(op.into) == 2:
             lowest = sum((part & -part) for part in (mask & half for half in _HALVES))
             group.registers[op.into[1]] = Value((), tuple(lowest >> thread & 1 for thread in range(2 * WARP)))
+
+    def _computed(self, group: Group, op: Op) -> Value:
+        """What follows from the sources of an instruction."""
+        registers, sources = group.registers, []
+        for source in op.sources or ():
+            found = None if type(source) is Value else registers.get(source)  # type: ignore[arg-type]
+            sources.append(found if found is not None else self.value(group, source))
+        if op.family == "selp" and len(sources) == 3 and sources[2].terms:
+            sources[2] = self._chosen(group, sources)
+        joined = joined_predicates(op, sources) if op.joins else None
+        return self._joined(group, *joined) if joined is not None else known_result(op, sources)
 
     def _look_at_divisor(self, divisor: Value, op: Op, mask: int) -> None:
         """Whether some thread divides by zero."""
