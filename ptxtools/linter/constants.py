@@ -33,7 +33,7 @@ def constant(facts: FunctionFacts, line: Line, operand: Operand, depth: int = _D
         return None if operand.type[0] == "f" else operand.value
     if not isinstance(operand, Name) or not depth:
         return None
-    made = only_write(facts, line, operand.name) or last_write(facts, line, operand.name)
+    made = reaching_write(facts, line, operand.name)
     if made is None or made.item.guard is not None or made.plan.op is None or len(made.item.operands) < 2:
         return None
     if made.item.operands[0] != operand:
@@ -109,6 +109,19 @@ def last_write(facts: FunctionFacts, line: Line, name: str) -> Line | None:
         if any(write and before.registers[other] == key for other, write in accessed(before)):
             return before
     return None
+
+
+def reaching_write(facts: FunctionFacts, line: Line, name: str) -> Line | None:
+    """The instruction whose result a register certainly is at another one; None if that is not known."""
+    return only_write(facts, line, name) or last_write(facts, line, name)
+
+
+def value_at(facts: FunctionFacts, line: Line, operand: Operand) -> object:
+    """What is equal for operands that certainly have the same value at two instructions."""
+    if not isinstance(operand, Name):
+        return operand
+    made, key = reaching_write(facts, line, operand.name), line.registers[operand.name]
+    return (key, id(made.item)) if made is not None else (key, 0) if key not in facts.rewritten else object()
 
 
 def thread_numbers(facts: FunctionFacts, line: Line, name: str, depth: int = _DEPTH) -> list[int] | None:
