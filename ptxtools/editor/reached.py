@@ -16,13 +16,15 @@ from .document import Document
 #: A variable, a parameter or a special register; and a product of two special registers.
 _KNOWN = re.compile(r"&?([\w$%.]+?)(?:\+0)?", re.ASCII)
 _PRODUCT = re.compile(r"%\(\(\('(%[\w.]+)', 1\),\)\+0\*\(\('(%[\w.]+)', 1\),\)\+0\)")
+#: Names that are longer than one number are cut to the other.
+_LONG, _SHORT = 32, 24
 #: Terms of a sum that is still read at a glance.
 _MOST_TERMS = 4
 
 
 def reached(document: Document) -> Iterator[tuple[int, str]]:
     """For each access through a register whose address follows from numbers of threads and CTAs, and from parameters:
-    the end of its line, and the address in bytes, as `s + 4 * %tid.x, 0 to 508`; the range is that of a declared CTA."""
+    the end of its line, and the address in bytes, as `s + 4 * %tid.x, 0 to 508`; the range is of a declared CTA."""
     source = document.module.source
     assert source is not None
     module = ModuleFacts(document.module)
@@ -71,7 +73,9 @@ def _name(name: str) -> str:
     if product is not None:
         return f"{product[1]} * {product[2]}"
     known = _KNOWN.fullmatch(name)
-    return known[1] if known is not None else ""
+    if known is None:
+        return ""
+    return known[1] if len(known[1]) <= _LONG else f"…{known[1][-_SHORT:]}"
 
 
 def _term(name: str, factor: int) -> str:

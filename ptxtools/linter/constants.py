@@ -120,8 +120,17 @@ def value_at(facts: FunctionFacts, line: Line, operand: Operand) -> object:
     """What is equal for operands that certainly have the same value at two instructions."""
     if not isinstance(operand, Name):
         return operand
-    made, key = reaching_write(facts, line, operand.name), line.registers[operand.name]
-    return (key, id(made.item)) if made is not None else (key, 0) if key not in facts.rewritten else object()
+    key = line.registers[operand.name]
+    if key is None or key not in facts.rewritten:
+        return operand
+    before: Line | None = line
+    for _ in range(_NEAR):
+        first, before = before, facts.before(before) if before is not None else None
+        if before is None:  # as it is where these instructions begin
+            return key, id(first.item) if first is not None else 0
+        if any(write and before.registers[other] == key for other, write in accessed(before)):
+            return key, id(before.item), "behind"
+    return object()
 
 
 def thread_numbers(facts: FunctionFacts, line: Line, name: str, depth: int = _DEPTH) -> list[int] | None:

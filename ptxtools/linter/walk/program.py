@@ -46,6 +46,7 @@ class Program:
         self._starts: list[int] = []
         self._targets: dict[int, int] = {}
         self._tables: dict[int, list[int]] = {}
+        self.taken: set[tuple[int, int]] = set()  # ways that a walk has gone from a brx.idx by an unknown number
         self.callees: dict[int, Callee] = {}
         self._add(facts, 0)
         inner = followed(facts)
@@ -155,7 +156,7 @@ class Program:
     def new_way(self, seen: set[tuple[int, bool]]) -> bool:
         """Whether a way that no walk has taken leads to instructions that none has come to, or past a barrier."""
         for at, line in enumerate(self.lines) if self._tables else ():
-            new = [to for to in self.table(at) if to < len(self.lines) and not self.visited[to]]
+            new = {(at, to) for to in self.table(at)} - self.taken
             if new and line.plan.family == "brx" and self.visited[at]:
                 return True
         for at, runs in seen:

@@ -457,7 +457,7 @@ class Walker:
     def _switch(self, group: Group, op: Op, mask: int) -> bool:
         """brx.idx: each thread goes where a known number says. An unknown one takes all of them to a place that no walk
         has come to."""
-        targets, visited = self.program.table(group.pc), self.program.visited
+        targets, taken = self.program.table(group.pc), self.program.taken
         index = self.value(group, op.sources[0]) if op.sources else None
         if not targets or index is None or min(targets) <= group.pc:
             self.stop()
@@ -469,9 +469,11 @@ class Walker:
         if index.terms:
             self.assumed[f"switch {group.pc}.{self.moment}"] = True
             group.doubtful |= differs(index)
-            new = [to for to in targets if to < len(visited) and not visited[to]]
-            places[new[0] if new else targets[0]] = mask
+            to = next((to for to in targets if (group.pc, to) not in taken), targets[0])
+            taken.add((group.pc, to))
+            places[to] = mask
         else:
+            taken.update([(group.pc, to) for to in targets])  # the others are never taken
             for thread, number in enumerate(index.numbers):
                 if mask >> thread & 1:
                     if not 0 <= number < len(targets):
