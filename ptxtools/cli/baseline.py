@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import Any
 
+from ptxtools.diagnostics import Diagnostic
 from ptxtools.diagnostics.fingerprints import fingerprints
 
 from .checking import Report, fails
@@ -32,23 +33,33 @@ def without_known(reports: Sequence[Report], settings: Sequence[Settings], path:
     if found is None:
         if any(report.failure for report in reports):
             return list(reports), -1
-        found = {key for report in reports for key in _keys(report, path)}
+        found = {key for report in reports for key in _keys(report.findings, path)}
         _write(found, path)
         made = sum(len(report.findings) for report in reports)
     left = []
     for report, how in zip(reports, settings, strict=True):
-        keys = _keys(report, path)
-        new = [finding for finding, key in zip(report.findings, keys, strict=True) if key not in found]
+        new = _new(report.findings, path, found)
         left.append(report._replace(findings=new, fails=fails(new, how)))
     return left, made
 
 
-def _keys(report: Report, path: str) -> list[tuple[str, str, str]]:
+def unknown_to(path: str | None) -> Callable[[Sequence[Diagnostic]], Sequence[Diagnostic]]:
+    """What leaves out the findings that a baseline has; nothing is left out if there is none. Raises Failure."""
+    found = _read(path) if path else None
+    return lambda findings: findings if path is None or found is None else _new(findings, path, found)
+
+
+def _new(findings: Sequence[Diagnostic], path: str, known: _Known) -> list[Diagnostic]:
+    keys = _keys(findings, path)
+    return [finding for finding, key in zip(findings, keys, strict=True) if key not in known]
+
+
+def _keys(findings: Sequence[Diagnostic], path: str) -> list[tuple[str, str, str]]:
     """File, code and fingerprint of each finding. Files are named from the baseline's folder on."""
     folder = os.path.dirname(os.path.abspath(path))
-    prints = fingerprints(report.findings)
-    files = {d.file: PurePath(os.path.relpath(d.file, folder)).as_posix() for d in report.findings}
-    return [(files[d.file], d.code, mark) for d, mark in zip(report.findings, prints, strict=True)]
+    prints = fingerprints(findings)
+    files = {d.file: PurePath(os.path.relpath(d.file, folder)).as_posix() for d in findings}
+    return [(files[d.file], d.code, mark) for d, mark in zip(findings, prints, strict=True)]
 
 
 def _read(path: str) -> _Known | None:

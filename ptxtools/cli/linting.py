@@ -43,14 +43,14 @@ def lint(options: dict[str, Any]) -> int:
         raise usage_error(f"--statistics supports text and json, not {format_}")
     status = OK
     if options["diff"]:
-        _refuse(options, "--diff", "statistics", "baseline")
+        _refuse(options, "--diff", "statistics")
         from .fixing import show_fixes
 
-        return show_fixes(names, settings, failures)
+        return show_fixes(names, settings, failures, options["baseline"])
     if options["fix"]:
         from .fixing import fix
 
-        fixed, unwritten = fix(names, settings)
+        fixed, unwritten = fix(names, settings, options["baseline"])
         failures += unwritten
         for report in fixed:  # standard input: its text went to standard output
             print_diagnostics(report.findings, style_for(options["color"], sys.stderr), sys.stderr)

@@ -147,14 +147,16 @@ def folds(document: Document) -> list[Span]:
 
 
 def hints(document: Document, span: Span) -> list[tuple[int, str]]:
-    """What the lines need that force the module's version or target, each at its end."""
+    """What the lines need that force the module's version or target, and where accesses go, each at its line's end."""
     if document.has_errors:
         return []
+    from .reached import reached
+
     source = document.module.source
     assert source is not None
     lines = {cause.line: cause.needs() for cause in requirements(document.module, document.name).because}
-    places = [(source.line_span(line)[1], needs) for line, needs in lines.items()]
-    return [(at, needs) for at, needs in places if span[0] <= at <= span[1]]
+    places = [(source.line_span(line)[1], f"needs {needs}") for line, needs in lines.items()]
+    return sorted((at, text) for at, text in [*places, *reached(document)] if span[0] <= at <= span[1])
 
 
 # --- new names --------------------------------------------------------------------------------------------------------

@@ -301,8 +301,8 @@ async def _hints(server: Server, params: lsp.InlayHintParams) -> list[lsp.InlayH
     start, end = state.places.span(params.range)
     known = state.known_hints()
     hints = known if known is not None else (await state.complete()).hints
-    found = [(at, needs) for at, needs in hints if start <= at <= end]
-    return [lsp.InlayHint(state.places.position(at), f"needs {needs}", padding_left=True) for at, needs in found]
+    found = [(at, text) for at, text in hints if start <= at <= end]
+    return [lsp.InlayHint(state.places.position(at), text, padding_left=True) for at, text in found]
 
 
 def _semantic(server: Server, params: lsp.SemanticTokensParams) -> lsp.SemanticTokens:

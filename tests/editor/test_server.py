@@ -264,6 +264,37 @@ def test_hints_say_which_lines_force_the_target():
     assert "sm_80" in hint.label and hint.position.line == at(text, "redux").line
 
 
+ACCESSES = """.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry k(.param .u64 out, .param .u32 n) .reqntid 128 {
+	.reg .b32 %r<6>; .reg .b64 %d<4>; .shared .align 4 .b8 s[1024];
+	ld.param.u64 %d1, [out]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mov.u32 %r3, s;
+	shl.b32 %r4, %r1, 2; add.u32 %r4, %r4, %r3; mul.wide.u32 %d2, %r2, 512; add.u64 %d2, %d2, %d1;
+	st.shared.u32 [%r4+8], %r1;
+	mul.wide.u32 %d3, %r1, 4; add.u64 %d3, %d3, %d2;
+	st.global.u32 [%d3], %r1;
+	xor.b32 %r4, %r1, 1; shl.b32 %r4, %r4, 2; add.u32 %r4, %r4, %r3;
+	ld.shared.u32 %r5, [%r4];
+	ld.global.u32 %r5, [%d1];
+	mul.wide.u32 %d3, %r5, 4; add.u64 %d3, %d3, %d1;
+	st.global.u32 [%d3], 1;
+	st.shared.u32 [s], 1;
+	ret;
+}
+"""
+
+
+def test_hints_say_where_accesses_go():
+    """As threads decide it; nothing where data do, or where the text says it."""
+    whole = lsp.Range(lsp.Position(0, 0), lsp.Position(99, 0))
+    found = {hint.position.line: hint.label for hint in ask("inlay_hint", lsp.InlayHintParams, ACCESSES, range=whole)}
+    assert {line: label for line, label in found.items() if label[:3] == "at "} == {
+        7: "at s + 4 * %tid.x + 8, 8 to 516", 9: "at out + 512 * %ctaid.x + 4 * %tid.x, 0 to 508",
+        11: "at s + (0 to 252 in two warps)", 12: "at out",
+    }  # fmt: skip
+
+
 def test_semantic_tokens():
     """With columns in the units of UTF-16, of which the last character of the comment has two."""
     text = TEXT.replace("\tmov", "/* größe \U0001f600 */ mov").replace("// size", "// größe \U0001f600")

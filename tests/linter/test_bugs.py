@@ -59,8 +59,9 @@ def test_bugs_are_seen_and_corrections_are_not(path) -> None:
     unseen, pairs = [], bugs.read(path)
     for pair in pairs:
         bug, correction = hazards(pair, "-"), hazards(pair, "+")
-        # The frame's registers; and a function that gives back a dead address, which the correction does not use.
-        assert set(correction) <= {"PTX520", "PTX500"}, (pair.name, correction)
+        # The frame's registers; a function that gives back a dead address, which the correction does not use; and code
+        # behind a label to which only the bug branches.
+        assert set(correction) <= {"PTX520", "PTX500", "PTX510"}, (pair.name, correction)
         if not Counter(bug) - Counter(correction):
             unseen.append(pair.name)
     print(f"{path.stem}: {len(pairs) - len(unseen)} of {len(pairs)} bugs are seen")

@@ -335,6 +335,8 @@ def test_exchange_across_rounds(before, behind, limit, codes):
     (".b64", "cvta.to.shared.u64 %d2, %d1; st.shared.b32 [%d2], %r1;", []),  # it was a generic address
     (".b64", "mov.u64 %d2, s; add.u64 %d2, %d2, %d1; st.shared.b32 [%d2], %r1;", []),  # a distance
     (".b64 .ptr .shared", "st.shared.b32 [%d1], %r1;", []),
+    (".b64 .ptr .shared", "mad.wide.u32 %d2, %r1, 4, %d1; st.global.b32 [%d2], %r1;", ["PTX544"]),
+    (".b64 .ptr .const", "ld.global.b32 %r2, [%d1]; st.shared.b32 [s+4], %r2;", ["PTX544"]),
     (".b64 .ptr .global", "cvt.u32.u64 %r2, %d1; st.shared.b32 [%r2], %r1;", ["PTX544"]),
     (".b64", "st.global.b32 [%d1], %r1;", []),
 ])  # fmt: skip

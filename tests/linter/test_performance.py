@@ -101,6 +101,10 @@ ROUND = "shr.u32 %r4, %r1, 16; and.b32 %r5, %r4, {}; add.u32 %r6, %r5, {}; add.s
     ("add.s32 %r6, %r1, 0x7fff; shr.u32 %r4, %r1, 16; and.b32 %r5, %r4, 1; add.u32 %r7, %r5, %r6; "
      "shr.b32 %r8, %r7, 16;", "sm_90", ["PTX719"]),
     ("shl.b32 %r4, %r1, 16; shr.s32 %r5, %r4, 16;", "sm_80", ["PTX719"]),
+    ("shl.b32 %r4, %r1, 16; shr.s32 %r4, %r4, 16; mov.b32 %r5, %r4;", "sm_80", ["PTX719"]),
+    ("shl.b32 %r4, %r1, 16; mov.b32 %r5, %r4; shr.s32 %r4, %r4, 16; add.u32 %r5, %r5, %r4;", "sm_80", []),
+    ("shr.s32 %r4, %r1, 31; xor.b32 %r1, %r1, %r4; sub.s32 %r1, %r1, %r4;", "sm_80", ["PTX719"]),
+    ("shr.s32 %r4, %r1, 31; add.s32 %r1, %r1, 1; xor.b32 %r1, %r1, %r4; sub.s32 %r1, %r1, %r4;", "sm_80", []),
     ("shl.b32 %r4, %r1, 24; shr.s32 %r5, %r4, 16;", "sm_80", []),
     ("shl.b32 %r4, %r1, 16; shr.u32 %r5, %r4, 16;", "sm_80", []),
     ("shr.s32 %r4, %r1, 31; xor.b32 %r5, %r1, %r4; sub.s32 %r6, %r5, %r4;", "sm_80", ["PTX719"]),

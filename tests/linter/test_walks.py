@@ -29,9 +29,31 @@ def found(body: str, directives: str = ".reqntid 64") -> list[str]:
 STORE, LOAD = "st.shared.b32 [%r4], %r1;", "ld.shared.b32 %r8, [%r5];"
 
 
+SWITCH = "T: .branchtargets A, B, C; {} brx.idx %r10, T; A: {} bra M; B: {} bra M; C: {} M:"
+
+
+@rows(("index", "arms", "behind", "codes"), [
+    ("and.b32 %r10, %r2, 1;", ("bar.sync 0;", "bar.sync 0;", ""), "", []),  # alike in a CTA
+    ("and.b32 %r10, %r1, 1;", ("bar.sync 0;", "", ""), "", ["PTX530"]),
+    ("mov.u32 %r10, %r6;", (STORE, "bar.warp.sync -1;" + LOAD, ""), "", ["PTX515"]),  # one warp for each
+    ("mov.u32 %r10, %r9;", ("mov.u32 %r11, 1;", "mov.u32 %r11, 2;", ""), "st.global.b32 [%d1], %r11;", ["PTX522"]),
+    ("mov.u32 %r10, %r9;", ("mov.u32 %r11, 1;", "mov.u32 %r11, 2;", "mov.u32 %r11, 3;"), "st.global.b32 [%d1], %r11;",
+     []),
+    ("mov.u32 %r10, 3;", ("bar.sync 0;", "", ""), "", []),  # beyond the list: nothing is defined
+    ("ld.global.u32 %r10, [%d1];", ("bar.sync 0;", "bar.sync 0;", "bar.sync 0;"), "", []),
+])  # fmt: skip
+def test_lists_of_branch_targets(index, arms, behind, codes):
+    assert sorted(set(found(SWITCH.format(index, *arms) + behind))) == codes
+
+
 @rows(("body", "codes"), [
     (STORE + LOAD, ["PTX515"]),
     (STORE + "bar.sync 0;" + LOAD, []),
+    ("mov.u64 %d2, s; cvta.shared.u64 %d2, %d2; mul.wide.u32 %d3, %r1, 4; add.u64 %d3, %d3, %d2; st.b32 [%d3], %r1;"
+     "xor.b32 %r8, %r1, 32; mul.wide.u32 %d3, %r8, 4; add.u64 %d3, %d3, %d2; ld.b32 %r8, [%d3];", ["PTX515"]),
+    ("mov.u64 %d2, s; cvta.shared.u64 %d2, %d2; mul.wide.u32 %d3, %r1, 4; add.u64 %d3, %d3, %d2; st.b32 [%d3], %r1;"
+     "bar.sync 0;"
+     "xor.b32 %r8, %r1, 32; mul.wide.u32 %d3, %r8, 4; add.u64 %d3, %d3, %d2; ld.b32 %r8, [%d3];", []),
     (STORE + "setp.lt.u32 %p1, %r9, 4; @%p1 bra L; bar.sync 0; L:" + LOAD, ["PTX515"]),  # on the other way
     (STORE + "setp.lt.u32 %p1, %r9, 4; @%p1 bra L; bar.sync 0; bra M; L: bar.sync 0; M:" + LOAD, []),
     (STORE + "setp.ge.u32 %p1, %r1, 32; @%p1 bra L;" + LOAD + "bar.sync 0; bra M; L: bar.sync 0; M:", ["PTX515"]),

@@ -64,6 +64,10 @@ def test_constants(body, codes):
     ("ret; add.s32 %r1, %r1, 1; add.s32 %r1, %r1, 2;", ["PTX510"]),
     ("ret; trap;", []),
     ("{ exit; } mov.b32 %r1, 1;", ["PTX510"]),
+    ("exit; L: mov.b32 %r1, 1;", ["PTX510"]),
+    ("setp.eq.u32 %p1, %r1, 1; @%p1 bra L; exit; L: mov.b32 %r1, 1;", []),
+    ("T: .branchtargets L, M; brx.idx %r1, T; L: exit; M: mov.b32 %r1, 1;", []),
+    ("T: .branchtargets L, L; brx.idx %r1, T; L: exit; M: mov.b32 %r1, 1;", ["PTX510"]),
 ])  # fmt: skip
 def test_unreachable_code(body, codes):
     assert found(body) == codes

@@ -1,6 +1,6 @@
 """PTX510 | unreachable code | 9.7.12
 
-What: an instruction after an unconditional jump, without a label to reach it.
+What: an instruction after an unconditional jump, without a label to reach it; or behind a label that nothing names.
 Why: it never runs. Often a guard or a label was forgotten.
 Example:
     bra DONE;
@@ -39,5 +39,5 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
                 dead = False
             elif item.plan.family in ENDING and item.item.guard is None:
                 dead = True
-        elif type(item) is Label:
+        elif type(item) is Label and item.name in facts.targets:
             dead = False

@@ -2,7 +2,7 @@
 
 What: the address is that of a variable in one space, the instruction accesses another one; or it is a generic address
 where one inside of .shared, .local or .const belongs, or the reverse; or an access of .shared or .local is at a
-kernel's parameter of 64 bits, which is a pointer in all likelihood.
+kernel's parameter of 64 bits, which is a pointer in all likelihood; or a parameter with .ptr says another space.
 Why: the numbers mean other memory there, or none.
 Example:
     .shared .align 4 .b32 s[4];
@@ -45,7 +45,14 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
 
 
 def _pointer(facts: FunctionFacts, access: Reach) -> str:
-    """Why a kernel's parameter of 64 bits is no address in a window, if it is used as one as it is."""
+    """Why a kernel's parameter of 64 bits is no address in a window, if it is used as one as it is; or why one that
+    says to which space it points is none in another."""
+    for parameter in facts.function.params if access.space in (*_WINDOWS, "global") else ():
+        space = parameter.ptr[0] if parameter.ptr is not None else ""
+        converted = any(name.startswith("cvta.") for name, _ in access.address.terms)
+        used = (f"{parameter.name}+0", 1) in access.address.terms and not converted
+        if used and space not in ("", access.space):
+            return f"'{parameter.name}' points to .{space}, and this accesses .{access.space}"
     if access.space not in ("shared", "local") or len(access.address.terms) != 1 or facts.function.kind != "entry":
         return ""
     (term, count), *_ = access.address.terms

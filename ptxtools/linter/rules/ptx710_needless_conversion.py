@@ -23,6 +23,7 @@ from ptxtools.ir.symbols import RegisterKey
 from ptxtools.isa.types import TYPES
 from ptxtools.records import NamedTuple
 
+from ..constants import reaching_write, value_at
 from ..context import LintContext
 from ..facts import ENDING, FunctionFacts, Line
 from ..lanes import only_write
@@ -92,17 +93,20 @@ def check_addresses(context: LintContext, facts: FunctionFacts) -> None:
             into, source = operands
             if not isinstance(source, Name) or not isinstance(into, Name):
                 continue
-            key, made = line.registers[source.name], only_write(facts, line, source.name)
-            if key is None or made is None or only_write(facts, line, into.name) is not line:
+            key, made = line.registers[source.name], reaching_write(facts, line, source.name)
+            if key is None or made is None:
+                continue
+            if made.item.guard is None and _opposite(made, line) and _kept(facts, made, line):
+                message = "this gives back the address that the cvta before has converted"
+                _warn(context, line, message, "use that", _moved(context, line, made))
+                continue
+            if only_write(facts, line, source.name) is None or only_write(facts, line, into.name) is not line:
                 continue
             before = known.get((line.item.opcode, key)) or first.get((line.item.opcode, key))
             if before is not None:
                 number = context.source.line_of(before.item.span[0])
                 message, fix = f"line {number} has converted this address", _moved(context, line, before, 0)
                 _warn(context, line, message, "use its register", fix)
-            elif made.item.guard is None and _opposite(made, line) and _still(facts, made):
-                message = "this gives back the address that the cvta before has converted"
-                _warn(context, line, message, "use that", _moved(context, line, made))
             else:
                 (first if always else known)[line.item.opcode, key] = line
 
@@ -127,6 +131,12 @@ def _still(facts: FunctionFacts, made: Line) -> bool:
     """Whether the source of an instruction is what it was then: a register that is written once."""
     source = made.item.operands[1]
     return isinstance(source, Name) and only_write(facts, made, source.name) is not None
+
+
+def _kept(facts: FunctionFacts, made: Line, line: Line) -> bool:
+    """Whether the source of an instruction still has its value at a later one."""
+    source = made.item.operands[1]
+    return isinstance(source, Name) and value_at(facts, made, source) == value_at(facts, line, source)
 
 
 def _opposite(made: Line, line: Line) -> bool:

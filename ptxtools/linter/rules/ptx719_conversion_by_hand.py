@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from ptxtools.ir.nodes import Immediate, Name, Operand, Variable
 from ptxtools.ir.positions import parts_of
+from ptxtools.ir.symbols import RegisterKey
 from ptxtools.isa.targets import chip_of
 
-from ..constants import constant
+from ..constants import constant, reaching_write, value_at
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
-from ..lanes import only_write
 from ..registry import instructions
 
 CODE = "PTX719"
@@ -83,9 +83,16 @@ def _warn(context: LintContext, line: Line, better: str | None) -> None:
 
 def _made(facts: FunctionFacts, line: Line, operand: Operand, *opcodes: str) -> Line | None:
     """The instruction that makes an operand, if it is one of these."""
-    found = only_write(facts, line, operand.name) if isinstance(operand, Name) else None
+    found = reaching_write(facts, line, operand.name) if isinstance(operand, Name) else None
     fits = found is not None and found.item.guard is None and found.item.opcode in opcodes
     return found if fits and found is not None and len(found.item.operands) > 1 else None
+
+
+def _alone(facts: FunctionFacts, made: Line, line: Line, key: RegisterKey | None) -> bool:
+    """Whether nothing else reads a result: it is read once, or overwritten where it is read, directly behind."""
+    into = line.item.operands[0]
+    over = isinstance(into, Name) and line.registers[into.name] == key and facts.behind(made) is line
+    return facts.read_counts[key] == 1 or over
 
 
 def _number(line: Line, place: int) -> int | None:
@@ -99,7 +106,7 @@ def _sign(facts: FunctionFacts, line: Line) -> str | None:
         return None
     made = _made(facts, line, line.item.operands[1], "shl.b32")
     key = line.registers[line.item.operands[1].name] if isinstance(line.item.operands[1], Name) else None
-    if made is None or _number(made, 2) != by or facts.read_counts[key] != 1:
+    if made is None or _number(made, 2) != by or not _alone(facts, made, line, key):
         return None
     return f"cvt.s32.s{_WORD - by}" if by in (16, 24) else f"bfe.s32 of {_WORD - by} bits"
 
@@ -111,24 +118,26 @@ def _rounding(context: LintContext, facts: FunctionFacts, line: Line) -> str | N
     if not (shifts or masks) or not context.declared.target or chip_of(context.declared.target).number < _BF16:
         return None
     terms = _terms(facts, line, line.item.operands[1])
-    if len(terms) != 3 or [t.value for t in terms if isinstance(t, Immediate)] != [0x7FFF]:
+    if len(terms) != 3 or [t.value for _, t in terms if isinstance(t, Immediate)] != [0x7FFF]:
         return None
-    names = [term for term in terms if isinstance(term, Name)]
-    for odd, x in (names, names[::-1]) if len(names) == 2 else ():
-        bit = _made(facts, line, odd, "bfe.u32")
-        if bit is not None and (_number(bit, 2), _number(bit, 3)) == (_HALF, 1) and bit.item.operands[1] == x:
-            return "cvt.rn.bf16.f32"
-        bit = _made(facts, line, odd, "and.b32")
-        high = _made(facts, line, bit.item.operands[1], "shr.u32", "shr.b32") if bit and _number(bit, 2) == 1 else None
-        if high is not None and _number(high, 2) == _HALF and high.item.operands[1] == x:
-            return "cvt.rn.bf16.f32"
+    names = [term for term in terms if isinstance(term[1], Name)]
+    for (where, odd), x in (names, names[::-1]) if len(names) == 2 else ():
+        value = value_at(facts, *x)
+        bit = _made(facts, where, odd, "bfe.u32")
+        if bit is not None and (_number(bit, 2), _number(bit, 3)) == (_HALF, 1):
+            return "cvt.rn.bf16.f32" if value_at(facts, bit, bit.item.operands[1]) == value else None
+        bit = _made(facts, where, odd, "and.b32")
+        high = _made(facts, bit, bit.item.operands[1], "shr.u32", "shr.b32") if bit and _number(bit, 2) == 1 else None
+        if high is not None and _number(high, 2) == _HALF:
+            return "cvt.rn.bf16.f32" if value_at(facts, high, high.item.operands[1]) == value else None
     return None
 
 
-def _terms(facts: FunctionFacts, line: Line, operand: Operand, depth: int = 2) -> list[Operand]:
+def _terms(facts: FunctionFacts, line: Line, operand: Operand, depth: int = 2) -> list[tuple[Line, Operand]]:
+    """What is added, each with the instruction that reads it."""
     made = _made(facts, line, operand, "add.u32", "add.s32") if depth else None
     if made is None:
-        return [operand]
+        return [(line, operand)]
     return [term for part in made.item.operands[1:] for term in _terms(facts, made, part, depth - 1)]
 
 
@@ -163,7 +172,10 @@ def _abs(facts: FunctionFacts, line: Line, *opcodes: str) -> str | None:
     for mixed, mask in ((one, other), (other, one))[: 1 if line.plan.family == "sub" else 2]:
         sign = _made(facts, line, mask, "shr.s32")
         inner = _made(facts, line, mixed, *opcodes) if sign is not None and _number(sign, 2) == _SIGN else None
-        if sign is not None and inner is not None and set(inner.item.operands[1:]) == {mask, sign.item.operands[1]}:
+        if sign is None or inner is None:
+            continue
+        parts = {value_at(facts, inner, part) for part in inner.item.operands[1:]}
+        if parts == {value_at(facts, line, mask), value_at(facts, sign, sign.item.operands[1])}:
             return "abs.s32"
     return None
 
@@ -173,12 +185,14 @@ def _abs_chosen(facts: FunctionFacts, line: Line) -> str | None:
     _, one, other, *choice = line.item.operands
     for negative, x in ((one, other), (other, one)):
         made = _made(facts, line, negative, "neg.s32")
-        if made is None or made.item.operands[1] != x:
+        if made is None or value_at(facts, made, made.item.operands[1]) != value_at(facts, line, x):
             continue
         if line.plan.family == "max":
             return "abs.s32"
         test = _made(facts, line, choice[0], "setp.lt.s32", "setp.gt.s32", "setp.ge.s32") if choice else None
-        if test is None or len(test.item.operands) != 3 or test.item.operands[1] != x:
+        if test is None or len(test.item.operands) != 3:
+            return None
+        if value_at(facts, test, test.item.operands[1]) != value_at(facts, line, x):
             return None
         below = _BELOW.get((test.item.opcode.split(".")[1], _number(test, 2)))
         return "abs.s32" if below is not None and below == (negative is one) else None
@@ -193,7 +207,7 @@ def _bytes(facts: FunctionFacts, line: Line) -> str | None:
     reader = facts.reads.get(key) if key is not None else None
     if key is None or (reader is not None and reader.opcode == "or.b32" and facts.read_counts[key] == 1):
         return None  # part of a larger tree
-    sources: set[Operand] = set()
+    sources: set[object] = set()
     count = [0]
     bits = _moved(facts, line, sources, count, _DEPTH)
     if bits is None or len(sources) != 1 or count[0] < _MANY:
@@ -208,7 +222,7 @@ def _bytes(facts: FunctionFacts, line: Line) -> str | None:
 
 
 def _moved(
-    facts: FunctionFacts, line: Line, sources: set[Operand], count: list[int], depth: int
+    facts: FunctionFacts, line: Line, sources: set[object], count: list[int], depth: int
 ) -> tuple[int, ...] | None:
     """What becomes of each bit of the one register that a tree of operations reads; None if it has another."""
     count[0] += 1
@@ -217,7 +231,7 @@ def _moved(
     for operand in line.item.operands[1 : 3 if family == "or" else 2]:
         made = _made(facts, line, operand, "or.b32", "and.b32", "shl.b32", "shr.u32", "shr.b32") if depth else None
         if made is None or len(made.item.operands) != 3:
-            sources.add(operand)
+            sources.add(value_at(facts, line, operand))
             parts.append(tuple(1 << n for n in range(_WORD)))
         else:
             part = _moved(facts, made, sources, count, depth - 1)

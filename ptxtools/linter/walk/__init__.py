@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from .computing import Op
     from .walker import Found
 
-#: Walks of one set of threads.
-_WALKS = 2
 #: Findings of one kind in a function that are shown.
 _TOLD = 3
 
@@ -77,7 +75,7 @@ def walk_of(facts: FunctionFacts) -> list[Found]:
             break
         seen: set[tuple[int, bool]] = set()
         parts, steps = False, -1
-        for _ in range(_WALKS):
+        for _ in range(program.walks):
             walker = Walker(program, threads, seen, left)
             for one in walker.run():
                 known = found.get((one.kind, id(one.line.item)))

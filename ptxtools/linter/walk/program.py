@@ -22,6 +22,8 @@ _STEPS, _EACH, _MOST, _PIPELINED = 1500, 4, 40_000, 4
 #: Instructions of a loop that only waits at an mbarrier.
 _SPIN = 5
 _WAITS = ("griddepcontrol.wait", "cp.async.wait", "cp.async.bulk.wait", "wgmma.wait")
+#: Walks of one set of threads; those more in which they may go to other labels of a brx.idx.
+_WALKS, _ARMS = 2, 6
 #: Loops with .sync instructions that are looked at for lanes that leave them.
 _LOOPS = 32
 #: Barriers and waits that a way is looked at for, whether it misses them.
@@ -43,6 +45,8 @@ class Program:
         self.parameters = {parameter.name for parameter in facts.function.params}
         self._starts: list[int] = []
         self._targets: dict[int, int] = {}
+        self._tables: dict[int, list[int]] = {}
+        self.taken: set[tuple[int, int]] = set()  # ways that a walk has gone from a brx.idx by an unknown number
         self.callees: dict[int, Callee] = {}
         self._add(facts, 0)
         inner = followed(facts)
@@ -75,6 +79,8 @@ class Program:
         """Note where a function begins, and where its branches go."""
         self._starts.append(at)
         self._targets.update({branch: at + to for branch, to in facts.jumps.items()})
+        if "brx" in facts.families:
+            self._tables.update({branch: [at + to for to in each] for branch, each in facts.tables.items()})
 
     def home(self, at: int) -> int:
         """The number of the function that an instruction is in."""
@@ -128,6 +134,8 @@ class Program:
             key = line.registers[item.guard.name]
             if key is not None:
                 yield key
+        if line.plan.family == "brx":
+            yield from (key for name, _ in operand_names(item.operands[0]) if (key := line.registers[name]) is not None)
         if line.plan.family not in HANDLED:
             return
         accesses = line.plan.family in ("ld", "ldu", "st", "atom", "red")
@@ -151,6 +159,10 @@ class Program:
 
     def new_way(self, seen: set[tuple[int, bool]]) -> bool:
         """Whether a way that no walk has taken leads to instructions that none has come to, or past a barrier."""
+        for at, line in enumerate(self.lines) if self._tables else ():
+            new = {(at, to) for to in self.table(at)} - self.taken
+            if new and line.plan.family == "brx" and self.visited[at]:
+                return True
         for at, runs in seen:
             if (at, not runs) not in seen:
                 op = self.at(at)
@@ -246,6 +258,15 @@ class Program:
     def written(self, first: int, last: int) -> set[RegisterKey]:
         """The registers that instructions between two, themselves included, write."""
         return {key for at in range(first, last + 1) for key in self.at(at).into}
+
+    @cached_property
+    def walks(self) -> int:
+        """How many walks of one set of threads are worth it: more where lists of labels are branched by."""
+        return _WALKS + min(_ARMS, max((len(set(each)) - 1 for each in self._tables.values()), default=0))
+
+    def table(self, at: int) -> list[int]:
+        """Where a brx.idx may go; nothing if that is not known."""
+        return self._tables.get(id(self.lines[at].item), [])
 
     def target(self, at: int) -> int | None:
         """Where a branch goes."""

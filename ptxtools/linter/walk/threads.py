@@ -102,7 +102,11 @@ def _of_warps(facts: FunctionFacts) -> bool:
     barriers = facts.of("bar", "barrier")
     if any(line.item.operands and type(line.item.operands[0]) is Name for line in barriers):
         return True
-    return bool(barriers) and any(line.item.guard is not None for line in facts.of("exit", "ret"))
+    generic = [line for line in facts.of("st") if not {"shared", "global"} & set(line.item.opcode.split("."))]
+    if generic and any(line.item.opcode.startswith("cvta.shared") for line in facts.of("cvta")):
+        return True
+    ends = "brx" in facts.families or any(line.item.guard is not None for line in facts.of("exit", "ret"))
+    return bool(barriers) and ends
 
 
 def _divides_by_numbers(facts: FunctionFacts) -> bool:

@@ -263,7 +263,9 @@ class Walker:
                 self._exit(mask)
                 group.mask &= ~mask
             return False
-        if family in ("trap", "brx"):
+        if family == "brx":
+            return self._switch(group, op, mask)
+        if family == "trap":
             self.stop()
             return True
         return None
@@ -489,6 +491,41 @@ class Walker:
             self.report("branch of some", op.line, None, message)
         self.left -= len(group.registers) >> 2
         self.running.append(group.split(target, mask))
+        return True
+
+    def _switch(self, group: Group, op: Op, mask: int) -> bool:
+        """brx.idx: each thread goes where a known number says. An unknown one takes all of them to a place that no walk
+        has come to."""
+        targets, taken = self.program.table(group.pc), self.program.taken
+        index = self.value(group, op.sources[0]) if op.sources else None
+        if not targets or index is None or min(targets) <= group.pc:
+            self.stop()
+            return True
+        if not mask:
+            group.pc += 1
+            return False
+        places: dict[int, int] = {}
+        if index.terms:
+            self.assumed[f"switch {group.pc}.{self.moment}"] = True
+            group.doubtful |= differs(index)
+            to = next((to for to in targets if (group.pc, to) not in taken), targets[0])
+            taken.add((group.pc, to))
+            places[to] = mask
+        else:
+            taken.update([(group.pc, to) for to in targets])  # the others are never taken
+            for thread, number in enumerate(index.numbers):
+                if mask >> thread & 1:
+                    if not 0 <= number < len(targets):
+                        self.stop()
+                        return True
+                    places[targets[number]] = places.get(targets[number], 0) | 1 << thread
+        (first, _), *others = sorted(places.items())
+        for to, part in others:
+            self.running.append(group.split(to, part))
+        if mask != group.mask and group.mask & ~places[first]:
+            self.running.append(group.split(group.pc + 1, group.mask & ~places[first]))
+        group.pc = first
+        self.left -= len(group.registers) * len(places) >> 2
         return True
 
     def _goes_on(self, group: Group, op: Op, target: int, rounds: int) -> bool:

@@ -79,7 +79,7 @@ def test_options_that_exclude_each_other(lint, first, second):
 def test_a_baseline_where_nothing_is_checked(lint):
     path = lint.put("w.ptx", EIGHTH.replace("COMMENT", ""))
     before = path.read_bytes()
-    for option in ("--reformat", "--check-format", "--diff", "--requirements"):
+    for option in ("--reformat", "--check-format", "--requirements"):
         assert lint(option, "--baseline", "b.json", "w.ptx")[0] == 2
     assert path.read_bytes() == before
 

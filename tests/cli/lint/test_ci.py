@@ -1,5 +1,6 @@
 """`--baseline`, the formats of services, and the examples in examples/ci, each of which is run."""
 
+import io
 import json
 import os
 import shlex
@@ -68,6 +69,41 @@ def test_no_baseline_of_files_that_cannot_be_read(lint, tmp_path):
     lint.put("a.ptx", WRONG)
     assert lint("--baseline", "b.json", "a.ptx", "missing.ptx")[0] == 2
     assert not (tmp_path / "b.json").exists()
+
+
+FIRST, SECOND = "\tbar.sync \t0, 0; // one\n", "\tbar.sync \t1, 0;\n"
+FIXABLE = HEAD + ".entry k()\n{\n" + FIRST + "\tret;\n}\n"
+
+
+@pytest.mark.parametrize("how", ["--fix", "--diff"])
+def test_what_a_baseline_has_is_not_mended(lint, how):
+    """It is hidden, so it stays as it is; what is new is mended, the same line a second time, too."""
+    path = lint.put("a.ptx", FIXABLE)
+    lint("--baseline", "b.json", "a.ptx")
+    assert lint(how, "--baseline", "b.json", "a.ptx") == (0, "", "")
+    assert path.read_text() == FIXABLE
+    lint.put("a.ptx", FIXABLE.replace(FIRST, FIRST + SECOND))
+    status, out, _ = lint(how, "--baseline", "b.json", "a.ptx")
+    mended = SECOND.replace(", 0", "")
+    if how == "--fix":
+        assert status == 0
+        assert path.read_text() == FIXABLE.replace(FIRST, FIRST + mended)
+    else:
+        assert status == 1
+        assert [line for line in out.splitlines() if line[0] in "+-"][2:] == ["-" + SECOND[:-1], "+" + mended[:-1]]
+
+
+def test_a_fix_comes_before_a_new_baseline(lint):
+    path = lint.put("a.ptx", FIXABLE)
+    assert lint("--fix", "--baseline", "b.json", "a.ptx")[2].endswith("b.json: made, with 0 findings\n")
+    assert path.read_text() == FIXABLE.replace(", 0", "")
+
+
+def test_standard_input_is_mended_beside_a_baseline(lint, monkeypatch):
+    lint.put("a.ptx", FIXABLE)
+    lint("--baseline", "b.json", "a.ptx")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(FIXABLE.encode())))
+    assert lint("--fix", "--baseline", "b.json", "--stdin-filename", "a.ptx", "-") == (0, FIXABLE, "")
 
 
 def test_strict_and_baselines(lint):
