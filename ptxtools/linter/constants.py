@@ -137,7 +137,7 @@ def value_at(facts: FunctionFacts, line: Line, operand: Operand) -> object:
         first, before = before, facts.before(before) if before is not None else None
         if before is None:  # as it is where these instructions begin
             return key, id(first.item) if first is not None else 0
-        if any(write and before.registers[other] == key for other, write in accessed(before)):
+        if any(write and other == key for _, other, write in facts.used(before)):
             return key, id(before.item), "behind"
     return object()
 
