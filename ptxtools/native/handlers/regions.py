@@ -553,8 +553,7 @@ class Accesses:
         if key not in self.patterns:
             active = self._active(guard, negated=negated)
             self.maker.lenient = self.lenient and number not in self.strides
-            plain = number >= 0 and self._plain(number, guard)
-            straight = self.aligned and plain and (active == "-1" or width == 1)
+            straight = self.aligned and self._plain(number, guard) and (active == "-1" or width == 1)
             find = partial(self._straight, number, width) if straight else partial(self._make, number)
             made = self.patterns[key] = find(active)
             if number in self.points and not made.point and width == 1:
@@ -563,7 +562,7 @@ class Accesses:
 
     def _plain(self, number: int, guard: int) -> bool:
         """Whether lanes whose guard does not hold have addresses like those of the others: none has, or all do."""
-        return guard < 0 or guard in self.contents.same
+        return number >= 0 and (guard < 0 or guard in self.contents.same)
 
     def _active(self, guard: int, *, negated: bool) -> str:
         """The lanes that run whose guard holds."""
@@ -618,8 +617,7 @@ class Accesses:
         return self.code.value(f"load i64, ptr {self.grown[root]}")
 
     def _opaque(self, root: int) -> str:
-        """What an address has grown by in this round, as a number that LLVM knows nothing of: else each access of each
-        round would have a sum of its own."""
+        """What an address has grown by in this round, opaque to LLVM: else each access would have a sum of its own."""
         if root not in self.opaque:
             self.opaque[root] = self.code.value(f'call i64 asm "", "=r,0"(i64 {self._grown(root)})')
         return self.opaque[root]

@@ -63,7 +63,7 @@ class RegionPart(StridedAccesses):
             prefetch.next_round(self.code, last, group.hosts)
 
     def _plain(self, number: int, guard: int) -> bool:
-        if super()._plain(number, guard) or self.whole.noting:
+        if super()._plain(number, guard) or number < 0 or self.whole.noting:
             return super()._plain(number, guard)
         mine = [step for step in self.steps if step.space and step.sources[0][0] == number and step.guard == guard]
         narrow = all(wide.width_of(step) == 1 for step in self.steps if step.space)
