@@ -278,3 +278,65 @@ def test_threads_in_a_row_part_and_meet(number: int) -> None:
                 assert got == expected, (relation, negated, operands)
                 assert could
                 assert not missed or (relation, negated) in (("eq", ""), ("ne", "!"))  # all threads but one
+
+
+def _loop(seed: int) -> str:
+    """A kernel with one loop that all warps go round in as often, before its stores."""
+    rng = random.Random(seed)
+    kind = rng.choice(["u32", "s32"])
+    up = rng.random() < 0.7
+    first, last = (rng.choice([0, 3]), rng.choice([0, 1, 4, 5, 12, 40])) if up else (rng.choice([1, 9, 30]), 2)
+    test = rng.choice(["lt", "le"] if up else ["gt", "ge"])
+    lines = ["mov.u32 %r1, 7; mul.lo.u32 %r2, %r0, 5; mov.f32 %f1, 0f00000000; mov.u32 %r9, 3; shl.b32 %r8, %n, 1;"]
+    lines += [f"mov.u32 %r5, {first}; add.u32 %r6, %n, {last}; mul.wide.u32 %d1, %t, 4; add.s64 %d1, %in, %d1;"]
+    lines += [f"mul.lo.u32 %r7, %r13, {rng.choice([4, 64, 12])}; mul.wide.u32 %d2, %r7, 4; add.s64 %d2, %in, %d2;"]
+    lines += [f"mov.u64 %d4, {rng.choice([4, 64, 256, 0, 8])}; mul.wide.u32 %d6, %n, 8; mov.u32 %r4, %t; AGAIN:"]
+    steps = [
+        "ld.global.u32 %r3, [%d1]; add.u32 %r1, %r1, %r3;",
+        "ld.global.u32 %r3, [%d2+4]; xor.b32 %r1, %r1, %r3;",
+        "ld.global.f32 %f2, [%d1+8]; ld.global.f32 %f3, [%d2]; fma.rn.f32 %f1, %f2, %f3, %f1;",
+        "add.u32 %r2, %r2, %r5;",
+        "add.u32 %r4, %r4, %r9; mad.lo.u32 %r1, %r4, 3, %r1;",
+        "mad.wide.s32 %d5, %r5, 4, %in; ld.global.u32 %r3, [%d5]; add.u32 %r2, %r2, %r3;",
+        "mad.lo.s32 %r10, %r5, 16, %t; mul.wide.s32 %d5, %r10, 4; add.s64 %d5, %in, %d5; ld.global.u32 %r11, [%d5];"
+        " add.u32 %r2, %r2, %r11;",
+        "mov.u32 %r12, %r5;",
+        "add.f32 %f1, %f1, %f1; mul.f32 %f4, %f1, 0f3F000000;",
+    ]
+    lines += rng.sample(steps, rng.randint(2, 6))
+    lines += ["add.s64 %d1, %d1, %d4; add.s64 %d2, %d2, %d6;" if rng.random() < 0.8 else "add.s64 %d1, %d1, 4;"]
+    lines += [f"add.s32 %r5, %r5, {1 if up else -1}; setp.{test}.{kind} %p1, %r5, %r6; @%p1 bra AGAIN;"]
+    lines += ["xor.b32 %r1, %r1, %r2; add.u32 %r1, %r1, %r5; xor.b32 %r1, %r1, %r4; mov.b32 %r3, %f1;"]
+    lines += ["xor.b32 %r1, %r1, %r3; cvt.u32.u64 %r3, %d1; add.u32 %r1, %r1, %r3;"]
+    lines += [
+        rng.choice(["st.global.u32 [%out], %r1;", "st.global.u32 [%d3], %r1;", "@%p2 st.global.u32 [%out], %r1;"])
+    ]
+    head = """mov.u32 %r13, %tid.y; mov.u32 %r8, %ntid.x; mad.lo.s32 %r0, %r13, %r8, %t; mov.u32 %r10, 0;
+        mov.u32 %r11, 0; mov.u32 %r12, 0; mul.wide.u32 %d3, %r0, 4; add.s64 %d3, %in, %d3; setp.lt.u32 %p2, %t, 20;"""
+    return body_kernel("\n".join([head, *lines, "ret;"]), 4)
+
+
+def _loops_agree(seed: int) -> bool:
+    text, block = _loop(seed), BLOCKS[seed % 7]
+    words = 100 if seed % 9 == 0 else 4096
+    expected, _ = _run(text, block, "interpreter", words)
+    got, (could, missed) = _run(text, block, "regions", words)
+    assert got == expected, f"{block}\n{text}"
+    return could and not missed
+
+
+@rows("seed", [*range(120)], share=24)
+def test_loops_that_all_warps_go_round_in(seed: int) -> None:
+    _loops_agree(seed)
+
+
+@rows("seed", [*range(60)], share=12)
+def test_such_loops_in_short_slices(seed: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worker, "WARP_SLICE", (40, 64, 111, 300)[seed % 4])
+        patch.setattr(worker, "CTA_SLICE", (40, 300, 1000, 131072)[seed // 4 % 4])
+        _loops_agree(3000 + seed)
+
+
+def test_many_of_them_run_as_a_whole() -> None:
+    assert sum(_loops_agree(seed) for seed in range(4000, 4020)) >= 5

@@ -54,7 +54,7 @@ class Part(NamedTuple):
     where the record is that is called, as bytes from the program's first one; spends: it uses up time of the slice;
     passed: of a run over several blocks, what its ends take of a slice, what they count as, and the last of them.
     whole: what it and the parts behind it, `covers` in all, do where all lanes of the warp run, if that is something
-    else; number: the guard's of the branch in `whole`, or -1."""
+    else; number: the guard's of the branch in `whole`, or -1. rounds: what a record does that goes round by itself."""
 
     run: Run | None
     record: int
@@ -64,6 +64,7 @@ class Part(NamedTuple):
     whole: Run | None = None
     covers: int = 1
     number: int = -1
+    rounds: Run | None = None
 
 
 #: Operations that begin at a record of their own, where that is, and its handler's name.
@@ -158,6 +159,8 @@ def form(
     if 100 * called > MOST_CALLS * len(groups):
         return None
     read = {(slot, storage) for stage in stages for run in runs_of(stage.parts) for _, slot, storage in run.read}
+    going = [part.rounds for stage in stages for part in stage.parts if part.rounds is not None]
+    read |= {(slot, storage) for run in going for _, slot, storage in run.read}
     constants = sorted((*key, value) for key, value in known.items() if key is not None and key in read)
     return Op("unison", detail=Unison(tuple(stages), barrier, tuple(constants))), maker.copies
 
@@ -269,7 +272,7 @@ class _Maker:
         rows: words that differ along a row of threads."""
         self._before = (len(self.copies), self.at)
         if body and body[0][1].kind == "run" and body[0][1].of(Run).again is not None:  # it is all of its block
-            return [self._copy(list(body), record, number)]
+            return [self._copy(list(body), record, number)._replace(rounds=body[0][1].of(Run))]
         pieces = list(self._pieces(ops, body, record))
         guard = self.guards[number]
         after = [live]  # what is read behind each piece

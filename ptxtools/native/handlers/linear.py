@@ -100,13 +100,16 @@ class Facts:
             return b if a == 1 else a
         return self.code.value(f"mul i{bits} {a}, {b}")
 
-    def _wide(self, part: Part, *, signed: bool) -> Part:
+    def wide(self, part: Part, *, signed: bool) -> Part:
         """An integer of 32 bits as one of 64."""
         if isinstance(part, int):
             return part if signed else part % (1 << 32)
         return self.code.value(f"{'sext' if signed else 'zext'} i32 {part} to i64")
 
-    def _narrow(self, part: Part) -> Part:
+    def narrowed(self, part: Part, bits: int) -> Part:
+        """An integer of 64 bits as one of so many."""
+        if bits == 64:
+            return part
         return self.wrapped(part, 32) if isinstance(part, int) else self.code.value(f"trunc i64 {part} to i32")
 
     def both(self, a: str, b: str) -> str:
@@ -178,8 +181,8 @@ class Facts:
             if not signed:
                 self.demand(self.compare("sge", self.extremes(form)[0], 0))
             return form
-        first = self._wide(form.parts[0], signed=signed)
-        x, y, z = (self._wide(part, signed=True) for part in form.parts[1:])
+        first = self.wide(form.parts[0], signed=signed)
+        x, y, z = (self.wide(part, signed=True) for part in form.parts[1:])
         wide = Linear(64, (first, x, y, z))
         if not form.same:
             low, high = self.extremes(wide)
@@ -307,7 +310,7 @@ class Facts:
             return form
         if form.bits == 32:
             return self.exact(form, source)
-        one, x, y, z = (self._narrow(part) for part in form.parts)
+        one, x, y, z = (self.narrowed(part, 32) for part in form.parts)
         return Linear(32, (one, x, y, z))
 
 

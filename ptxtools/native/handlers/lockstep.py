@@ -24,6 +24,7 @@ from ptxtools.program.details import Run
 from ptxtools.program.program import Op, Slot
 from ptxtools.records import dataclass
 
+from . import lockstep_rounds
 from .inline import First, Inline
 from .linear import Form, Linear, Part, Pred, Range, UnknownError
 from .lockstep_loops import Loops
@@ -54,14 +55,16 @@ def function(emitter: Emitter, name: str, op: Op, stages: Sequence[Stage], const
     if any((stage.kind == "warpsync" and stage.members >= 0) or (stage.kind == "exit" and stage.guard >= 0)
            for stage in stages):  # fmt: skip
         return ""
-    bodies = [runs_in(stage) for stage in stages]
+    rounds = {number: stage.parts[0].rounds for number, stage in enumerate(stages) if stage.parts}
+    going = {number: detail for number, detail in rounds.items() if detail is not None}
+    bodies = [[] if number in going else runs_in(stage) for number, stage in enumerate(stages)]
     if any(body is None or any(one.again is not None for one in body) for body in bodies):
         return ""
     if any(stage.kind == "barrier" and stage.other == 0 for stage in stages):
         return ""
     if any(part.passed is not None for stage in stages for part in stage.parts):
         return ""
-    kernel = _Kernel(op, stages, [body or [] for body in bodies], constants, found)
+    kernel = _Kernel(op, stages, [body or [] for body in bodies], going, constants, found)
     kept = kernel.kept(emitter.features)
     return _Code(emitter, kernel, kept).text(name) if kept is not None else ""
 
@@ -71,6 +74,7 @@ class _Kernel:
     op: Op
     stages: Sequence[Stage]
     runs: list[list[Run]]
+    rounds: dict[int, Run]
     constants: dict[Key, int | None]
     found: Found
 
@@ -239,6 +243,9 @@ class _Code:
             if number in way.blocks:
                 raise UnknownError
             way.blocks.append(number)
+            if number in self.kernel.rounds:
+                number = self._rounds(number, way)
+                continue
             forms = self.scalars.block(number, way, way.works, None)
             way.weight += stage.weight
             way.cost += stage.weight + 1
@@ -255,6 +262,16 @@ class _Code:
             if stage.negated:
                 pred = self.facts.negation(pred)
             return self._part(stage, pred, way)
+
+    def _rounds(self, number: int, way: Way) -> int:
+        """A block that warps go round in; the one behind it."""
+        stage, detail = self.kernel.stages[number], self.kernel.rounds[number]
+        if self.start or way.rounds or way.chains or any(work.addresses for work in way.works):
+            raise UnknownError
+        counts = lockstep_rounds.times(self.scalars, detail, way)
+        self._in_time(self.facts.compare("sle", self.facts.mul(counts, stage.weight + 1), "%given"))
+        lockstep_rounds.find(self.scalars, detail, way, counts, stage.weight)
+        return stage.other if stage.target == number else stage.target
 
     def _guard(self, stage: Stage, way: Way, forms: dict[int, Form]) -> Pred:
         """The form of what a block's branch looks at."""
@@ -324,7 +341,13 @@ class _Code:
         visited = "%all"
         if None not in way.ranges and not writes:
             visited = self._visited([one for one in way.ranges if one is not None])
-        if way.ranges or writes:
+        if way.rounds:
+            if to >= 0:
+                raise UnknownError
+            lockstep_rounds.apart(self.scalars, way)
+            self._demand("%even")
+            self.loops.pairs(lambda pair: lockstep_rounds.body(self.loops, self.scalars, way, pair))
+        elif way.ranges or writes:
             first = e.value(f"shl i32 1, {number}") if self.start else ""
             self.loops.each(visited, first, lambda number: self.loops.warp(way, writes, number))
         self._set("number", e.value(f"zext i32 {last} to i64"))
@@ -372,9 +395,13 @@ class _Code:
     def _account(self, way: Way, *, over: bool) -> tuple[str, str]:
         """Leave, if time does not suffice for all warps; else note what they use of it. Numbers of the first warp and
         of the last one."""
-        e, f, cost = self.code, self.facts, way.cost + sum(chain.cost for chain in way.chains)
+        e, f = self.code, self.facts
+        cost = f.add(way.cost + sum(chain.cost for chain in way.chains), self._turning(way))
         self._in_time(f.compare("sge", "%given", cost))
-        threads, used = f.mul("%threads", way.weight), f.mul("%count.of", way.cost)
+        threads = f.mul("%threads", way.weight)
+        used = f.mul("%count.of", f.add(way.cost, self._turning(way)))
+        for one in way.rounds:
+            threads = f.add(threads, f.mul("%threads", f.mul(one.number, one.weight)))
         for chain in way.chains:
             threads = f.add(threads, f.mul(chain.lanes, chain.weight))
             warps = e.call("llvm.ctpop.i32", "i32", [("i32", chain.active)])
@@ -401,11 +428,17 @@ class _Code:
 
     def _used(self, way: Way, number: str) -> Part:
         """i64: what a warp uses of its slice."""
-        e, used = self.code, way.cost
-        total: Part = used
+        e, total = self.code, self.facts.add(way.cost, self._turning(way))
         for chain in way.chains:
             bit = e.value(f"and i32 {e.value(f'lshr i32 {chain.active}, {number}')}, 1")
             total = self.facts.add(total, self.facts.mul(e.value(f"zext i32 {bit} to i64"), chain.cost))
+        return total
+
+    def _turning(self, way: Way) -> Part:
+        """i64: what rounds cost."""
+        total: Part = 0
+        for one in way.rounds:
+            total = self.facts.add(total, self.facts.mul(one.number, one.cost))
         return total
 
     def _get(self, name: str) -> str:
@@ -444,6 +477,8 @@ _ENTRY = """
   %edge.z = zext i32 %last.z to i64
   %last.yz = or i32 %last.y, %last.z
   %flat = icmp eq i32 %last.yz, 0
+  %odd.of = and i32 %warps.of, 1
+  %even = icmp eq i32 %odd.of, 0
   %v.answer = alloca i32
 """
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from ptxtools.native.code.emitter import Emitter
 from ptxtools.native.code.live_words import Key
@@ -27,14 +28,14 @@ class Loops:
 
     def __init__(self, code: Emitter, handler: Inline, facts: Facts) -> None:
         self.code, self.handler, self.facts = code, handler, facts
-        self.loops = 0
+        self.names = 0
         #: What several runs of a warp need.
         self.shared: dict[tuple[object, ...], str] = {}
 
     def each(self, visited: str, first: str, body: Callable[[str], None]) -> None:
         """Do something for each of a set of warps (i32), for one of them (a set, too, or "") before the others; body:
         is given the warp's number."""
-        e, mark = self.code, len(self.code.lines)
+        e = self.code
         head, loop, behind, again, done = (e.label(hint) for hint in ("head", "each", "behind", "again", "done"))
         e.branch(e.value(f"icmp eq i32 {visited}, 0"), done, head)
         e.begin(head)
@@ -50,12 +51,10 @@ class Loops:
         number, todo, then, less = (e.name() for _ in range(4))
         e.value(f"phi i32 [{now}, %{head}], [{then}, %{again}]", number)
         e.value(f"phi i32 [{rest}, %{head}], [{less}, %{again}]", todo)
-        offset = e.value(f"mul i64 {e.value(f'zext i32 {number} to i64')}, %bytes")
-        e.value(f"getelementptr i8, ptr %warps, i64 {offset}", "%warp")
-        e.value(f"getelementptr i8, ptr %warp, i64 {WARP.size}", "%fp")
-        self.shared.clear()
-        body(number)
-        self.shared.clear()
+        with self.of(self.find(number)):
+            self.shared.clear()
+            body(number)
+            self.shared.clear()
         e.jump(behind)
         e.begin(behind)
         e.branch(e.value(f"icmp eq i32 {todo}, 0"), done, again)
@@ -65,10 +64,44 @@ class Loops:
         e.value(f"and i32 {todo}, {e.value(f'sub i32 {todo}, 1')}", less)
         e.jump(loop)
         e.begin(done)
-        self.loops += 1
-        for at in range(mark, len(e.lines)):  # each loop has its own
-            if _OF_WARP.search(e.lines[at]):
-                e.lines[at] = _OF_WARP.sub(rf"%\1.{self.loops}", e.lines[at])
+
+    def pairs(self, body: Callable[[tuple[int, int]], None]) -> None:
+        """Do something for all warps, two at once; there are as many as that takes."""
+        e = self.code
+        start, loop, end, done = (e.label(hint) for hint in ("pairs", "pair", "behind", "done"))
+        e.jump(start)
+        e.begin(start)
+        e.jump(loop)
+        e.begin(loop)
+        number, then = e.name(), e.name()
+        e.value(f"phi i32 [0, %{start}], [{then}, %{end}]", number)
+        pair = self.find(number), self.find(e.value(f"or i32 {number}, 1"))
+        self.shared.clear()
+        body(pair)
+        self.shared.clear()
+        e.jump(end)
+        e.begin(end)
+        e.value(f"add i32 {number}, 2", then)
+        e.branch(e.value(f"icmp ult i32 {then}, %warps.of"), loop, done)
+        e.begin(done)
+
+    def find(self, number: str) -> int:
+        """Find a warp by its number; what `of` takes."""
+        e = self.code
+        self.names += 1
+        offset = e.value(f"mul i64 {e.value(f'zext i32 {number} to i64')}, %bytes")
+        e.value(f"getelementptr i8, ptr %warps, i64 {offset}", f"%warp.{self.names}")
+        e.value(f"getelementptr i8, ptr %warp.{self.names}, i64 {WARP.size}", f"%fp.{self.names}")
+        return self.names
+
+    @contextmanager
+    def of(self, warp: int) -> Iterator[None]:
+        """While it is entered, code is for one warp."""
+        mark = len(self.code.lines)
+        yield
+        for at in range(mark, len(self.code.lines)):
+            if _OF_WARP.search(self.code.lines[at]):
+                self.code.lines[at] = _OF_WARP.sub(rf"%\1.{warp}", self.code.lines[at])
 
     def place(self, forms: dict[Key, Form], number: str, start: int) -> None:
         """Write the contents of slots to the frame of a warp, which goes on at the start of a section."""
@@ -84,14 +117,14 @@ class Loops:
         values: dict[Key, Value] = {}
         for work in way.works:
             if work.chain is None:
-                self._work(work, values, "")
+                self.work(work, values, "")
             else:
                 self._some(work.chain, values, number)
         contents = Lanes(self.handler, {}, {}, {}, self.shared)
         for key in writes:
             store_slot(self.code, key, values[key] if key in values else contents.vector(way.forms[key]))
 
-    def _work(self, work: Work, values: dict[Key, Value], mask: str) -> None:
+    def work(self, work: Work, values: dict[Key, Value], mask: str) -> None:
         """What a warp does in one run; mask: the lanes that make its accesses, an i32, or "" for all."""
         h, detail = self.handler, work.detail
         assert detail is not None
@@ -133,7 +166,7 @@ class Loops:
         e.begin(some)
         outside, inside = dict(self.shared), dict(values)
         for work in chain.works:
-            self._work(work, inside, mask)
+            self.work(work, inside, mask)
         merged: dict[Key, Value] = {}
         for key in keys:
             made = inside[key] if key in inside else contents.vector(chain.behind[key]) if key in chain.behind else None

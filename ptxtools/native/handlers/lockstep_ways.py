@@ -53,12 +53,29 @@ class Work(NamedTuple):
     forms: dict[int, Form]
     addresses: dict[Step, Address]
     chain: Chain | None = None
+    rounds: Rounds | None = None
+
+
+@dataclass(slots=True)
+class Rounds:
+    """A block that all warps go round in as often. number: how often, i64; grown: slots that grow by the same in each
+    round, with the numbers of their contents in front of one and behind it; begun: forms in front of the first
+    round; forms: of those that no round makes a vector; weight, cost: of one round."""
+
+    detail: Run
+    number: str
+    grown: dict[Key, tuple[int, int]]
+    begun: dict[int, Form]
+    forms: dict[int, Form]
+    weight: int
+    cost: int
 
 
 @dataclass(slots=True)
 class Way:
     """A way through a section as far as it is known. forms: of slots; vectors: those that have been written as
-    vectors; stale: those whose frames have neither; ranges: of stores, None of one that all warps make."""
+    vectors; stale: those whose frames have neither; ranges: of stores, None of one that all warps make; extents: of
+    accesses: space, whether it is a store, the least offset and the greatest one; rounds: of a loop."""
 
     forms: dict[Key, Form]
     vectors: set[Key] = field(default_factory=set)
@@ -67,13 +84,15 @@ class Way:
     chains: list[Chain] = field(default_factory=list)
     ranges: list[Range | None] = field(default_factory=list)
     blocks: list[int] = field(default_factory=list)
+    extents: list[tuple[str, bool, Part, Part]] = field(default_factory=list)
+    rounds: list[Rounds] = field(default_factory=list)
     weight: int = 0
     cost: int = 0
 
     def copy(self) -> Way:
         return Way(
             dict(self.forms), set(self.vectors), set(self.stale), list(self.works), list(self.chains),
-            list(self.ranges), list(self.blocks), self.weight, self.cost,
+            list(self.ranges), list(self.blocks), list(self.extents), list(self.rounds), self.weight, self.cost,
         )  # fmt: skip
 
 
@@ -93,6 +112,12 @@ class Scalars:
         self.steps = 0
         #: It is for what CTAs begin with.
         self.first = False
+
+    def quietly(self) -> Scalars:
+        """As this, where all is known that could be demanded."""
+        other = Scalars(self.code, self.handler, self.runs, self.constants, lambda condition: None)
+        other.windows, other.given = self.windows, self.given
+        return other
 
     def window(self, space: str) -> Window:
         """Where a state space is, found at the start of the function."""
@@ -160,35 +185,42 @@ class Scalars:
                 form = self.read(way, (slot, storage))
                 if form is not None:
                     forms[operand] = form
-            addresses: dict[Step, Address] = {}
-            for step in detail.steps:
-                if step.kind in COUNTS:
-                    raise UnknownError
-                if step.space:
-                    addresses[step] = self._address(step, forms, way, chain)
-                elif step.guard < 0 and len(step.targets) == 1 and step.targets[0][0] >= 0:
-                    made = self._made(step, forms)
-                    if made is not None:
-                        forms[step.targets[0][0]] = made
-            self.steps += len(detail.steps)
-            if self.steps > MOST_STEPS:
-                raise UnknownError
+            addresses = self.run(detail, forms, way, chain)
             works.append(Work(detail, forms, addresses))
             for operand, slot, storage in detail.kept:
-                key = (slot, storage)
-                for other in [one for one in (*way.forms, *way.vectors) if one != key and overlap(key, one)]:
-                    way.forms.pop(other, None)
-                    way.vectors.discard(other)
-                    way.stale.add(other)
-                way.vectors.discard(key)
-                way.stale.discard(key)
-                form = forms.get(operand)
-                if form is None:
-                    way.forms.pop(key, None)
-                    way.vectors.add(key)
-                else:
-                    way.forms[key] = form
+                self.keep(way, (slot, storage), forms.get(operand))
         return forms
+
+    def run(self, detail: Run, forms: dict[int, Form], way: Way, chain: Chain | None) -> dict[Step, Address]:
+        """Find the forms of what a run makes, and where its accesses are."""
+        addresses: dict[Step, Address] = {}
+        for step in detail.steps:
+            if step.kind in COUNTS:
+                raise UnknownError
+            if step.space:
+                addresses[step] = self._address(step, forms, way, chain)
+            elif step.guard < 0 and len(step.targets) == 1 and step.targets[0][0] >= 0:
+                made = self._made(step, forms)
+                if made is not None:
+                    forms[step.targets[0][0]] = made
+        self.steps += len(detail.steps)
+        if self.steps > MOST_STEPS:
+            raise UnknownError
+        return addresses
+
+    def keep(self, way: Way, key: Key, form: Form | None) -> None:
+        """Note what a slot has from here on, None for a vector."""
+        for other in [one for one in (*way.forms, *way.vectors) if one != key and overlap(key, one)]:
+            way.forms.pop(other, None)
+            way.vectors.discard(other)
+            way.stale.add(other)
+        way.vectors.discard(key)
+        way.stale.discard(key)
+        if form is None:
+            way.forms.pop(key, None)
+            way.vectors.add(key)
+        else:
+            way.forms[key] = form
 
     def _made(self, step: Step, forms: dict[int, Form]) -> Form | None:
         """The form of what a step makes."""
@@ -268,6 +300,7 @@ class Scalars:
         self._aligned([at, *form.parts[2:]])
         if store:
             way.ranges.append(held)
+        way.extents.append((step.space, store, low, high))
         host = f.add(space.host, offset)
         ahead = ""
         if self.first and step.space == "global" and form.parts[1:] == (4, 0, 0):  # CTAs follow each other, mostly
