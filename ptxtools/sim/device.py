@@ -297,7 +297,7 @@ class Device:
 
     def grid(self, module: Loadable, request: Request, host: HostMap | None, context: LaunchContext) -> RunResult:
         """Run one grid, without its children. context: that of its launch."""
-        kernel, plan = request.kernel, self._plan(module, request)
+        plan = self._plan(module, request)
         image, program = plan.image, plan.program
         sources, self.sources = self.sources, {}  # which have what is on the device until this grid runs
         specials = self._specials(plan, request)
@@ -305,6 +305,20 @@ class Device:
         if slices is not None:
             specials |= slices.specials
         memory = self._memory_for(image, host)
+        try:
+            if not self._events:
+                return self._execute(module, program, request, plan, specials, memory, context, None, self.late)
+            return self._observed_grid(module, request, host, context, plan, specials, memory, sources)
+        finally:
+            if slices is not None:
+                self.arena.free(slices.address)
+
+    def _observed_grid(
+        self, module: Loadable, request: Request, host: HostMap | None, context: LaunchContext, plan: Plan,
+        specials: dict[str, int], memory: AddressSpace, sources: dict[int, Any],
+    ) -> RunResult:  # fmt: skip
+        """Run a grid of which observers are told, in as many looks as they take. sources: as the device's."""
+        kernel, image, program = request.kernel, plan.image, plan.program
 
         def kind_of(trial: int) -> int:
             return trial if trial > 1 or (trial and self._asynchronous(program)) else 0
@@ -312,8 +326,8 @@ class Device:
         def run(how: How | None = None) -> RunResult:
             if how is None:
                 return self._execute(module, program, request, plan, specials, memory, context, None, self.late)
-            at_once = bool(how.trial) and self._asynchronous(program)
-            kind, keeps = kind_of(how.trial), how.keeper is not None
+            at_once, kind = bool(how.trial) and self._asynchronous(program), kind_of(how.trial)
+            keeps = how.keeper is not None
             new = kind or how.again or keeps
             chosen = self.program(module, kernel, trial=kind, keeps=keeps) if new else program
             grid = Grid(image, chosen, request, context, how.trial, how.again, how.shared)
@@ -327,16 +341,10 @@ class Device:
             chosen = self.program(module, kernel, trial=kind_of(trial), keeps=True)
             return keeper_of(self, chosen, request.params, before.sources)
 
-        try:
-            if not self._events:
-                return run()
-            from .trial import observed
+        from .trial import observed
 
-            keeps = keeper if host is None else None
-            return observed(self, program, request, plan.cluster, context, run, keeps, sources)
-        finally:
-            if slices is not None:
-                self.arena.free(slices.address)
+        keeps = keeper if host is None else None
+        return observed(self, program, request, plan.cluster, context, run, keeps, sources)
 
     def _plan(self, module: Loadable, request: Request) -> Plan:
         """What launches like this one have in common; kept, if no observer is the user's. Raises `LaunchError`."""
@@ -499,18 +507,9 @@ class Device:
         return generation_of(self.target) or "ieee"
 
     def _execute(
-        self,
-        module: Loadable,
-        program: Program,
-        request: Request,
-        plan: Plan,
-        specials: dict[str, int],
-        memory: AddressSpace,
-        context: LaunchContext,
-        listeners: Listeners | None,
-        late: bool,
-        shared: bool = False,
-    ) -> RunResult:
+        self, module: Loadable, program: Program, request: Request, plan: Plan, specials: dict[str, int],
+        memory: AddressSpace, context: LaunchContext, listeners: Listeners | None, late: bool, shared: bool = False,
+    ) -> RunResult:  # fmt: skip
         from ptxtools.machine.launch import Launch, no_counts
 
         started = time.monotonic()

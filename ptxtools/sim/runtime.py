@@ -183,11 +183,13 @@ class Runtime:
         """Do what the grid has queued: children with all of theirs, then tail launches; and add up the results."""
         if context.children:
             self._run_children(module, request, host, context, result)
-        found = [finding for watch in context.watches for finding in watch.end()]
-        if found:
-            result.reports, result.silenced = heard(self.device, found, context.places.source)
-        result.verdict = next((watch.verdict for watch in context.watches if watch.verdict is not None), None)
-        result.printed = b"".join(context.printed).decode("utf-8", "surrogateescape")
+        if context.watches:
+            found = [finding for watch in context.watches for finding in watch.end()]
+            if found:
+                result.reports, result.silenced = heard(self.device, found, context.places.source)
+            result.verdict = next((watch.verdict for watch in context.watches if watch.verdict is not None), None)
+        if context.printed:
+            result.printed = b"".join(context.printed).decode("utf-8", "surrogateescape")
 
     def _run_children(
         self, module: Loadable, request: Request, host: HostMap | None, context: LaunchContext, result: RunResult

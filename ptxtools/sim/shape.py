@@ -18,6 +18,8 @@ _AXES = "xyz"
 
 def dim3(value: int | tuple[int, ...] | list[int], what: str) -> Dim3:
     """An int or one to three ints as a shape; raises `LaunchError`."""
+    if type(value) is int:  # most often
+        return value, 1, 1
     sizes = [value] if not isinstance(value, (tuple, list)) else list(value)
     try:
         numbers = [size.__index__() for size in sizes]
