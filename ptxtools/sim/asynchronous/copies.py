@@ -72,7 +72,7 @@ def group(view: View) -> None:
     left = {lane: queue.unfinished((view.warp, lane), most, read=False) for lane in view.lanes()}
     waiting = let_others_first(view, sum(1 << lane for lane, some in left.items() if some))
     for lane, some in left.items():
-        for work in some if waiting >> lane & 1 else ():
+        for work in view.schedule.in_some_order(some) if waiting >> lane & 1 else ():
             queue.force(work)
 
 
@@ -96,7 +96,7 @@ def _arrival(view: View, lane: int, queue: Queue, barrier: Barrier) -> Step:
     before = queue.unfinished(who, 0, read=False) + queue.open_of(who)
 
     def run() -> None:
-        for work in before:
+        for work in view.schedule.in_some_order(before):
             queue.force(work)
         guarded(view, lane, barrier, barrier.arrive)
 
