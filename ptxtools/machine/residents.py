@@ -58,6 +58,8 @@ REPEAT_ROWS, REPEAT_WORDS, REPEAT_SHIFT, REPEAT_FACTOR = 1024, 34, 20, 0x9E37_79
 #: Nanoseconds after which late work completes when nobody waits for it. Warps that poll come to this time; a try_wait
 #: waits longer than this by default, and a worker that has nothing else to do jumps there.
 LATENESS = 400_000
+#: Nanoseconds within which other work of a shuffled run completes, and how many of its powers of two weak memory has.
+_LATEST, _LATEST_BITS = 4096, 13
 
 
 @dataclass(slots=True, eq=False)
@@ -218,9 +220,19 @@ class Schedule:
 
     def delay(self) -> int | None:
         """Nanoseconds until asynchronous work that begins now completes by itself; None: at once."""
+        if self.random is not None and self.launch.weak and not self.random.getrandbits(2):
+            return None
         if self.lags():
             return LATENESS
-        return None if self.random is None else self.random.randrange(4096)
+        if self.random is None:
+            return None
+        return self.random.randrange(_LATEST if not self.launch.weak else 1 << self.random.randrange(_LATEST_BITS))
+
+    def in_some_order(self, works: list[Any]) -> list[Any]:
+        """Work that nothing orders, as it completes: with weak memory in any order, as the seed has it."""
+        if self.random is not None and self.launch.weak:
+            self.random.shuffle(works)
+        return works
 
     def now(self) -> int:
         """Virtual time in nanoseconds."""

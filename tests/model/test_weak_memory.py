@@ -6,6 +6,7 @@ import pytest
 import ptxtools
 from ptxtools.model.executions import run
 from tests.model.cycles import cycle_of
+from tests.model.launches import FEATURES
 from tests.model.simulated import Kernel
 from tests.model.suite import FOLDER, loaded, read
 from tests.model.test_random import texts
@@ -186,3 +187,41 @@ def test_the_option():
     assert device.engine == "reference" and device.seed == 0
     with pytest.raises(ptxtools.LaunchError, match="strange"):
         ptxtools.Device(memory_model="strange")
+
+
+@rows("mark, at_least", [("copied", 2), ("masked", 3)])
+def test_copies_complete_in_any_order_until_they_are_waited_for(mark, at_least, tmp_path):
+    """Each as a whole: the model allows more."""
+    feature = FEATURES["masked copies"]
+    path = feature.write(tmp_path, mark)
+    _, states = feature.allowed(path)
+    seen = {feature.outcome(path, seed, "weak") for seed in range(30)}
+    assert at_least <= len(seen) and seen <= states
+
+
+@rows("seed, late", [(64, {"P0:r2": 5}), (5005, {"P0:r2": 4, "P1:r4": 257})])
+def test_atomic_operations_take_effect_late(seed, late):
+    """A cas fails because of a store that follows from a later store of its own thread; an exchange reads what was
+    written after its result had been read."""
+    cycle = cycle_of(seed)
+    kernel, allowed = Kernel(cycle.test, meet=True), run(cycle.test)
+    seen = set()
+    for part in range(12):
+        seen.update(outcomes(kernel, allowed.names, 50, seed=seed + part))
+    assert seen <= set(allowed.states)
+    assert any(late.items() <= dict(zip(allowed.names, state, strict=True)).items() for state in seen)
+
+
+@rows("text", [
+    "st.volatile x, 1 | ld.relaxed.gpu r3, x ;\natom.relaxed.sys.or r1, x, 2 | red.release.sys.add x, 4 ;\n"
+    "atom.release.gpu.add r2, x, 3 | st.relaxed.cta x, 5 ;\n",
+    "st.volatile x, 1 | atom.acq_rel.cta.cas r2, x, 0, 3 ;\natom.release.sys.cas r1, x, 0, 2 | st.weak x, 4 ;\n",
+    "atom.relaxed.sys.max r1, x, 1 | atom.acquire.gpu.or r3, x, 3 ;\natom.release.gpu.max r2, x, 2 | st.weak x, 4 ;\n",
+])  # fmt: skip
+def test_what_late_atomic_operations_observe_is_not_behind_them(text):
+    test = read(f"PTX t\n{{ x = 0; }}\nP0@cta 0,gpu 0 | P1@cta {int('volatile x, 1 | ld' in text)},gpu 0 ;\n{text}")
+    kernel, allowed = Kernel(test, meet=True), run(test)
+    seen = set()
+    for seed in range(5):
+        seen.update(outcomes(kernel, allowed.names, 100, seed=seed))
+    assert seen <= set(allowed.states)

@@ -169,7 +169,7 @@ def group(view: View) -> None:
         if left and view.launch.late:
             if not let_others_first(view, 1 << lane):
                 continue
-            for work in left:
+            for work in view.schedule.in_some_order(left):
                 queue.force(work, read=read)
         elif left:
             what = "be read" if read else "be done"

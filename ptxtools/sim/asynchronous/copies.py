@@ -74,7 +74,7 @@ def group(view: View) -> None:
     waiting = let_others_first(view, sum(1 << lane for lane, some in left.items() if some))
     done = [lane for lane, some in left.items() if not some or waiting >> lane & 1]
     for lane in done:
-        for work in left[lane]:
+        for work in view.schedule.in_some_order(left[lane]):
             queue.force(work)
     tell_of_groups(view, done)
 
@@ -99,7 +99,7 @@ def _arrival(view: View, lane: int, queue: Queue, barrier: Barrier) -> Step:
     before = queue.unfinished(who, 0, read=False) + queue.open_of(who)
 
     def run() -> None:
-        for work in before:
+        for work in view.schedule.in_some_order(before):
             queue.force(work)
         guarded(view, lane, barrier, barrier.arrive)
 
