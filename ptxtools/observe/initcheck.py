@@ -152,7 +152,8 @@ class InitCheck:
         opcode = at.op.opcode
         if access.action == "read" and opcode is not None and opcode.family == "ld":
             if where in self._followed:
-                origin = self._spoilt(at, access.space, lane, address).get(first, where)
+                spoilt = {} if access.space == "global" else self._spoilt(at, access.space, lane, address)
+                origin = spoilt.get(first, where)
                 if self._registers.loaded(at, lane, ~part, origin, message):
                     return False
             elif self._again:
@@ -166,7 +167,7 @@ class InitCheck:
 
     def _spoil(self, at: View, access: Access) -> None:
         """Bytes that a store has written with what nobody has are not written after all."""
-        found = self._registers.stored(at) if self._followed and access.space in ("shared", "local") else []
+        found = self._registers.stored(at) if self._followed else []
         places = dict(zip(access.lanes.tolist(), access.addresses.tolist(), strict=True))
         for lane, byte, origin in found:
             if lane not in places or byte >= access.size:
@@ -174,6 +175,8 @@ class InitCheck:
             written, place = self._written(at, access.space, lane, places[lane])
             if written is not None:
                 written[place + byte] = False
+                if access.space == "global":
+                    continue  # who loads it is to blame
                 self._spoilt(at, access.space, lane, places[lane])[place + byte] = origin
 
     @staticmethod
