@@ -21,6 +21,7 @@ from ptxtools.program.details import Touch
 from ptxtools.program.layout import RESERVED, RESERVED_OFFSETS
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 
+from .memcheck import CALL
 from .registers import RegisterCheck
 from .sharing import independent
 from .tensor import TensorCells
@@ -110,7 +111,10 @@ class InitCheck:
         stores = set() if not followed else {
             op.where for op in launch.program.operations() if isinstance(op.detail, Touch) and op.detail.kind == "st"
         }  # fmt: skip
-        return Bounds(known, known, lambda op: op.where in stores, flagged=True)
+        program, again = launch.program, self._again
+        return Bounds(
+            known, known, lambda op: op.where in stores or (not again and _hands_over(program, op)), flagged=True
+        )
 
     def passing(self, op: Op) -> int | None:
         """Registers matter to the lanes that run an instruction; a guard that nobody has written, to all."""
@@ -120,6 +124,9 @@ class InitCheck:
     def access(self, at: View, access: Access) -> None:
         """Reads of bytes that nobody wrote are reported, and then count as written."""
         reads = access.action not in ("write", "copy")
+        if not self._again and _hands_over(at.launch.program, at.op):
+            self._hand_over(at, access, reads=reads)
+            return
         found = self._in_one(at, access)
         if found is not None:
             flags, places = found
@@ -144,6 +151,19 @@ class InitCheck:
         if not reads:
             self._spoil(at, access)
 
+    def _hand_over(self, at: View, access: Access, *, reads: bool) -> None:
+        """A part of an argument or a result of a function is copied, as little written as it is."""
+        key = f"handed over {at.warp}"
+        if reads:
+            at.cta.state[key] = at.op.where, access.size, {}
+        where, size, parts = at.cta.state.get(key, (-1, 0, {}))
+        for lane, address in zip(access.lanes.tolist(), access.addresses.tolist(), strict=True):
+            flags = _local_flags(at, lane)[address : address + access.size]
+            if reads:
+                parts[lane] = flags.copy()
+            else:
+                flags[:] = parts.pop(lane, True) if (where, size) == (at.op.where, access.size) else True
+
     def _load(self, at: View, access: Access, lane: int, address: int, place: int, part: Array) -> bool:
         """A lane reads bytes of which some are not written; whether they count as written from now on."""
         missing, where = np.flatnonzero(~part), at.op.where
@@ -152,7 +172,8 @@ class InitCheck:
         opcode = at.op.opcode
         if access.action == "read" and opcode is not None and opcode.family == "ld":
             if where in self._followed:
-                origin = self._spoilt(at, access.space, lane, address).get(first, where)
+                spoilt = {} if access.space == "global" else self._spoilt(at, access.space, lane, address)
+                origin = spoilt.get(first, where)
                 if self._registers.loaded(at, lane, ~part, origin, message):
                     return False
             elif self._again:
@@ -166,7 +187,7 @@ class InitCheck:
 
     def _spoil(self, at: View, access: Access) -> None:
         """Bytes that a store has written with what nobody has are not written after all."""
-        found = self._registers.stored(at) if self._followed and access.space in ("shared", "local") else []
+        found = self._registers.stored(at) if self._followed else []
         places = dict(zip(access.lanes.tolist(), access.addresses.tolist(), strict=True))
         for lane, byte, origin in found:
             if lane not in places or byte >= access.size:
@@ -174,6 +195,8 @@ class InitCheck:
             written, place = self._written(at, access.space, lane, places[lane])
             if written is not None:
                 written[place + byte] = False
+                if access.space == "global":
+                    continue  # who loads it is to blame
                 self._spoilt(at, access.space, lane, places[lane])[place + byte] = origin
 
     @staticmethod
@@ -282,6 +305,11 @@ class InitCheck:
             return None, 0
         flags: Array = heap.flags.setdefault(block, np.zeros(block.size, np.bool_))
         return flags, address - block.address
+
+
+def _hands_over(program: Program, op: Op) -> bool:
+    """Whether an access to local memory copies an argument or a result of a function, for a call."""
+    return op.space == "local" and CALL.search(program.lines[op.where][2]) is not None
 
 
 def _unknown(device: Device) -> bool:

@@ -40,7 +40,7 @@ _NAME = "memcheck"
 #: Bad accesses of warps after which a run ends: a loop may wait for what it can never read.
 _ENOUGH = 10_000
 #: Calls pass arrays in the frame of the function that they call.
-_CALL = re.compile(r"(^|\s)call\b")
+CALL = re.compile(r"(^|\s)call\b")
 _STACK = Ref(STACK_POINTER, "b64")
 #: More than a thread has of local memory.
 _FRAME = 1 << 39
@@ -271,7 +271,7 @@ class MemCheck:
         function = view.op.of(Look).function
         frames = view.values(_STACK)[access.lanes] if function else np.zeros(len(bad), np.uint64)
         beyond = access.addresses + np.uint64(access.size) > frames + np.uint64(self._extents[function])
-        if beyond.any() and not _CALL.search(view.text):  # of a function that has returned, or that the stack freed
+        if beyond.any() and not CALL.search(view.text):  # of a function that has returned, or that the stack freed
             bad |= beyond & (access.addresses < view.tops[access.lanes]) if self._grows else beyond
         if function and self._gaps[function]:
             bad |= _overlap(self._gaps[function], access.addresses - frames, access.size)

@@ -163,7 +163,11 @@ class RegisterCheck:
                 known.of(slot).origin[lanes] = origin[lanes]
 
     def _used(self, at: View, lanes: Array, register: Unwritten, mask: int, how: str) -> None:
-        bad = np.flatnonzero(register.bytes[lanes] & mask)
+        unwritten = register.bytes[lanes] & mask
+        if at.op.of(Touch).kind == "st" and self._loads:  # copies of structures take what lies between their parts, too
+            padded = (unwritten != mask) & np.isin(register.origin[lanes], list(self._loads))
+            unwritten = np.where(padded, 0, unwritten)
+        bad = np.flatnonzero(unwritten)
         if not len(bad):
             return
         here, lane, program = at.op.where, int(lanes[bad[0]]), at.launch.program

@@ -192,3 +192,25 @@ def test_a_reduction_hides_none_of_another_warp_before_it() -> None:
       st.relaxed.gpu.global.u32 [%a], 1; bra DONE; FIRST: red.relaxed.gpu.global.or.b32 [%a], 3; DONE:"""
     result = explored(body)
     assert (result.explored.orders, result.explored.complete, len(result.explored.differs)) == (2, True, 1)
+
+
+def test_a_plain_read_that_came_behind_all_reductions_by_chance() -> None:
+    """In the other order it races with the one that comes behind it."""
+    body = f"""{ONE}red.relaxed.gpu.global.add.u32 [%a], 1; setp.eq.u32 %q, %w, 1; @!%q bra DONE;
+      ld.global.u32 %r1, [%a]; st.global.u32 [%a+8], %r1; DONE:"""
+    result = explored(body)
+    assert result.explored.complete and result.explored.orders == 2
+    assert [one.checker for one in result.reports] == ["racecheck"] and "in schedule" in str(result.reports[0])
+
+
+def test_reductions_of_copies_leave_other_orders() -> None:
+    """What decides is asynchronous work, of which no schedule reverses anything."""
+    body = f"""st.shared.v4.u32 [sh], {{1, 1, 1, 1}}; fence.proxy.async; bar.sync 0; {ONE}mov.b32 %r2, sh;
+      cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%a], [%r2], 16; cp.async.bulk.commit_group;
+      cp.async.bulk.wait_group 0; mov.u32 %r3, %ctaid.x; setp.eq.u32 %q, %r3, 1; @!%q bra DONE;
+      ld.global.u32 %r1, [%a]; DONE:"""
+    kernel = module(body, head=HEAD.replace("8.0", "8.6").replace("sm_80", "sm_90"))["k"]
+    device = ptxtools.Device("sm_90", checks="racecheck")
+    result = device.launch(kernel, 2, 32, [np.zeros(64, np.uint32)], shared=512, explore=20)
+    assert {what for *_, what in result.verdict.decided_by} == {"asynchronous work"}
+    assert not result.explored.complete

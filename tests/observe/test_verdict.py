@@ -112,6 +112,18 @@ OPEN = {
         """red.global.add.f32 [%a], 0f3F800000; //!
         bar.sync 0; ld.global.u32 %r1, [%a]; st.global.u32 [%a+4], 1;""",
     ),
+    "a plain read behind reductions": (
+        "a read",
+        """setp.eq.u32 %p, %l, 0; @!%p bra DONE; red.global.add.u32 [%a], 1; setp.eq.u32 %q, %w, 1; @!%q bra DONE;
+        ld.global.u32 %r1, [%a]; //!
+        st.global.u32 [%a+4], %r1; DONE:""",
+    ),
+    "a plain write behind reductions": (
+        "a write",
+        """setp.eq.u32 %p, %l, 0; @!%p bra DONE; red.global.add.u32 [%a], 1; setp.eq.u32 %q, %w, 1; @!%q bra DONE;
+        st.global.u32 [%a], 7; //!
+        DONE:""",
+    ),
     "a wait that gives up": (
         "a wait whose result is used",
         f"""mov.u32 %s, sh; {INIT} {STORE} {ARRIVE} mov.u32 %r4, 0;

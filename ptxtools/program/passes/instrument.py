@@ -124,7 +124,7 @@ class _Rewriter:
         self._number = -1  # of the function that is being rewritten
         self._met: set[int] = set()  # lines whose mbarrier operation was there already
         self._registers = {kind: find(program) for kind, find in REGISTERS.items() if kind in kinds}
-        self._results = results(program) if self._registers else {}
+        self._results = results(program) if self._registers else [{}] * len(program.functions)
         firsts = {function.first: number for number, function in enumerate(program.functions)}
         begin = Op("observe.begin", detail=Guard(False), where=_first_line(program))
         if self._wanted([begin]):  # a block of its own: loops may lead to the kernel's first one
@@ -221,7 +221,7 @@ class _Rewriter:
     def _touches(self, ops: list[Op], what: Op | Terminator, kind: str) -> list[Op]:
         """The looks at registers that an operation, or an end, touches."""
         for look_kind, slots in self._registers.items():
-            left = self._results if look_kind == "observe.unwritten" else ()
+            left = self._results[self._number] if look_kind == "observe.unwritten" else ()
             touch = touch_of(what, kind, slots[self._number], self._number, left)
             if touch is not None and not (look_kind == "observe.in_flight" and kind in IN_FLIGHT):
                 ops = self._cut(ops, _look_at_registers(look_kind, what, touch))

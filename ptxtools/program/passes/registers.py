@@ -37,7 +37,7 @@ def unwritten(program: Program) -> list[frozenset[Slot]]:
             slots.update(reads(op))
             slots.update(writes(op))
     variables = {slot for slot in slots if slot >= FRAME_HEADER}
-    origin = _returning(_fresh_accumulators(program), taken)
+    origin = _returning(program, _fresh_accumulators(program), taken)
     live, leaving = block_liveness([_settled(block, {}) for block in origin], variables)
     starts = _starts(program, passed, live)
     if any(starts):  # what is computed for lanes that do not need it is no read
@@ -50,45 +50,62 @@ def unwritten(program: Program) -> list[frozenset[Slot]]:
         before = found
         found = [
             _reached(
-                program, number, start | _suspects(program, number) | _taken(program, number, taken.keys(), before)
+                program, number, start | _suspects(program, number) | _taken(program, number, taken, before)
             )
             if number == 0 or program.max_frames else frozenset[int]()
             for number, start in enumerate(starts)
         ]  # fmt: skip
         if found == before:
             break
+    doubtful = {slot for slots, mine in zip(found, taken, strict=True) for slot in slots & mine.keys()}
+    found = [slots | (doubtful & mine.keys()) for slots, mine in zip(found, taken, strict=True)]  # who sets them, too
     return [frozenset(map(Slot, slots)) for slots in found]
 
 
-def results(program: Program) -> dict[int, str]:
-    """Slots in the frames of functions out of which callers take their results, and the types."""
-    found: dict[int, str] = {}
+def results(program: Program) -> list[dict[int, str]]:
+    """By function: slots in its frame out of which callers take its results, and the types."""
+    found: list[dict[int, str]] = [{} for _ in program.functions]
     for number, function in enumerate(program.functions):
-        for op in _operations(program, number):
-            found |= {
-                ref.slot - function.frame_bytes: ref.type
-                for ref in op.src if ref is not None and ref.slot >= function.frame_bytes
-            }  # fmt: skip
+        for block in _blocks(program, number):
+            end = block.terminator
+            if end.kind == "call":
+                taken = {
+                    ref.slot - function.frame_bytes: ref.type
+                    for op in program.blocks[end.other].ops
+                    for ref in op.src if ref is not None and ref.slot >= function.frame_bytes
+                }  # fmt: skip
+                for callee in _callees(end):
+                    found[callee] |= taken
     return found
 
 
-def _returning(blocks: list[Block], taken: dict[int, str]) -> list[Block]:
+def _callees(end: Terminator) -> list[int]:
+    """Functions that a call may enter."""
+    return [end.callee] if end.callee >= 0 else [one for one in end.targets if one >= 0]
+
+
+def _returning(program: Program, blocks: list[Block], taken: list[dict[int, str]]) -> list[Block]:
     """The blocks, where functions read their results before they return."""
-    if not taken:
-        return blocks
-    refs = tuple(Ref(Slot(slot), type_) for slot, type_ in taken.items())
-    use = Op("copy", None, (), refs, (), tuple(taken.values()))
-    return [Block([*one.ops, use], one.terminator) if one.terminator.kind == "ret" else one for one in blocks]
+    found, first = list[Block](), 0
+    for number, mine in enumerate(taken):
+        count = len(_blocks(program, number))
+        refs = tuple(Ref(Slot(slot), type_) for slot, type_ in mine.items())
+        use = [Op("copy", None, (), refs, (), tuple(mine.values()))] if refs else []
+        found += [
+            Block([*one.ops, *use], one.terminator) if one.terminator.kind == "ret" else one
+            for one in blocks[first : first + count]
+        ]
+        first += count
+    return found
 
 
-def _taken(program: Program, number: int, taken: AbstractSet[int], found: list[frozenset[int]]) -> set[int]:
+def _taken(program: Program, number: int, taken: list[dict[int, str]], found: list[frozenset[int]]) -> set[int]:
     """Where a function finds results that the functions which it calls may not have set. taken: `results`."""
     frame, slots = program.functions[number].frame_bytes, set[int]()
     for block in _blocks(program, number):
         if block.terminator.kind == "call":
-            callee = block.terminator.callee
-            for one in found[callee : callee + 1] if callee >= 0 else found[1:]:
-                slots |= {frame + slot for slot in one & taken}
+            for callee in _callees(block.terminator):
+                slots |= {frame + slot for slot in found[callee] & taken[callee].keys()}
     return slots
 
 

@@ -11,7 +11,7 @@ from ptxtools.program.details import Groups, ThreadCopy
 
 from .barriers import Barrier, barrier_at, guarded
 from .operands import Array
-from .queue import Queue, Step, queue_of, tell_of_groups
+from .queue import Queue, Step, Work, queue_of, tell_of_groups
 
 _KIND = "cp.async"
 
@@ -90,13 +90,16 @@ def arrive(view: View) -> None:
         if not opcode.has("noinc"):
             guarded(view, lane, barrier, lambda: barrier.set(word.announce(barrier.word)))  # noqa: B023 - at once
         text = f"the arrival of cp.async copies at the mbarrier at {barrier}"
-        queue.submit_together(view, [lane], [_arrival(view, lane, queue, barrier)], text, grouped=False)
+        before = queue.unfinished((view.warp, lane), 0, read=False) + queue.open_of((view.warp, lane))
+        arrival = _arrival(view, lane, queue, barrier, before)
+        if before:
+            queue.submit_together(view, [lane], [arrival], text, grouped=False)
+        else:  # there is nothing to wait for
+            arrival()
 
 
-def _arrival(view: View, lane: int, queue: Queue, barrier: Barrier) -> Step:
-    """The step that arrives, behind all copies that the thread has begun until now."""
-    who = (view.warp, lane)
-    before = queue.unfinished(who, 0, read=False) + queue.open_of(who)
+def _arrival(view: View, lane: int, queue: Queue, barrier: Barrier, before: list[Work]) -> Step:
+    """The step that arrives, behind the copies that the thread has begun before."""
 
     def run() -> None:
         for work in view.schedule.in_some_order(before):
