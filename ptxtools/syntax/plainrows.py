@@ -26,6 +26,9 @@ _MOST = 1 << 18
 #: Rows that are learned at a time while something else may want to go on: some milliseconds.
 _AT_ONCE = 100
 
+#: What stands between the canonical text of a statement and the comment behind it.
+REMARK = "\0"
+
 #: By a row, its canonical text in the body of a function, "" where it is not plain.
 _codes: dict[str, str] = {}
 
@@ -34,7 +37,7 @@ def runs_of(
     text: str, code: Callable[[str], str], same: Callable[[str, str], bool], kept: Iterable[int] = ()
 ) -> dict[int, tuple[int, str]]:
     """Neighbouring plain rows: by where the first statement begins, where the last one ends, and their canonical text
-    in the body of a function.
+    in the body of a function, with `REMARK` in front of comments.
 
     code: the canonical text of a statement, or "" where it is something else; same: whether two texts of statements are
     read alike, and without errors; kept: the numbers of rows, from 1 on, that are none of them.
@@ -119,11 +122,16 @@ def _begins(rows: Sequence[str], at: int) -> bool:
 def _learn(rows: Sequence[str], code: Callable[[str], str], same: Callable[[str, str], bool]) -> None:
     """Note what rows become."""
     found: list[tuple[str, str, str]] = []
+    remarks: dict[str, str] = {}
     for row in rows:
-        text = row.strip(" \t")
-        made = code(text) if _PLAIN.fullmatch(text) else ""
-        if made and "\n" not in made:
+        text, remark = row.strip(" \t"), ""
+        if "//" in text and '"' not in text:
+            text, _, remark = text.partition("//")
+            text, remark = text.rstrip(" \t"), f"{REMARK}//{remark}"
+        made = code(text) if _PLAIN.fullmatch(text) and not (remark and text[-1] == ":") else ""
+        if made and "\n" not in made and REMARK not in row:
             found.append((row, text, made))
+            remarks[row] = remark
         else:
             _codes[row] = ""
     waiting = [found] if found else []
@@ -131,6 +139,6 @@ def _learn(rows: Sequence[str], code: Callable[[str], str], same: Callable[[str,
         part = waiting.pop()
         alike = same("\n".join(text for _, text, _ in part), "\n".join(made for _, _, made in part))
         if alike or len(part) == 1:
-            _codes.update((row, made if alike else "") for row, _, made in part)
+            _codes.update((row, made + remarks[row] if alike else "") for row, _, made in part)
         else:
             waiting += [part[: len(part) // 2], part[len(part) // 2 :]]

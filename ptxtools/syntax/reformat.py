@@ -22,7 +22,7 @@ from .faults import Fault
 from .lexer import UnitLexer
 from .parser import parse
 from .pieces import COMMENT, Piece, Unit, unit_at, units
-from .plainrows import learned, runs_of
+from .plainrows import REMARK, learned, runs_of
 from .spacing import joined
 
 #: Comments that are about their line.
@@ -246,7 +246,12 @@ def _lines(text: str, runs: Mapping[int, tuple[int, str]] | None = None) -> list
             code = runs[start][1]
             if depth > 1:
                 code = f"\n{code}".replace("\n\t", f"\n{margin}")[1:]
-            lines += [*[_Line("")] * gap, _Line(code, plain=True)]
+            lines += [_Line("")] * gap
+            if REMARK in code:
+                parts = (row.partition(REMARK) for row in code.split("\n"))
+                lines += [_Line(row, comment, plain=True) for row, _, comment in parts]
+            else:
+                lines.append(_Line(code, plain=True))
             last = "statement"
             continue
         if unit.kind == "comment":
