@@ -155,7 +155,8 @@ def spoilt(text, generator):
             ".loc 1 2 3", "call f, (a);", "mov.b64 {%r1,%r2}, %rd1;", "{", "}", "\r" + row,
             "// ptx-lint: disable=PTX501", "/* c\nmov.u32 %r1, 2;\nc */", f"{{\n{row}\n}}", f"{row} // ptx-run: c",
             f"// /*\n{row}", f"{row}\t// c \n{row} //\n{row}",
-            f"mov.u32 %r1, 2; // 1\nl: // 2\n{row}", f"{row} /* c */", f"/* // c */ {row}", f"*/ {row}", f"{{\n{{\n{row}\nx:\n{row}\n}}\n}}",
+            f"mov.u32 %r1, 2; // 1\nl: // 2\n{row}", f"{row} /* c */", f"/* // c */ {row}", f"*/ {row}",
+            f"{{\n{{\n{row}\nx:\n{row}\n}}\n}}",
         ])  # fmt: skip
     return "\n".join(rows)
 
