@@ -81,10 +81,7 @@ def plus(a: Value, b: Value, factor: int = 1) -> Value:
     elif not a.terms and factor == 1:
         terms = b.terms
     else:
-        found = dict(a.terms)
-        for name, count in b.terms:
-            found[name] = found.get(name, 0) + factor * count
-        terms = tuple(sorted([each for each in found.items() if each[1]]))
+        terms = _together(a.terms, b.terms, factor)
     if isinstance(mine, tuple) or isinstance(other, tuple):
         second = b.numbers if factor == 1 else [factor * number for number in b.numbers]
         return Value(terms, shortest(map(operator.add, a.numbers, second)))
@@ -92,6 +89,25 @@ def plus(a: Value, b: Value, factor: int = 1) -> Value:
     if isinstance(other, int):
         return Value(terms, _line(first + factor * other, step))
     return Value(terms, _line(first + factor * other.start, step + factor * other.step))
+
+
+def _together(a: Terms, b: Terms, factor: int) -> Terms:
+    """a + factor * b, where b is something."""
+    if len(a) < 2 and len(b) == 1:  # the common cases
+        ((name, count),) = b
+        count *= factor
+        if not a:
+            return ((name, count),) if count else ()
+        ((other, known),) = a
+        if other != name:
+            if not (count and known):
+                return tuple([each for each in (a[0], (name, count)) if each[1]])
+            return (a[0], (name, count)) if other < name else ((name, count), a[0])
+        return ((name, known + count),) if known + count else ()
+    found = dict(a)
+    for name, count in b:
+        found[name] = found.get(name, 0) + factor * count
+    return tuple(sorted([each for each in found.items() if each[1]]))
 
 
 def _line(first: int, step: int) -> int | range:
@@ -218,10 +234,8 @@ class Reader:
         self.now[key] = found
 
     def _result(self, line: Line) -> Value | None:
-        operands, opcode = line.item.operands, line.item.opcode
-        result = _results.get(opcode, _UNSEEN)
-        if result is _UNSEEN:
-            result = _results[opcode] = result_of(line)
+        operands = line.item.operands
+        result = symbolic(line)
         if result is None or len(operands) < 2:
             return None
         if line.plan.family == "ld":
@@ -391,6 +405,14 @@ _RESULTS: dict[str, Callable[[Line, list[Value]], Value | None]] = {
     "and": _bits, "or": _bits, "xor": _bits, "cvt": _converted, "cvta": _generic, "setp": _predicate, "ld": _same,
     "bfe": _field,
 }  # fmt: skip
+
+
+def symbolic(line: Line) -> Callable[[Line, list[Value]], Value | None] | None:
+    """As `result_of`, from what is known of an opcode."""
+    found = _results.get(line.item.opcode, _UNSEEN)
+    if found is _UNSEEN:
+        found = _results[line.item.opcode] = result_of(line)
+    return found
 
 
 _UNSEEN: Callable[[Line, list[Value]], Value | None] = lambda line, sources: None  # noqa: E731

@@ -7,8 +7,9 @@ as is compared once, when a row is first met.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, chain
 
 #: An instruction, a declaration of variables, a pragma or a label.
 _PLAIN = re.compile(
@@ -16,30 +17,39 @@ _PLAIN = re.compile(
       | \.pragma[ \t]"[^"\n]*"; | [A-Za-z_$][\w$]*:""",
     re.ASCII | re.VERBOSE,
 )
-#: What may reach over rows, or speak of them.
-_FAR = ("/*", "*/", "@@", "#", ".section", ".nv_", "ptx-lint:", "ptx-run:", "\v", "\f", *map(chr, range(28, 32)))
+#: What may reach over rows.
+_FAR = ("@@", "#", ".section", ".nv_", "\v", "\f", *map(chr, range(28, 32)))
+#: Comments, and what looks like one in a string.
+_COMMENT = re.compile(r"//[^\n]*|/\*(?s:.*?)(?:\*/|\Z)|\"[^\"\n]*\"|\*/")
 #: Rows that are remembered.
 _MOST = 1 << 18
 #: Rows that are learned at a time while something else may want to go on: some milliseconds.
 _AT_ONCE = 100
 
+#: What stands between the canonical text of a statement and the comment behind it.
+REMARK = "\0"
+
 #: By a row, its canonical text in the body of a function, "" where it is not plain.
 _codes: dict[str, str] = {}
 
 
-def runs_of(text: str, code: Callable[[str], str], same: Callable[[str, str], bool]) -> dict[int, tuple[int, str]]:
+def runs_of(
+    text: str, code: Callable[[str], str], same: Callable[[str, str], bool], kept: Iterable[int] = ()
+) -> dict[int, tuple[int, str]]:
     """Neighbouring plain rows: by where the first statement begins, where the last one ends, and their canonical text
-    in the body of a function.
+    in the body of a function, with `REMARK` in front of comments.
 
     code: the canonical text of a statement, or "" where it is something else; same: whether two texts of statements are
-    read alike, and without errors.
+    read alike, and without errors; kept: the numbers of rows, from 1 on, that are none of them.
     """
     rows = _rows(text)
     for _ in _learned(rows, code, same, len(rows)):
         pass
     codes = list(map(_codes.__getitem__, rows))
     starts = list(accumulate(map(len, rows), lambda at, length: at + length + 1, initial=0))
-    plain = bytes(map(bool, codes))
+    plain = bytearray(map(bool, codes))
+    for quiet in chain((number - 1 for number in kept), _commented(text, starts)) if rows else ():
+        plain[quiet] = 0
     runs: dict[int, tuple[int, str]] = {}
     at = plain.find(1)
     while at >= 0:
@@ -69,6 +79,16 @@ def _rows(text: str) -> list[str]:
         return []
     rows = text.split("\n")
     return [] if any(row.count('"') % 2 for row in rows if '"' in row) else rows
+
+
+def _commented(text: str, starts: Sequence[int]) -> Iterator[int]:
+    """The rows that comments between /* and */ stand in. starts: of each row."""
+    if "/*" not in text and "*/" not in text:
+        return
+    for match in _COMMENT.finditer(text):
+        if match[0][:2] in ("/*", "*/"):
+            first, last = (bisect_right(starts, at) - 1 for at in (match.start(), match.end() - 1))
+            yield from range(first, last + 1)
 
 
 def _learned(
@@ -102,11 +122,16 @@ def _begins(rows: Sequence[str], at: int) -> bool:
 def _learn(rows: Sequence[str], code: Callable[[str], str], same: Callable[[str, str], bool]) -> None:
     """Note what rows become."""
     found: list[tuple[str, str, str]] = []
+    remarks: dict[str, str] = {}
     for row in rows:
-        text = row.strip(" \t")
-        made = code(text) if _PLAIN.fullmatch(text) else ""
-        if made and "\n" not in made:
+        text, remark = row.strip(" \t"), ""
+        if "//" in text and '"' not in text:
+            text, _, remark = text.partition("//")
+            text, remark = text.rstrip(" \t"), f"{REMARK}//{remark}"
+        made = code(text) if _PLAIN.fullmatch(text) and not (remark and text[-1] == ":") else ""
+        if made and "\n" not in made and REMARK not in row:
             found.append((row, text, made))
+            remarks[row] = remark
         else:
             _codes[row] = ""
     waiting = [found] if found else []
@@ -114,6 +139,6 @@ def _learn(rows: Sequence[str], code: Callable[[str], str], same: Callable[[str,
         part = waiting.pop()
         alike = same("\n".join(text for _, text, _ in part), "\n".join(made for _, _, made in part))
         if alike or len(part) == 1:
-            _codes.update((row, made if alike else "") for row, _, made in part)
+            _codes.update((row, made + remarks[row] if alike else "") for row, _, made in part)
         else:
             waiting += [part[: len(part) // 2], part[len(part) // 2 :]]

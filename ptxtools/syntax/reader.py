@@ -152,11 +152,14 @@ class Reader:
     def _read_from(self, at: int, end: int) -> int:
         """Read units up to `end`, or to where there are too many faults; returns where."""
         text = self.text
+        located = ".loc" in text
         while True:
             if self._section is not None:
                 at = self.units.data_lines(text, at, self._section.lines)
             elif self._scopes:
                 at = self.units.statements(text, at, self._scopes[-1].items)
+            elif self._astray and not located:
+                at = self.units.statements(text, at, [])  # they are outside of functions, which has been said
             match = _TRIVIA.match(text, at)
             at = match.end() if match else at
             if at >= end or len(self.diagnostics) >= MOST_FAULTS:

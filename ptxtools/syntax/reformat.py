@@ -22,7 +22,7 @@ from .faults import Fault
 from .lexer import UnitLexer
 from .parser import parse
 from .pieces import COMMENT, Piece, Unit, unit_at, units
-from .plainrows import learned, runs_of
+from .plainrows import REMARK, learned, runs_of
 from .spacing import joined
 
 #: Comments that are about their line.
@@ -59,7 +59,7 @@ class _Line(NamedTuple):
 
 
 class _DeeperError(Exception):
-    """Plain rows are not where a function's body has them."""
+    """Plain rows are not in the body of a function."""
 
 
 def reformat(text: str, name: str = "<stdin>") -> Reformatted:
@@ -93,7 +93,7 @@ def reformat_soon(text: str) -> Iterator[None]:
     """Prepare, a step at a time, what makes `reformat` quick for a text, and for others that have much of it."""
     plain = text.replace("\r\n", "\n")
     yield from learned(plain, _Codes().of, _read_alike)
-    runs = runs_of(plain, _Codes().of, _read_alike)
+    runs = runs_of(plain, _Codes().of, _read_alike, _kept(plain))
     if len(plain) - sum(end - begin for begin, (end, _) in runs.items()) <= _FEW:
         yield
         yield from _quick_steps(text)
@@ -123,7 +123,7 @@ def _quick(text: str) -> str | None:
 def _quick_steps(text: str) -> Generator[None, None, str | None]:
     """What `_quick` does, a step at a time."""
     plain = text.replace("\r\n", "\n")
-    runs = runs_of(plain, _Codes().of, _read_alike)
+    runs = runs_of(plain, _Codes().of, _read_alike, _kept(plain))
     if not runs:
         return None
     yield
@@ -241,9 +241,17 @@ def _lines(text: str, runs: Mapping[int, tuple[int, str]] | None = None) -> list
         here = unit.breaks == 0 and bool(lines)
         margin = "\t" * depth
         if unit.kind == "run":
-            if depth != 1 or prefix or here:
+            if depth < 1 or prefix or here:
                 raise _DeeperError
-            lines += [*[_Line("")] * gap, _Line(runs[start][1], plain=True)]
+            code = runs[start][1]
+            if depth > 1:
+                code = f"\n{code}".replace("\n\t", f"\n{margin}")[1:]
+            lines += [_Line("")] * gap
+            if REMARK in code:
+                parts = (row.partition(REMARK) for row in code.split("\n"))
+                lines += [_Line(row, comment, plain=True) for row, _, comment in parts]
+            else:
+                lines.append(_Line(code, plain=True))
             last = "statement"
             continue
         if unit.kind == "comment":

@@ -116,3 +116,12 @@ def test_brackets_may_nest_that_deep():
 def test_a_long_statement_is_refused():
     (found,) = parse(in_body(f"op {'1+' * limits.MOST_WORDS}1;")).diagnostics
     assert found.code == "PTX118"
+
+
+def test_statements_behind_a_stray_brace_are_read_as_quickly():
+    rows = "".join(f"add.s32 %r{n % 9}, %r1, {n};\n" for n in range(1000))
+    text = f".version 8.0\n.target sm_80\n.entry k()\n{{\n.reg .b32 %r<9>;\n{rows}ret;\n}}\n"
+    middle = text.index(";", len(text) // 2) + 1
+    stray = f"{text[:middle]} }}{text[middle:]}"
+    assert [d.code for d in parse(stray).diagnostics] == ["PTX117"]
+    assert calls(lambda: parse(stray)) < 2 * calls(lambda: parse(text))

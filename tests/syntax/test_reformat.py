@@ -153,7 +153,10 @@ def spoilt(text, generator):
             "lab:", "lab: " + row, row.replace(",", ",\n", 1), row.replace(" ", "  ", 1), "/* " + row, "// " + row,
             row + ' "', "ret;", "@%p1 bra lab;", ".reg .b32 x, y;", "mov.u32 %r1,", ".branchtargets a, b;",
             ".loc 1 2 3", "call f, (a);", "mov.b64 {%r1,%r2}, %rd1;", "{", "}", "\r" + row,
-            "// ptx-lint: disable=PTX501",
+            "// ptx-lint: disable=PTX501", "/* c\nmov.u32 %r1, 2;\nc */", f"{{\n{row}\n}}", f"{row} // ptx-run: c",
+            f"// /*\n{row}", f"{row}\t// c \n{row} //\n{row}",
+            f"mov.u32 %r1, 2; // 1\nl: // 2\n{row}", f"{row} /* c */", f"/* // c */ {row}", f"*/ {row}",
+            f"{{\n{{\n{row}\nx:\n{row}\n}}\n}}",
         ])  # fmt: skip
     return "\n".join(rows)
 

@@ -17,7 +17,7 @@ from ptxtools.isa.types import TYPES
 from ptxtools.records import NamedTuple
 
 from ..facts import Line, operand_names
-from ..values import COMPARE, THREADS, Value, plus, result_of, shortest
+from ..values import COMPARE, THREADS, Value, plus, shortest, symbolic
 
 #: A source operand: a value, or the register that holds it.
 Source = Value | RegisterKey
@@ -247,7 +247,15 @@ _NARROW = {".u8": 255, ".u16": 65535}
 
 def differs(value: Value) -> bool:
     """Whether a value may differ between threads in what is unknown of it, or from one time to another."""
-    return any(name[0] == "#" for name, _ in value.terms)
+    for name, _ in value.terms:  # noqa: SIM110 - one of the most frequent questions
+        if name[0] == "#":
+            return True
+    return False
+
+
+def _spread(sources: list[Value]) -> bool:
+    """Whether some source may differ between threads."""
+    return any(not isinstance(source.each, int) or differs(source) for source in sources)
 
 
 def known_result(op: Op, sources: list[Value]) -> Value:
@@ -271,9 +279,9 @@ def result(op: Op, sources: list[Value], moment: int) -> Value:
                 single = False
         found = None
         if op.family in _LINEAR and not (known and single):
-            symbolic = result_of(op.line)
-            if symbolic is not None and len(sources) >= _LINEAR[op.family]:
-                found = symbolic(op.line, sources)
+            sums = symbolic(op.line)
+            if sums is not None and len(sources) >= _LINEAR[op.family]:
+                found = sums(op.line, sources)
         if found is None and known:
             found = _numbers(opcode, op, sources)
         if found is not None:
@@ -290,12 +298,12 @@ def result(op: Op, sources: list[Value], moment: int) -> Value:
                 return found
         elif op.family == "and" and (found := _floored(op, sources)) is not None:
             return found
-        elif op.family in ("and", "or", "xor", "cvta") and (symbolic := result_of(op.line)) is not None:
-            found = symbolic(op.line, sources)
+        elif op.family in ("and", "or", "xor", "cvta") and (bits := symbolic(op.line)) is not None:
+            found = bits(op.line, sources)
             if found is not None:
                 return found
     if op.family in _PURE and op.sources is not None:
-        spread = any(differs(source) or not isinstance(source.each, int) for source in sources)
+        spread = _spread(sources)
         return unknown(spread, op.opcode, *sources)
     return unknown(True, id(op.line.item), moment)
 
@@ -478,11 +486,17 @@ def joined_predicates(op: Op, sources: list[Value]) -> tuple[str, list[Value]] |
     return how, [_compared(opcode, op, sources[:2]), sources[2]]
 
 
+@lru_cache(256)
+def _comparing(opcode: Opcode) -> str:
+    """The comparison of an opcode; "" for none."""
+    return next((atom for atom in opcode.atoms if atom in COMPARE), "")
+
+
 def _compared(opcode: Opcode, op: Op, sources: list[Value]) -> Value:
     """A comparison of which something is unknown: named by what is compared, so that it is decided once."""
-    name = next((atom for atom in opcode.atoms if atom in COMPARE), "")
+    name = _comparing(opcode)
     if len(sources) == 3 or not name or (op.line.item.operands and isinstance(op.line.item.operands[0], Pair)):
-        spread = any(differs(source) or not isinstance(source.each, int) for source in sources)
+        spread = _spread(sources)
         return unknown(spread, op.opcode, *sources)
     difference = plus(sources[0], sources[1], -1)
     if not difference.terms:
@@ -510,7 +524,7 @@ def joined(how: str, sources: list[Value]) -> Value:
         return _negated(a) if b.each & 1 else a
     if not a.terms:
         return Value((), shortest(map(lambda x, y: _MODULAR[how](x & 1, y & 1), a.numbers, b.numbers)))
-    spread = any(differs(source) or not isinstance(source.each, int) for source in sources)
+    spread = _spread(sources)
     return unknown(spread, how, *sources)
 
 
