@@ -67,3 +67,41 @@ def test_another_header_is_another_kernel(monkeypatch):
     text = KERNEL.format(name="wf", before="", between=BARRIER)
     found = walks(monkeypatch, text, text.replace("sm_80", "sm_90"), text)
     assert found[0][0] > 0 and found[1][0] > 0 and found[2][0] == 0
+
+
+CALLER = """.version 8.0
+.target sm_80
+.address_size 64
+.func (.param .b32 r) fetch(.param .b64 a) {{ .reg .b64 %d; .reg .b32 %v;
+	ld.param.b64 %d, [a]; {} %v, [%d]; st.param.b32 [r], %v; ret; }}
+.entry k(.param .b64 o) .reqntid 32 {{
+	.reg .b64 %d<4>; .reg .b32 %r<4>;
+	ld.param.b64 %d1, [o]; mov.u32 %r1, %tid.x; mad.wide.u32 %d2, %r1, 4, %d1;
+	{} {{ .param .b64 x; .param .b32 y; st.param.b64 [x], %d2; call.uni (y), fetch, (x); ld.param.b32 %r2, [y]; }}
+	st.global.b32 [%d2+4096], %r2; ret; }}
+"""
+
+
+@rows(("load", "before", "codes"), [
+    ("ld.global.nc.b32", "st.global.b32 [%d2], %r1;", ["PTX547"]),
+    ("ld.global.b32", "st.global.b32 [%d2], %r1;", []),
+    ("ld.global.nc.b32", "st.global.b32 [%d2+256], %r1;", []),
+    ("ld.global.nc.b32", "", []),
+])  # fmt: skip
+def test_nc_loads_of_functions(load, before, codes):
+    result = parse(CALLER.format(load, before), "k.ptx")
+    assert [d.code for d in [*result.diagnostics, *lint(result.module)]] == codes
+
+
+@rows(("body", "codes"), [
+    ("red.shared.add.u32 [v], 1;", ["PTX523"]),
+    ("st.shared.b32 [v], 0; bar.warp.sync -1; red.shared.add.u32 [v], 1;", []),
+    ("atom.shared.max.s32 %r1, [v], 3; red.shared.add.u32 [v], %r1;", ["PTX523"]),
+    ("atom.shared.exch.b32 %r1, [v], 3; red.shared.add.u32 [v], %r1;", []),
+    ("mov.u32 %r1, v; st.shared.b32 [%r1], 0; bar.warp.sync -1; red.shared.add.u32 [v], 1;", []),
+])  # fmt: skip
+def test_sums_that_nothing_sets(body, codes):
+    head = ".version 8.0\n.target sm_80\n.address_size 64\n.entry k() .reqntid 1 { .reg .b32 %r<4>; .shared .b32 v;\n"
+    result = parse(f"{head}{body} ret; }}\n", "k.ptx")
+    found = [d.code for d in [*result.diagnostics, *lint(result.module)]]
+    assert [code for code in found if code in ("PTX523", "PTX201")] == codes

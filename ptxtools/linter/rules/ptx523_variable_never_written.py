@@ -1,7 +1,7 @@
 """PTX523 | memory is read that nothing writes | 5.1.6, 5.1.7
 
-What: a .local or .shared variable that instructions only load from, by its name; or a column of tensor memory that a
-tcgen05.ld reads, or a product adds to, and nothing has written.
+What: a .local or .shared variable that instructions only load from or add to, by its name; or a column of tensor memory
+that a tcgen05.ld reads, or a product adds to, and nothing has written.
 Why: its bytes have no value.
 Example:
     .local .align 4 .b32 v[4];
@@ -24,8 +24,11 @@ from ..walk import tell
 
 CODE = "PTX523"
 
+#: Which operand of an atomic operation is the address.
+_ADDRESSES = {"atom": 1, "red": 0}
 
-@modules_with("ld")
+
+@modules_with("ld", "atom", "red")
 def check(context: LintContext) -> None:
     loads: dict[int, Line] = {}
     others: set[int] = set()
@@ -38,17 +41,24 @@ def check(context: LintContext) -> None:
                 for name in _names(operand, wanted):
                     symbol = line.names.lookup(name)
                     if isinstance(symbol, Variable) and symbol.space in ("local", "shared"):
-                        if line.plan.family == "ld" and place == 1:
+                        if (line.plan.family == "ld" and place == 1) or _updates(line, place):
                             loads.setdefault(id(symbol), line)
                         else:
                             others.add(id(symbol))
     for number, line in loads.items():
-        operand = line.item.operands[1]
+        place = _ADDRESSES.get(line.plan.family, 1)
+        operand = line.item.operands[place]
         base = operand.base if isinstance(operand, Address) else operand
         symbol = line.names.lookup(getattr(base, "name", ""))
         if number not in others and isinstance(symbol, Variable) and not symbol.linkage:
             message = f"nothing writes '{symbol.name}' before this"
-            context.warn(CODE, message, part_span(line.item, 1), section="5.1.7")
+            context.warn(CODE, message, part_span(line.item, place), section="5.1.7")
+
+
+def _updates(line: Line, place: int) -> bool:
+    """Whether an operand is what an atomic operation computes with: it neither sets nor exchanges it."""
+    words = line.item.opcode.split(".")
+    return place == _ADDRESSES.get(words[0]) and "exch" not in words and "cas" not in words
 
 
 def _names(operand: Operand, wanted: set[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """PTX547 | non-coherent load of data that the kernel writes | 9.7.9.9
 
 What: ld.global.nc at an address that a thread of the same warps stores to, changes by an atomic operation, or has
-written by a bulk copy.
+written by a bulk copy; also in a function that the kernel calls.
 Why: .nc promises that the data does not change while the kernel runs; the load may give old data.
 Example:
     st.global.b32 [%rd1+4], %r1;
@@ -23,6 +23,7 @@ from ..facts import FunctionFacts, Line
 from ..memory import Reach
 from ..registry import bodies_with
 from ..values import Terms
+from ..walk import tell
 
 CODE = "PTX547"
 
@@ -46,7 +47,7 @@ def _copied(facts: FunctionFacts, line: Line) -> Iterator[Reach]:
             yield Reach(0, "global", address, size)
 
 
-@bodies_with("ld")
+@bodies_with("ld", "call")
 def check(context: LintContext, facts: FunctionFacts) -> None:
     told: set[int] = set()
     written: dict[Terms, set[int]] = {}
@@ -79,3 +80,4 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
                     message = "the kernel writes what this .nc load reads"
                     context.warn(CODE, message, parts_of(load.line.item).opcode, section="9.7.9.9")
                     break
+    tell(context, facts, CODE, "constant written", "9.7.9.9")

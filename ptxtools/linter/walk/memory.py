@@ -212,6 +212,17 @@ class Memory:
             self.narrow.unknown(manner.space, op.family in ("ld", "ldu"))
         if strong:
             self._orders(op, mask)
+        if place is not None and group.stack and ".nc" in op.opcode:
+            self._look_at_constant(op, manner.operand, place, size, mask)
+
+    def _look_at_constant(self, op: Op, operand: int, place: Place, size: int, mask: int) -> None:
+        """Whether a function loads with .nc what its caller has written."""
+        own = {number for thread, number in enumerate(place.address.numbers) if mask >> thread & 1}
+        for touch in self.shadow.at(place.space, place.address.terms):
+            if touch.kind != "reads" and touch.size == size and not own.isdisjoint(touch.address.numbers):
+                message = "the kernel writes in line {line} what this .nc load reads"
+                self.walker.report("constant written", op.line, None, message, touch.line)
+                return
 
     def _stored(self, group: Group, op: Op) -> Value | None:
         """What a store of one value stores, in so far as numbers of threads and CTAs tell."""

@@ -150,12 +150,12 @@ class Shadow:
                 self.lanes[half] = now
 
     def part(self, mask: int) -> None:
-        """Some lanes have just told others what they did: what other lanes of their warps did is not among it, from
-        where lanes were ordered last."""
+        """Some lanes have just told others what they did: what other lanes of their warps wrote is not among it, from
+        where lanes were ordered last. What those read is in registers by then, as warps run."""
         halves = [half for half in (0, 1) if mask & _HALVES[half]]
         for touches in self._lists():
             for place, touch in enumerate(touches):
-                for half in halves if not touch.flight else ():
+                for half in halves if touch.kind != "reads" and not touch.flight else ():
                     late = touch.mask & _HALVES[half] & ~mask
                     if late and self.lanes[half] <= touch.moment < self.now:
                         touches[place] = touch._replace(mask=late, moment=self.now)

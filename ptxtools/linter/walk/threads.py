@@ -64,6 +64,7 @@ def places_of(facts: FunctionFacts) -> Iterator[Threads]:
     if shape is None and not flat:
         shape = guessed_shape(facts)
     globally = _written_globally(facts) or bool(facts.families & {"griddepcontrol", "tensormap"})
+    globally = globally or any(".nc" in line.item.opcode for one in followed(facts) for line in one.of("ld"))
     spaces = ("shared", "global") if globally else ("shared",)
     later: list[Threads] = []
     if shape is None and not flat:
