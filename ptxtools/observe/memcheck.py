@@ -148,7 +148,7 @@ class MemCheck:
         texts = [text for *_, text in launch.program.lines]
 
         def calls(op: Op) -> bool:  # which may access the frame of the function that is called
-            return op.where >= 0 and _CALL.search(texts[op.where]) is not None
+            return op.where >= 0 and CALL.search(texts[op.where]) is not None
 
         def in_frames(op: Op) -> bool:  # whose place depends on the lane
             return op.space in ("local", "generic") and (bool(op.of(Look).function) or calls(op))
