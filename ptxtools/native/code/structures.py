@@ -460,8 +460,9 @@ COMPLETE = structure("complete", 16, "i32: known left pause")
 #: What regions of a kernel in unison have found of STRETCHes, which nobody changes while native code runs: so many
 #: rows, so far behind the context, all zeros when it begins.
 KNOWN_ROWS, KNOWN_OFFSET = 96, 1024
-#: Where accesses of one sort may lie that observers have nothing to say about; kept: what they keep of its bytes.
-STRETCH = structure("stretch", 32, "i64: first after\ni32: kept")
+#: Where accesses may lie that observers have nothing to say about, from a multiple of 4 on; flags: added to an address,
+#: where its flags are, of shared memory from its start on, or 0; kept: what observers keep of its bytes.
+STRETCH = structure("stretch", 32, "i64: first size flags\ni32: kept")
 #: What an observer need not be told of again (`machine.repeats.Repeats`); addresses: the first of
 #: 32, or an mbarrier's and the parity that is waited for.
 REPEAT = structure("repeat", 8 * REPEAT_WORDS, "i64: key mask addresses parity")

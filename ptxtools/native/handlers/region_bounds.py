@@ -24,7 +24,7 @@ from ptxtools.native.code.structures import (
 )
 from ptxtools.records import NamedTuple
 
-from .parts import Window
+from .parts import Window, half
 from .patterns import SIDES
 
 if TYPE_CHECKING:
@@ -38,34 +38,34 @@ if TYPE_CHECKING:
 
 _SPACES = {"global": SPACE_GLOBAL, "shared": SPACE_SHARED}
 _FOUND, _GROUP = "[3 x i64]", f"[{GROUP.size} x i8]"
+#: Flags of 16 words that are set.
+_SET = "splat (i32 16843009)"
 
 
 class Rooms(NamedTuple):
-    """Memory for one group of accesses. group: to describe it in; found: the last stretch for reads, and for writes;
-    complete: a `structures.COMPLETE`, or null. stay: what stands there is from the last time, or zeros, else of no
-    worth."""
+    """Memory for one group of accesses. group: to describe it in; found: a stretch, as a function finds it; complete: a
+    `structures.COMPLETE`, or null; known: a STRETCH from the last time, or zeros; "" where there is none."""
 
     group: str
-    found: tuple[str, str]
+    found: str
     complete: str = "null"
-    stay: bool = False
+    known: str = ""
 
 
 def rooms(h: Handler) -> Rooms:
     """For one group, at the start of a handler."""
-    return Rooms(h.room(_GROUP), (h.room(_FOUND), h.room(_FOUND)))
+    return Rooms(h.room(_GROUP), h.room(_FOUND))
 
 
 def lasting_rooms(h: Handler, first: AbstractContextManager[None], number: int) -> Rooms:
-    """For one group of a kernel in unison. first: emits at the start of the function; number: of the first of two rows
-    of KNOWN_ROWS that are its own, if there are so many."""
-    e, group = h.code, h.room(_GROUP)
+    """For one group of a kernel in unison. first: emits at the start of the function; number: of the row of
+    KNOWN_ROWS that is its own, if there are so many."""
+    e, group, found = h.code, h.room(_GROUP), h.room(_FOUND)
     with first:
-        if number + 2 > KNOWN_ROWS:
-            return Rooms(group, (_zeros(e, _FOUND), _zeros(e, _FOUND)), "%complete", stay=True)
-        places = [KNOWN_OFFSET + STRETCH.size * at for at in (number, number + 1)]
-        found = [e.value(f"getelementptr i8, ptr %ctx, i64 {place}") for place in places]
-        return Rooms(group, (found[0], found[1]), "%complete", stay=True)
+        if number >= KNOWN_ROWS:
+            return Rooms(group, found, "%complete", _zeros(e, f"[{STRETCH.size} x i8]"))
+        known = e.value(f"getelementptr i8, ptr %ctx, i64 {KNOWN_OFFSET + STRETCH.size * number}")
+        return Rooms(group, found, "%complete", known)
 
 
 def completion(e: Emitter, name: str) -> None:
@@ -108,18 +108,53 @@ CHARGE = """
 """
 
 
-def narrowed(h: Handler, window: Window, space: str, address: str, rooms: Rooms, *, writes: bool) -> tuple[Window, str]:
+def find(accesses: Accesses, place: Place, address: str) -> None:
+    """Find the window of a group, where an address (i64) is that it accesses first, and what observers keep of its
+    bytes."""
+    e, known, window = accesses.code, accesses.rooms[place].known, accesses.windows[place[3]]
+    if not known:
+        accesses.stretches[place], accesses.kept[place], _ = _asked(accesses, place, address)
+        return
+    here, ask = e.label("known"), e.label("ask")
+    inside = e.value(f"sub i64 {address}, {e.field('stretch.first', known)}")
+    e.branch(e.value(f"icmp ult i64 {inside}, {e.field('stretch.size', known)}"), here, ask, likely=True)
+    e.begin(ask)
+    found, kept, flags = _asked(accesses, place, address)
+    for name, value in (("first", found.base), ("size", found.size), ("flags", flags), ("kept", kept)):
+        e.set_field(f"stretch.{name}", value, known)
+    e.jump(here)
+    e.begin(here)
+    first = e.field("stretch.first", known)
+    host = e.value(f"add i64 {e.value(f'sub i64 {window.host}, {window.base}')}, {first}")
+    accesses.stretches[place] = Window(host, first, e.field("stretch.size", known))
+    accesses.kept[place] = e.field("stretch.kept", known)
+
+
+def _asked(accesses: Accesses, place: Place, address: str) -> tuple[Window, str, str]:
+    """The window of a group, what is kept (i32), and where flags are."""
+    window, kept, flags = accesses.windows[place[3]], "0", "0"
+    for writes in sorted({step.kind == "st" for step in accesses.steps_at(place)}):
+        window, more, flags = _narrowed(accesses.handler, window, place[3], address, accesses.rooms[place], writes)
+        kept = accesses.code.value(f"or i32 {kept}, {more}")
+    return window, kept, flags
+
+
+def _narrowed(
+    h: Handler, window: Window, space: str, address: str, rooms: Rooms, writes: bool
+) -> tuple[Window, str, str]:
     """The part of a state space's window, from a multiple of 4 on, that is in the stretches for reads or writes which
-    an address (i64) is in; an empty one, or any other stretch, if it is in none. And an i32, what observers keep of
-    its bytes."""
-    e = h.code
-    start, after, kept = _found(h, space, address, rooms.found[writes], writes=writes, stays=rooms.stay)
+    an address is in; an empty one if it is in none. And what observers keep of its bytes, and where flags are."""
+    e, number = h.code, 2 * _SPACES[space] + writes
+    find = e.field("ctx.region_find")
+    kept = e.value(f"call i32 {find}(ptr %ctx, i32 {number}, i64 {address}, ptr {rooms.found})")
+    fields = [e.value(f"getelementptr i64, ptr {rooms.found}, i32 {field}") for field in range(3)]
+    start, after, flags = (e.value(f"load i64, ptr {one}") for one in fields)
     above = e.call("llvm.umax.i64", "i64", [("i64", start), ("i64", window.base)])
     first = e.value(f"and i64 {e.value(f'add i64 {above}, 3')}, -4")
     end = e.call("llvm.umin.i64", "i64", [("i64", after), ("i64", e.value(f"add i64 {window.base}, {window.size}"))])
     size = e.call("llvm.usub.sat.i64", "i64", [("i64", end), ("i64", first)])
     host = e.value(f"add i64 {window.host}, {e.value(f'sub i64 {first}, {window.base}')}")
-    return Window(host, first, size), kept
+    return Window(host, first, size), kept, flags
 
 
 def widen(accesses: Accesses, place: Place, nobody: str) -> None:
@@ -131,30 +166,10 @@ def widen(accesses: Accesses, place: Place, nobody: str) -> None:
     accesses.kept[place] = e.value(f"select i1 {nobody}, i32 0, i32 {accesses.kept[place]}")
 
 
-def _found(h: Handler, space: str, address: str, room: str, *, writes: bool, stays: bool) -> tuple[str, str, str]:
-    """The stretch that an address is in, from its first byte (i64) to behind its last one, and what is kept (i32). The
-    room has the last one; stays: that is still right, so that often nobody need be asked."""
-    e, number = h.code, 2 * _SPACES[space] + writes
-    fields = [e.value(f"getelementptr i64, ptr {room}, i32 {place}") for place in range(3)]
-    if stays:
-        ask, known = e.label("ask"), e.label("known")
-        inside = e.value(f"sub i64 {address}, {e.value(f'load i64, ptr {fields[0]}')}")
-        size = e.value(f"sub i64 {e.value(f'load i64, ptr {fields[1]}')}, {e.value(f'load i64, ptr {fields[0]}')}")
-        e.branch(e.value(f"icmp ult i64 {inside}, {size}"), known, ask, likely=True)
-        e.begin(ask)
-    found = e.value(f"call i32 {e.field('ctx.region_find')}(ptr %ctx, i32 {number}, i64 {address}, ptr {room})")
-    e.line(f"store i32 {found}, ptr {fields[2]}")
-    if stays:
-        e.jump(known)
-        e.begin(known)
-    start, after = (e.value(f"load i64, ptr {one}") for one in fields[:2])
-    return start, after, e.value(f"load i32, ptr {fields[2]}")
-
-
 def wanted(h: Handler, kept: str, space: str, rooms: Rooms) -> str:
     """What of that has to be looked at and noted: no flags of shared memory that are known to be set."""
     e = h.code
-    if not rooms.stay or space != "shared":
+    if not rooms.known or space != "shared":
         return kept
     known = e.value(f"icmp ne i32 {e.field('complete.known', rooms.complete)}, 0")
     rest = e.value(f"and i32 {kept}, {~FLAGS_KEPT}")
@@ -225,13 +240,36 @@ def look(accesses: Accesses, place: Place, pattern: Pattern, starts: list[str], 
     e.begin(on)
 
 
-def note(accesses: Accesses, place: Place, imm: int) -> None:
+def note(accesses: Accesses, place: Place, imm: int, pattern: Pattern) -> None:
     """Behind a store: what it has written is noted, if observers keep flags of it."""
     h, e, rooms = accesses.handler, accesses.code, accesses.rooms[place]
     some, on = e.label("flagged"), e.label("noted")
     kept = wanted(h, accesses.kept[place], place[3], rooms)
     e.branch(e.value(f"icmp eq i32 {e.value(f'and i32 {kept}, {FLAGS_KEPT}')}, 0"), on, some)
     e.begin(some)
+    if rooms.known and pattern.row:
+        here, others = e.label("flags"), e.label("others")
+        flags = e.field("stretch.flags", rooms.known)
+        e.branch(e.value(f"icmp ne i64 {flags}, 0"), here, others, likely=True)
+        e.begin(here)
+        _set_rows(accesses, place, imm, pattern, flags)
+        e.jump(on)
+        e.begin(others)
     ask(h, rooms, "region_set", place[3], [imm - min(accesses.groups[place].imms)], writes=True)
     e.jump(on)
     e.begin(on)
+
+
+def _set_rows(accesses: Accesses, place: Place, imm: int, pattern: Pattern, flags: str) -> None:
+    """Set the flags of words in a row, in each half of the lanes."""
+    e, group = accesses.code, accesses.groups[place]
+    if place[3] == "shared":
+        flags = e.value(f"add i64 {flags}, {accesses.windows['shared'].host}")
+    lanes, name = e.value(f"bitcast i32 {pattern.active} to <32 x i1>"), "llvm.masked.store.v16i32.p0"
+    e.declare(name, f"declare void @{name}(<16 x i32>, ptr, <16 x i1>)")
+    for side in SIDES:
+        back = e.value(f"zext i32 {e.value(f'shl i32 {pattern.column[side]}, 2')} to i64")
+        first = e.value(f"sub i64 {e.value(f'add i64 {group.starts[side]}, {imm - min(group.imms)}')}, {back}")
+        at = e.value(f"inttoptr i64 {e.value(f'add i64 {flags}, {first}')} to ptr")
+        mine = half(accesses.handler, lanes, "i1", side)
+        e.line(f"call void @{name}(<16 x i32> {_SET}, ptr align 1 {at}, <16 x i1> {mine})")

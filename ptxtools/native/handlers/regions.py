@@ -178,7 +178,7 @@ class Accesses:
                 start = pattern.first[0]
                 for term in terms:
                     start = e.value(f"add i64 {start}, {self._scalar(term)}")
-                self._find(place, e.value(f"add i64 {start}, {least}"))
+                region_bounds.find(self, place, e.value(f"add i64 {start}, {least}"))
                 fits = e.value(f"and i1 {fits}, {e.value(f'icmp eq i32 {self.kept[place]}, 0')}")
             limit = self._limit_of(place, group, pattern)
             window, grown = self._window(place), "0"
@@ -366,7 +366,7 @@ class Accesses:
                 e.jump(on)
                 e.begin(on)
             if self.bounded and not self.trusted:
-                region_bounds.note(self, self._place(step), step.imm)
+                region_bounds.note(self, self._place(step), step.imm, pattern)
         for root, terms in self.strides.items():
             grown = self._grown(root)
             for term in terms:
@@ -445,7 +445,7 @@ class Accesses:
                 at = e.value(f"add i64 {at}, {self._scalar(term)}")
             group.starts.append(e.value(f"add i64 {at}, {least}"))
             if self.bounded and not good:
-                self._find(place, group.starts[0])
+                region_bounds.find(self, place, group.starts[0])
                 if place[1] >= 0:
                     region_bounds.widen(self, place, nobody)
                 limit = self._limit_of(place, group, pattern)
@@ -465,17 +465,6 @@ class Accesses:
             group.fits = e.value(f"and i1 {inside}, {pattern.near}") if pattern.near else inside
         if self.bounded:
             region_bounds.look(self, place, pattern, group.starts, group.fits)
-
-    def _find(self, place: Place, address: str) -> None:
-        """Find the window of a group, where an address is that it accesses first."""
-        space = place[3]
-        window, kept = self.windows[space], "0"
-        for writes in sorted({step.kind == "st" for step in self.steps_at(place)}):
-            window, more = region_bounds.narrowed(
-                self.handler, window, space, address, self.rooms[place], writes=writes
-            )
-            kept = self.code.value(f"or i32 {kept}, {more}")
-        self.stretches[place], self.kept[place] = window, kept
 
     def _window(self, place: Place) -> Window:
         return self.stretches[place] if self.bounded else self.windows[place[3]]

@@ -247,6 +247,9 @@ class Code(Whole):
             self.set("count", e.value("load i64, ptr %s.count"))
             if self.bounded:
                 e.expand("%chain.filter = get ctx.bounded")
+            for number in self.section.stages:
+                if self.stages[number].kind == "met":
+                    self._look_at_meeting(number)
             before = [self._scalar(BEFORE, number) for number in range(len(self.keys))]
         e.expand(numbered(_BEGIN))
         for number, value in enumerate(before):
@@ -436,12 +439,16 @@ class Code(Whole):
     def _pass(self, stage: Stage) -> None:
         """Lanes meet in front of an observer: it has nothing to say of a whole warp, or its record is what asks it."""
         e, on = self.code, self.code.label("met")
-        where = e.value(f"getelementptr i8, ptr {e.field('ctx.code')}, i64 {stage.end}")
-        quick = e.field("meeting.quick", e.value(f"inttoptr i64 {e.field('rec.imm', where)} to ptr"))
-        nothing = e.value(f"icmp ne i32 {e.value(f'and i32 {quick}, {QUICK_WHOLE}')}, 0")
         stop = self._stop(RECORD, stage.end, self.handler.running, self.others, self.high)
-        e.branch(nothing, on, stop, likely=True)
+        e.branch(f"%met.{self.stage}", on, stop, likely=True)
         e.begin(on)
+
+    def _look_at_meeting(self, number: int) -> None:
+        """Whether an observer has nothing to say where whole warps meet, once for all of them."""
+        e = self.code
+        where = e.value(f"getelementptr i8, ptr {e.field('ctx.code')}, i64 {self.stages[number].end}")
+        quick = e.field("meeting.quick", e.value(f"inttoptr i64 {e.field('rec.imm', where)} to ptr"))
+        e.value(f"icmp ne i32 {e.value(f'and i32 {quick}, {QUICK_WHOLE}')}, 0", f"%met.{number}")
 
     def _missed(self, part: Part, *, first: bool) -> str:
         """Label for where no way can do an access."""

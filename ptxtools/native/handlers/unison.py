@@ -50,8 +50,8 @@ class RegionPart(StridedAccesses):
 
     def _rooms(self) -> region_bounds.Rooms:
         main = self.whole.main
-        main.known += 2
-        return region_bounds.lasting_rooms(self.handler, self.whole.first(), main.known - 2)
+        main.known += 1
+        return region_bounds.lasting_rooms(self.handler, self.whole.first(), main.known - 1)
 
     def _check(self, group: Group, place: Place, pattern: Pattern, root: int, terms: tuple[int, ...]) -> None:
         super()._check(group, place, pattern, root, terms)

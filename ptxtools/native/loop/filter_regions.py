@@ -67,7 +67,8 @@ _BOUND = """  %k64 = zext i32 %k to i64
   %bound = getelementptr i8, ptr %bounds, i64 %bound.at
 """
 
-#: Where all tables have a stretch with an address in it for accesses of one sort (%number), from %out to behind it.
+#: Where all tables have a stretch with an address in it for accesses of one sort (%number), from %out to behind it; and
+#: what is added to an address to find its flags, where one table has them.
 _FIND = f"""
 define i32 @{FIND}(ptr %ctx, i32 %number, i64 %address, ptr %out) #0 {{
   %filters = get ctx.bounded
@@ -80,6 +81,8 @@ each:
   %first = phi i64 [ 0, %0 ], [ %first.next, %row ]
   %after = phi i64 [ -1, %0 ], [ %after.next, %row ]
   %kept = phi i32 [ 0, %0 ], [ %kept.next, %row ]
+  %several = phi i32 [ 0, %0 ], [ %several.next, %row ]
+  %away = phi i64 [ 0, %0 ], [ %away.next, %row ]
   %more = icmp ult i32 %k, %count
   br i1 %more, label %look, label %done
 look:
@@ -90,6 +93,8 @@ none:
   store i64 0, ptr %out
   %none.after = getelementptr i64, ptr %out, i32 1
   store i64 0, ptr %none.after
+  %none.flags = getelementptr i64, ptr %out, i32 2
+  store i64 0, ptr %none.flags
   ret i32 0
 row:
   %k.next = add i32 %k, 1
@@ -104,8 +109,18 @@ row:
   %unkept = icmp eq i64 %row.flags, 0
   %this = select i1 %unkept, i32 0, i32 %which
   %kept.next = or i32 %kept, %this
+  %this.away = sub i64 %row.flags, %row.first
+  %this.flags = and i32 %this, {FLAGS_KEPT}
+  %is.flags = icmp ne i32 %this.flags, 0
+  %away.next = select i1 %is.flags, i64 %this.away, i64 %away
+  %one.more = zext i1 %is.flags to i32
+  %several.next = add i32 %several, %one.more
   br label %each
 done:
+  %alone = icmp eq i32 %several, 1
+  %away.now = select i1 %alone, i64 %away, i64 0
+  %out.flags = getelementptr i64, ptr %out, i32 2
+  store i64 %away.now, ptr %out.flags
   store i64 %first, ptr %out
   %out.after = getelementptr i64, ptr %out, i32 1
   store i64 %after, ptr %out.after
