@@ -12,7 +12,7 @@ warps, and the function of all blocks goes on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ptxtools.native.code import modes
 from ptxtools.native.code.emitter import Emitter
@@ -30,8 +30,8 @@ from .linear import Form, Linear, Part, Pred, Range, UnknownError
 from .lockstep_loops import Loops
 from .lockstep_ways import Chain, Scalars, Way, Work
 
-#: Most ways through one section: they are compiled in addition to the kernel's blocks.
-MOST_WAYS = 12
+#: Most ways through one section, and most branches of ways that are looked at to find them; most looks at a section.
+MOST_WAYS, MOST_BRANCHES, MOST_LOOKS = 12, 48, 6
 #: Answers: the CTA is over; nothing has been done; warps are at the start of a section.
 OVER, NOTHING, STOPPED = range(3)
 #: What goes in and comes back, 8 bytes each.
@@ -81,9 +81,12 @@ class _Kernel:
     def kept(self, features: frozenset[str]) -> dict[int, dict[Key, _Kept]] | None:
         """Slots that are scalars at the start of each section, by trial; None where not even the first one can be."""
         kept: dict[int, dict[Key, _Kept]] = {0: {}}
-        todo = [0]
+        todo, looks = [0], 0
         while todo:
             start = todo.pop()
+            looks += 1
+            if looks > MOST_LOOKS * len(self.stages):
+                return None
             trial = _Code(Emitter(features), self, kept)
             if not trial.section(start):
                 if start == 0:
@@ -118,7 +121,7 @@ class _Code:
         self.loops = Loops(emitter, self.handler, self.facts)
         #: Where each way ends, with the forms there.
         self.ends: list[tuple[int, dict[Key, _Kept]]] = []
-        self.start = self.ways = 0
+        self.start = self.ways = self.branches = 0
 
     # --- the function -------------------------------------------------------------------------------------------------
 
@@ -211,7 +214,7 @@ class _Code:
     def section(self, start: int) -> bool:
         """Emit what begins with a block; whether there is any way through it."""
         e = self.code
-        self.start, self.ways, self.scalars.first = start, 0, start == 0
+        self.start, self.ways, self.branches, self.scalars.first = start, 0, 0, start == 0
         e.begin(f"sec{start}")
         try:
             way = Way(self._entered(start))
@@ -223,11 +226,16 @@ class _Code:
 
     def _attempt(self, label: str, to: int, way: Way) -> bool:
         """Go on with a block; where that cannot be, leave."""
+        self.code.begin(label)
+        return self._tried(lambda: self._from(to, way))
+
+    def _tried(self, emit: Callable[[], bool]) -> bool:
+        """Emit something; where that cannot be, leave."""
         e = self.code
-        e.begin(label)
         mark, ends, steps = len(e.lines), len(self.ends), self.scalars.steps
+        self.branches += 1
         try:
-            if self._from(to, way):
+            if self.branches <= MOST_BRANCHES and emit():
                 return True
         except UnknownError:
             pass
@@ -294,13 +302,7 @@ class _Code:
         e.branch(pred.nobody, no, some)
         found.append(self._attempt(no, stage.other, way.copy()))
         e.begin(some)
-        mark, ends, steps = len(e.lines), len(self.ends), self.scalars.steps
-        try:
-            found.append(self._apart(stage, pred, way.copy()))
-        except UnknownError:
-            del e.lines[mark:], self.ends[ends:]
-            self.scalars.steps = steps
-            e.jump(f"miss{self.start}")
+        found.append(self._tried(lambda: self._apart(stage, pred, way.copy())))
         return any(found)
 
     def _apart(self, stage: Stage, pred: Pred, way: Way) -> bool:
