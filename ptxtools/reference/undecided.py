@@ -130,7 +130,7 @@ class Undecided:
                 read.agent.read[id(message)] = (read.location, message)
             self._tell(read, write)
         returned(read.agent, read.scope if own is None else "", read.history, set(read.seen), write)
-        settle(write, read.agent, observed=observes)
+        settle(write, read.agent, observed=strongly)
         if own is not None:
             self._tell(read, own)
 

@@ -296,7 +296,7 @@ class WeakMemory:
         if op.kind == "atom":
             self._observe(agent, location, read, order, scope)
         else:
-            settle(read, agent, observed=False)
+            settle(read, agent, observed=mutual(agent, scope, read.agent, read.scope))  # 8.9.2, though it is no read
         assert found.update is not None
         found.update.after = agent.undecided()
         found.update.messages = self._published(agent, location, order, scope) if own is not None else ()

@@ -215,6 +215,9 @@ def test_atomic_operations_take_effect_late(seed, late):
 @rows("text", [
     "st.volatile x, 1 | ld.relaxed.gpu r3, x ;\natom.relaxed.sys.or r1, x, 2 | red.release.sys.add x, 4 ;\n"
     "atom.release.gpu.add r2, x, 3 | st.relaxed.cta x, 5 ;\n",
+    "atom.release.sys.exch r1, x, 1 | red.release.sys.add x, 4 ;\n"
+    "atom.release.sys.add r2, x, 2 | red.relaxed.cta.add x, 5 ;\n"
+    "red.release.cta.max x, 3 | atom.relaxed.gpu.exch r3, x, 6 ;\n",
     "st.volatile x, 1 | atom.acq_rel.cta.cas r2, x, 0, 3 ;\natom.release.sys.cas r1, x, 0, 2 | st.weak x, 4 ;\n",
     "atom.relaxed.sys.max r1, x, 1 | atom.acquire.gpu.or r3, x, 3 ;\natom.release.gpu.max r2, x, 2 | st.weak x, 4 ;\n",
 ])  # fmt: skip
