@@ -140,7 +140,7 @@ def _joins(line: Line, sources: list[Source] | None) -> bool:
 
 # --- results ----------------------------------------------------------------------------------------------------------
 
-_names: dict[object, str] = {}
+_names: dict[object, Value] = {}
 _reasons: dict[str, tuple[object, ...]] = {}
 #: Results of the instructions of the program that is walked, by the identity of the instruction, and its sources.
 _found: dict[tuple[object, ...], Value] = {}
@@ -153,17 +153,20 @@ def begin_program() -> None:
 
 def unknown(differs: bool, *why: object) -> Value:
     """The unknown result of a computation; the same for the same one."""
-    name = _names.get(why)
-    if name is None:
+    found = _names.get(why)
+    if found is None:
         if len(_names) > 1 << 16:
             _names.clear()
             _reasons.clear()
             _found.clear()
-        name = _names[why] = f"{'#' if differs else '='}{len(_names)}"
+        name = f"{'#' if differs else '='}{len(_names)}"
         _reasons[name[1:]] = why
-    elif differs != (name[0] == "#"):
-        name = f"{'#' if differs else '='}{name[1:]}"
-    return Value(((name, 1),), 0)
+        found = _names[why] = Value(((name, 1),), 0)
+        return found
+    name = found.terms[0][0]
+    if differs != (name[0] == "#"):
+        return Value(((f"{'#' if differs else '='}{name[1:]}", 1),), 0)
+    return found
 
 
 def compared(name: str) -> tuple[Callable[[int, int], bool], Value] | None:
