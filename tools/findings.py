@@ -45,8 +45,9 @@ def findings(path: Path) -> list[Finding]:
     found: list[Finding] = []
     for one in [*parsed.diagnostics, *lint(parsed.module)]:
         line = one.source.line_of(one.span[0]) if one.source is not None else 0
-        level = one.help[0].partition(":")[0] if one.help and one.severity is Severity.WARNING else ""
-        found.append((one.code, line, level if level in ("certain", "possible") else "", one.message))
+        notes = [note.partition(":")[0] for note in one.help] if one.severity is Severity.WARNING else []
+        level = next((note for note in notes if note in ("certain", "possible")), "")
+        found.append((one.code, line, level, one.message))
     return found
 
 

@@ -8,6 +8,7 @@ from ptxtools.diagnostics import Diagnostic, Fix, Severity, Source, Span
 from ptxtools.ir.nodes import Module
 
 from .facts import ModuleFacts
+from .levels import with_level
 
 
 class LintContext:
@@ -32,6 +33,7 @@ class LintContext:
         """Add a warning, unless there are too many."""
         if len(self.diagnostics) >= MOST_FINDINGS:
             return
+        help = with_level(code, help)
         self.diagnostics.append(
             Diagnostic(code, message, span, self.source, Severity.WARNING, None, section, help, None, fix)
         )

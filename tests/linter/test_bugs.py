@@ -50,7 +50,10 @@ def hazards(pair: bugs.Pair, sign: str) -> list[str]:
         size = size.replace("{", f".reqnctapercluster {pair.number('cluster', 1)} {{")
     found = parse(pair.text(sign).replace(".param .u64 b) {", size), "k.ptx")
     assert not found.diagnostics
-    return [d.code for d in lint(found.module) if d.code.startswith(("PTX5", "PTX606", "PTX609"))]
+    hazards = [d for d in lint(found.module) if d.code.startswith(("PTX5", "PTX606", "PTX609"))]
+    for one in hazards:  # each says how sure it is
+        assert [note.partition(":")[0] in ("certain", "possible") for note in one.help].count(True) == 1, one
+    return [d.code for d in hazards]
 
 
 @pytest.mark.share(3)
