@@ -414,3 +414,32 @@ def test_no_load_moves_over_a_store():
         ["ld", "st"],
         ["ld", "ld"],
     ]
+
+
+def test_runs_that_are_not_compiled_are_compiled_quickly_first(monkeypatch, tmp_path):
+    """Once it pays, code for a run takes the place of its operations; a process that finds such code begins with it."""
+    for name, value in (("QUICK", True), ("AT_ONCE", False), ("PAYS_QUICKLY", 3000)):
+        monkeypatch.setattr(tiers, name, value)
+    body = """AGAIN: add.u32 %r2, %r2, 3; xor.b32 %r3, %r3, %r2; setp.lt.u32 %p1, %r2, 300; @%p1 bra AGAIN;
+        st.global.u32 [%out], %r3; ret;"""
+    found = []
+    for _ in range(2):
+        quick, full = (library.Level(level, tmp_path) for level in (jit.QUICK, jit.FULL))
+        monkeypatch.setattr(library, "_quick", quick)
+        monkeypatch.setattr(library, "_full", full)
+        memory = Memory()
+        out = memory.put(np.zeros(32, np.uint32))
+        launch = launch_of(body_kernel(body, 4), memory, [out, out])
+        launch.program.cache.clear()
+        for _ in range(2):
+            native.run(launch)
+            tiers.settle()
+            (encoded,) = launch.program.cache.values()
+            ends = [at for at, op in enumerate(encoded.operations) if isinstance(op, Terminator)]
+            own = range(0, 64 * (1 + max(ends)), 64)
+            handlers = {RECORD.read(encoded.code, at, "handler") for at in own}
+            found.append((quick.addresses[tiers.DETOUR] in handlers, encoded.runs.filled))
+            assert handlers <= {*quick.addresses.values(), 0}
+        results = memory.get(out, np.uint32, 32).tolist()
+        assert len(set(results)) == 1 and results[0] == functools.reduce(lambda a, b: a ^ b, range(3, 303, 3))
+    assert found == [(False, True)] * 4

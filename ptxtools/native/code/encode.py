@@ -81,6 +81,7 @@ class Encoded:
     regions: tiers.Regions
     whole: tiers.Regions  # the kernel in unison
     better: tiers.Regions  # handlers that were compiled quickly
+    runs: tiers.Regions  # runs that are not compiled at all
     unison: int  # address of its record, 0: there is none
     looks: list[Op]  # what regions over several blocks pass over
     bounded: bool = False  # observers may have something to say about those, but need not be told
@@ -186,6 +187,7 @@ class _Encoder:
             prototype(self.addresses[library.BASE]), tiers.Regions(self.code, self.later, self.places),
             tiers.Regions(self.code, joint, {name: [at] for name in joint}, pays),
             tiers.Regions(self.code, self.handlers if self.better else {}, self.quick, better=self.better),
+            self._late_runs(),
             ctypes.addressof(self.code) + RECORD_BYTES * at if joint else 0,
             [look for chain in (*chained, *(joined if whole else ())) for look in chain.looks],
         )  # fmt: skip
@@ -202,6 +204,13 @@ class _Encoder:
             guard, weighed = end.guard.slot | end.negated, weight(block, copy.block)
         self._record(at, "t_return", words, guard, weighed, 0, copy.records[-1][1].where)
         return at + 1
+
+    def _late_runs(self) -> tiers.Regions:
+        """The runs that take detours."""
+        lacking = {name: op for name, op in self.handlers.items() if self._lacks(name)}
+        places = {name: self.quick[name] for name in lacking}
+        instead = self.addresses[tiers.DETOUR] if lacking else 0
+        return tiers.Regions(self.code, lacking, places, tiers.PAYS_QUICKLY, instead=instead)
 
     # --- which handlers -----------------------------------------------------------------------------------------------
 

@@ -59,6 +59,19 @@ def better(needed: list[str], handlers: dict[str, Op]) -> dict[str, int]:
         return _full.provide(needed, handlers)
 
 
+def quickly(handlers: dict[str, Op]) -> dict[str, int]:
+    """The addresses of handlers that are compiled quickly."""
+    with _lock:
+        return _quick.provide(list(handlers), handlers)
+
+
+def quickly_at_hand(handlers: dict[str, Op]) -> bool:
+    """Whether `quickly` needs no compiling for these."""
+    with _lock:
+        lacking = _quick.lacks(handlers)
+        return not lacking or _quick.store.has_pack(lacking)
+
+
 def at_hand(handlers: dict[str, Op]) -> bool:
     """Whether these handlers need no compiling."""
     with _lock:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 PAYS = 64_000_000
 #: The same of a kernel in unison, for each of its operations.
 PAYS_IN_UNISON = 10_000_000
+#: The same before runs are compiled quickly, whose operations are done one by one until then.
+PAYS_QUICKLY = 8_000_000
 #: Compile them when a program is made ready, and wait for it.
 AT_ONCE = False
 #: Begin with handlers that were compiled quickly, where others are not there.
@@ -37,6 +39,8 @@ PASS = "t_pass"
 #: That of a run that is not there yet: its operations one by one.
 DETOUR = "t_detour"
 
+#: Held while records get other handlers.
+_patching = threading.Lock()
 _running: list[threading.Thread] = []
 #: What is to be compiled well beside the run, once the process has worked for so many seconds longer.
 _waiting: list[Callable[[], None]] = []
@@ -60,16 +64,17 @@ class Regions:
 
     def __init__(
         self, code: ctypes.Array[ctypes.c_char], ops: dict[str, Op], places: dict[str, list[int]], pays: int = 0,
-        better: Sequence[str] = (),
+        better: Sequence[str] = (), instead: int = 0,
     ) -> None:  # fmt: skip
+        """instead: compile quickly, for records whose handler has this address."""
         self.code, self.ops, self.places, self.pays, self.better = code, ops, places, pays, list(better)
-        self.spent = 0
+        self.spent, self.instead = 0, instead
         self.filled = not ops
         self._lock = threading.Lock()
         self.waiting = bool(ops)
         if self.waiting and AT_ONCE:
             self._fill()
-        elif self.waiting and not better and library.at_hand(ops):
+        elif self.waiting and not better and (library.quickly_at_hand if instead else library.at_hand)(ops):
             self._try()
 
     def ran(self, instructions: int, *, whole: bool = False) -> None:
@@ -99,11 +104,17 @@ class Regions:
     def _fill(self) -> None:
         """Compile what is not there, and let the records call it."""
         self.waiting = False
-        addresses = library.better(self.better, self.ops) if self.better else library.addresses(self.ops)
+        if self.instead:
+            addresses = library.quickly(self.ops)
+        else:
+            addresses = library.better(self.better, self.ops) if self.better else library.addresses(self.ops)
         first = ctypes.addressof(self.code) + RECORD.offset("handler")
-        for name, places in self.places.items():
-            for at in places:  # aligned, so that a worker sees the old address or the new one
-                ctypes.c_int64.from_address(first + RECORD.size * at).value = addresses[name]
+        with _patching:
+            for name, places in self.places.items():
+                for at in places:  # aligned, so that a worker sees the old address or the new one
+                    handler = ctypes.c_int64.from_address(first + RECORD.size * at)
+                    if self.instead in (0, handler.value):
+                        handler.value = addresses[name]
         self.filled = True
 
 

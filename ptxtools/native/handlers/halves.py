@@ -26,7 +26,7 @@ class Ranged:
         """Emits all paths; returns the lanes with bad addresses, for the code at `fail`."""
         h = self.handler
         self.limit = self.code.value(f"lshr i64 {self.window.size}, {self.shift}")
-        if self.access.gaps or h.code.brief:
+        if self.access.gaps:
             h.code.jump(self.anywhere)
         elif self.address.ref is None:
             if self.stored is None:
@@ -34,12 +34,13 @@ class Ranged:
             else:
                 h.code.jump(self.anywhere)
         else:
-            whole, part = h.code.label("whole"), h.code.label("part")
+            whole, part = h.code.label("whole"), self.anywhere if h.code.brief else h.code.label("part")
             h.code.branch("%full", whole, part, likely=True)
             h.code.begin(whole)
             self._whole_warp()
-            h.code.begin(part)
-            self._part_of_warp()
+            if not h.code.brief:
+                h.code.begin(part)
+                self._part_of_warp()
         h.code.begin(self.anywhere)
         return self._general()
 

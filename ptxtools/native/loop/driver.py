@@ -312,7 +312,8 @@ class _GridRun:
         self._check_count(total)
 
     def _ran(self, total: int, *, whole: bool = False) -> None:
-        for tier in (self.encoded.regions, self.encoded.whole, self.encoded.better):
+        encoded = self.encoded
+        for tier in (encoded.runs, encoded.regions, encoded.whole, encoded.better):
             if tier.waiting:
                 tier.ran(total, whole=whole)
 
