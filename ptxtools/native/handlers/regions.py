@@ -25,7 +25,7 @@ from ptxtools.program.details import BoundedRun, Run
 from ptxtools.records import dataclass, field, replace
 from ptxtools.semantics.algebra import Value
 
-from . import region_bounds, wide
+from . import region_bounds, row_stores, wide
 from .parts import Window, half, in_units, window
 from .patterns import SIDES, WORDS, Pattern, Patterns
 from .region_addresses import Addresses
@@ -344,7 +344,7 @@ class Accesses:
 
     def commit(self) -> None:
         """All is well: make the stores."""
-        e, vector = self.code, "<16 x i32>"
+        e = self.code
         if self.measures is not None:
             self.measures.each(self.measured)
         for step, pattern, pointers, value, fits in self.stores:
@@ -354,30 +354,11 @@ class Accesses:
             if self.apart:
                 self._scatter(step, pattern.active, value)
                 continue
-            lanes = e.value(f"bitcast i32 {pattern.active} to <32 x i1>")
             usual, apart, on = (e.label(hint) for hint in ("usual", "apart", "here"))
             if fits:
                 e.branch(fits, usual, apart, likely=True)
                 e.begin(usual)
-            name = "llvm.masked.store.v16i32.p0"
-            e.declare(name, f"declare void @{name}({vector}, ptr, <16 x i1>)")
-            split = pattern.active != "-1"
-            if split:
-                whole, some, made = (e.label(hint) for hint in ("whole", "some", "made"))
-                e.branch(e.value(f"icmp eq i32 {pattern.active}, -1"), whole, some, likely=True)
-                e.begin(whole)
-                for side in SIDES:
-                    pointer = e.value(f"inttoptr i64 {pointers[side]} to ptr")
-                    e.line(f"store {vector} {half(self.handler, value, 'i32', side)}, ptr {pointer}, align 4")
-                e.jump(made)
-                e.begin(some)
-            for side in SIDES:
-                data, mine = half(self.handler, value, "i32", side), half(self.handler, lanes, "i1", side)
-                pointer = e.value(f"inttoptr i64 {pointers[side]} to ptr")
-                e.line(f"call void @{name}({vector} {data}, ptr align 4 {pointer}, <16 x i1> {mine})")
-            if split:
-                e.jump(made)
-                e.begin(made)
+            row_stores.store(self.handler, pointers, value, pattern.active)
             if fits:
                 e.jump(on)
                 e.begin(apart)
