@@ -185,26 +185,3 @@ def word_gather(h: Handler, start: str, offsets: Value, lanes: Value, bits: int)
     shift = e.value(f"shl <16 x i32> {e.value(f'trunc <16 x i64> {place} to <16 x i32>')}, splat (i32 3)")
     moved = e.value(f"lshr <16 x i32> {words}, {shift}")
     return e.value(f"trunc <16 x i32> {moved} to <16 x i{bits}>")
-
-
-def store_rows(h: Handler, pointers: Sequence[str], value: Value, active: str) -> None:
-    """Store words of lanes that are active (i32), each half warp's in a row from a host address (i64) on."""
-    e, name = h.code, "llvm.masked.store.v16i32.p0"
-    e.declare(name, f"declare void @{name}(<16 x i32>, ptr, <16 x i1>)")
-    places = [e.value(f"inttoptr i64 {pointer} to ptr") for pointer in pointers]
-    words = [half(h, value, "i32", side) for side in range(2)]
-    whole, some, stored = (e.label(hint) for hint in ("whole", "some", "stored"))
-    if active != "-1":
-        e.branch(e.value(f"icmp eq i32 {active}, -1"), whole, some, likely=True)
-        e.begin(whole)
-    for data, place in zip(words, places, strict=True):
-        e.line(f"store <16 x i32> {data}, ptr {place}, align 4")
-    if active != "-1":
-        e.jump(stored)
-        e.begin(some)
-        lanes = e.value(f"bitcast i32 {active} to <32 x i1>")
-        for side, (data, place) in enumerate(zip(words, places, strict=True)):
-            mine = half(h, lanes, "i1", side)
-            e.line(f"call void @{name}(<16 x i32> {data}, ptr align 4 {place}, <16 x i1> {mine})")
-        e.jump(stored)
-        e.begin(stored)

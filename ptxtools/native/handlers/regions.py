@@ -25,8 +25,8 @@ from ptxtools.program.details import BoundedRun, Run
 from ptxtools.records import dataclass, field, replace
 from ptxtools.semantics.algebra import Value
 
-from . import region_bounds, wide
-from .parts import Window, half, in_units, store_rows, window
+from . import region_bounds, row_stores, wide
+from .parts import Window, half, in_units, window
 from .patterns import SIDES, WORDS, Pattern, Patterns
 from .region_addresses import Addresses
 from .region_misses import BEGIN, DONE
@@ -358,7 +358,7 @@ class Accesses:
             if fits:
                 e.branch(fits, usual, apart, likely=True)
                 e.begin(usual)
-            store_rows(self.handler, pointers, value, pattern.active)
+            row_stores.store(self.handler, pointers, value, pattern.active)
             if fits:
                 e.jump(on)
                 e.begin(apart)
