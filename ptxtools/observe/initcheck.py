@@ -189,9 +189,9 @@ class InitCheck:
         """Bytes that a store has written with what nobody has are not written after all."""
         found = self._registers.stored(at) if self._followed else []
         places = dict(zip(access.lanes.tolist(), access.addresses.tolist(), strict=True))
-        for lane, byte, origin in found:
-            if lane not in places or byte >= access.size:
-                continue
+        for lane, byte, origin, padding in found:
+            if lane not in places or byte >= access.size or (access.space == "global" and not padding):
+                continue  # what is stored to global memory has been reported, but for padding
             written, place = self._written(at, access.space, lane, places[lane])
             if written is not None:
                 written[place + byte] = False

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 _NAME = "initcheck"
 #: The place of a register that no instruction has read yet.
 _NOWHERE = -1
-#: Lane, byte of an access, and the line to blame.
-_Part: TypeAlias = tuple[int, int, int]
+#: Lane, byte of an access, the line to blame, and whether it may be padding.
+_Part: TypeAlias = tuple[int, int, int, bool]
 #: In the state of a CTA, by warp: the last load and store that it was about to make.
 _LOAD, _STORE = "load of initcheck", "store of initcheck"
 #: All bytes of the widest register.
@@ -98,7 +98,8 @@ class RegisterCheck:
         return True
 
     def stored(self, at: View) -> list[_Part]:
-        """What the store that is looked at stores and nobody has written: (lane, byte of the access, line)."""
+        """What the store that is looked at stores and nobody has written: (lane, byte of the access, line, whether it may
+        be what lies between the parts of a structure)."""
         where: int
         found: list[_Part]
         where, found = at.cta.state.get(f"{_STORE} {at.warp}", (_NOWHERE, []))
@@ -138,7 +139,7 @@ class RegisterCheck:
         if touch.kind == "ld":
             at.cta.state[f"{_LOAD} {at.warp}"] = at.op.where, touch
         elif touch.kind == "st":
-            at.cta.state[f"{_STORE} {at.warp}"] = at.op.where, _unwritten_of(at, lanes, reads)
+            at.cta.state[f"{_STORE} {at.warp}"] = at.op.where, self._unwritten_of(at, lanes, reads)
         for slot in touch.writes:
             if slot >= 0:
                 known.of(slot).bytes[lanes] = 0
@@ -164,9 +165,8 @@ class RegisterCheck:
 
     def _used(self, at: View, lanes: Array, register: Unwritten, mask: int, how: str) -> None:
         unwritten = register.bytes[lanes] & mask
-        if at.op.of(Touch).kind == "st" and self._loads:  # copies of structures take what lies between their parts, too
-            padded = (unwritten != mask) & np.isin(register.origin[lanes], list(self._loads))
-            unwritten = np.where(padded, 0, unwritten)
+        if at.op.of(Touch).kind == "st":
+            unwritten = np.where(self._padding(register, lanes, mask), 0, unwritten)
         bad = np.flatnonzero(unwritten)
         if not len(bad):
             return
@@ -185,6 +185,28 @@ class RegisterCheck:
             message += f", and {how} the result"
         tell(message, ("register", where), kind="register", others=others, details=details)
 
+    def _padding(self, register: Unwritten, lanes: Array, mask: int) -> Array:
+        """Of each lane, whether what lacks in a register that it stores may be what lies between the parts of a
+        structure, which copies of it take, too."""
+        found: Array = (register.bytes[lanes] & mask != mask) & np.isin(register.origin[lanes], list(self._loads))
+        return found
+
+    def _unwritten_of(self, at: View, lanes: Array, known: Mapping[Slot, Unwritten]) -> list[_Part]:
+        """As `stored`, of a store."""
+        found, first = list[_Part](), 0
+        for ref, type_ in zip(at.op.src[2:], at.op.src_types[2:], strict=True):
+            width = max(1, bits_of(type_) // 8)
+            register = None if ref is None else known.get(ref.slot)
+            if register is not None:
+                mask = (1 << width) - 1
+                padding = dict(zip(lanes.tolist(), self._padding(register, lanes, mask).tolist(), strict=True))
+                for lane in lanes[register.bytes[lanes] & mask != 0].tolist():
+                    origin, bits = int(register.origin[lane]), int(register.bytes[lane])
+                    origin = at.op.where if origin == _NOWHERE else origin
+                    found += [(lane, first + byte, origin, padding[lane]) for byte in range(width) if bits >> byte & 1]
+            first += width
+        return found
+
 
 def _registers(at: View, touch: Touch) -> _Registers:
     state: dict[Any, _Registers] = at.cta.state.setdefault("registers that are written", {})
@@ -199,22 +221,6 @@ def _frame(at: View, touch: Touch) -> int:
 def _results(at: View) -> dict[int, Unwritten]:
     """What the function that a warp has returned from last has left of its results, by their slots there."""
     found: dict[int, Unwritten] = at.cta.state.setdefault(f"results of initcheck {at.warp}", {})
-    return found
-
-
-def _unwritten_of(at: View, lanes: Array, known: Mapping[Slot, Unwritten]) -> list[_Part]:
-    """Of a store: lane, byte of what it stores, and the line to blame."""
-    found, first = [], 0
-    for ref, type_ in zip(at.op.src[2:], at.op.src_types[2:], strict=True):
-        width = max(1, bits_of(type_) // 8)
-        register = None if ref is None else known.get(ref.slot)
-        if register is not None:
-            for lane in lanes[register.bytes[lanes] & (1 << width) - 1 != 0].tolist():
-                origin = int(register.origin[lane])
-                origin = at.op.where if origin == _NOWHERE else origin
-                bits = int(register.bytes[lane])
-                found += [(lane, first + byte, origin) for byte in range(width) if bits >> byte & 1]
-        first += width
     return found
 
 
