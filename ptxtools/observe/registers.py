@@ -98,8 +98,8 @@ class RegisterCheck:
         return True
 
     def stored(self, at: View) -> list[_Part]:
-        """What the store that is looked at stores and nobody has written: (lane, byte of the access, line, whether it may
-        be what lies between the parts of a structure)."""
+        """What the store that is looked at stores and nobody has written: (lane, byte of the access, line, whether it
+        may be what lies between the parts of a structure)."""
         where: int
         found: list[_Part]
         where, found = at.cta.state.get(f"{_STORE} {at.warp}", (_NOWHERE, []))
