@@ -13,16 +13,17 @@ from ptxtools import native
 from ptxtools.diagnostics import Trap
 from ptxtools.native.code import jit
 from ptxtools.native.code.emitter import Emitter
-from ptxtools.native.code.encode import Encoded
+from ptxtools.native.code.encode import Encoded, encode
 from ptxtools.native.code.sections import find
 from ptxtools.native.code.structures import RECORD
 from ptxtools.native.handlers import lockstep
-from ptxtools.native.loop import worker
+from ptxtools.native.loop import driver, worker
 from ptxtools.program.details import Unison
 from ptxtools.program.program import Op
 from tests.rows import rows
 
 from .harness import Memory, body_kernel, launch_of
+from .test_unison import checked
 
 SHARED = ".shared .align 16 .b8 words[8192];"
 #: Blocks of threads; rows of half a warp, or not.
@@ -176,10 +177,15 @@ def _run(text: str, block: Shape, tier: str, words: int = 4096) -> tuple[tuple[o
     except Trap as trap:
         result = (str(trap),)
     for encoded in [one for one in launch.program.cache.values() if isinstance(one, Encoded) and one.unison]:
-        at = encoded.unison - ctypes.addressof(encoded.code)
-        (op,) = [one for one in encoded.whole.ops.values() if one.kind == "unison"]
-        return result, (bool(_function(op)), RECORD.read(encoded.code, at, "s9"))
+        return result, _as_a_whole(encoded)
     return result, (False, 0)
+
+
+def _as_a_whole(encoded: Encoded) -> tuple[bool, int]:
+    """Whether CTAs of a kernel in unison can run as a whole, and what their misses have been."""
+    at = encoded.unison - ctypes.addressof(encoded.code)
+    (op,) = [one for one in encoded.whole.ops.values() if one.kind == "unison"]
+    return bool(_function(op)), RECORD.read(encoded.code, at, "s9")
 
 
 def _function(op: Op) -> str:
@@ -230,6 +236,21 @@ def test_a_sum_in_steps() -> None:
     assert found == (True, 0)
     assert isinstance(memory, bytes)
     assert np.frombuffer(memory, np.uint32, 128).tolist() == [sum(range(128))] * 128
+
+
+@rows("seed", [*range(60)], share=6)
+def test_random_kernels_whose_barriers_are_looked_at(seed: int) -> None:
+    text, threads = Writer(6000 + seed).kernel(), (64, 96, 32, 128, 50, 200)[seed % 6]
+    assert checked(text, threads, "synccheck", "regions") == checked(text, threads, "synccheck", "interpreter"), text
+
+
+def test_a_sum_whose_barriers_are_looked_at_runs_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """synccheck has nothing to say of whole warps."""
+    encoded: list[Encoded] = []
+    monkeypatch.setattr(driver, "encode", lambda *a, **k: encoded.append(encode(*a, **k)) or encoded[-1])
+    text = body_kernel(f"{_SUM} mov.u32 %r9, 5; ret;", 4, SHARED)
+    assert checked(text, 128, "synccheck", "regions")[2] == []
+    assert [_as_a_whole(one) for one in encoded] == [(True, 0)]
 
 
 def test_the_last_lane_s_word_stays() -> None:

@@ -84,7 +84,7 @@ _NOTHING = Found((), (), (), frozenset(), frozenset(), [])
 def find(stages: Sequence[Stage], constants: Iterable[Key]) -> Found:
     """The sections of a kernel with barriers: those behind them, and the one at the start. Without any it gains
     nothing (a sum of vectors that waits for memory took 0.8 ms for 0.5)."""
-    stages = _reached(stages)
+    stages = reached(stages)
     if all(stage.kind != "barrier" for stage in stages):
         return _NOTHING
     bodies = [runs_in(stage) for stage in stages]
@@ -112,7 +112,7 @@ def find(stages: Sequence[Stage], constants: Iterable[Key]) -> Found:
     return Found(tuple(keys), tuple(same), tuple(live), frozenset(inside), fixed, sections)
 
 
-def _reached(stages: Sequence[Stage]) -> list[Stage]:
+def reached(stages: Sequence[Stage]) -> list[Stage]:
     """The blocks, but for those that warps come to in records only: these do the same as others, access by access."""
     found, todo = set[int](), [0]
     while todo:

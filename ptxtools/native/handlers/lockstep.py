@@ -18,7 +18,7 @@ from ptxtools.native.code import modes
 from ptxtools.native.code.emitter import Emitter
 from ptxtools.native.code.handler import ELEMENT, WHOLE
 from ptxtools.native.code.live_words import Key
-from ptxtools.native.code.sections import Found, chain_of, guard_number, runs_in
+from ptxtools.native.code.sections import Found, chain_of, guard_number, reached, runs_in
 from ptxtools.native.code.unison import Stage
 from ptxtools.program.details import Run
 from ptxtools.program.program import Op, Slot
@@ -29,6 +29,7 @@ from .inline import First, Inline
 from .linear import Form, Linear, Part, Pred, Range, UnknownError
 from .lockstep_loops import Loops
 from .lockstep_ways import Chain, Scalars, Way, Work
+from .section_state import look_at_meeting
 
 #: Most ways through one section, and most branches of ways that are looked at to find them; most looks at a section.
 MOST_WAYS, MOST_BRANCHES, MOST_LOOKS = 12, 48, 6
@@ -48,7 +49,8 @@ _Kept = tuple[int, tuple[int | None, ...]]
 def function(emitter: Emitter, name: str, op: Op, stages: Sequence[Stage], constants: dict[Key, int | None],
              found: Found) -> str:  # fmt: skip
     """The function of a kernel, empty if there is none."""
-    if any(stage.kind not in ("jump", "branch", "barrier", "warpsync", "exit") for stage in stages):
+    stages = reached(stages)
+    if any(stage.kind not in ("jump", "branch", "barrier", "warpsync", "met", "exit") for stage in stages):
         return ""
     if any(stage.kind == "barrier" for stage in stages) and not found.sections:
         return ""
@@ -135,6 +137,9 @@ class _Code:
                 self._set(variable, e.value(f"load i64, ptr {place}"))
             for space in ("global", "shared"):
                 self.scalars.window(space)
+            for at, stage in enumerate(self.kernel.stages):
+                if stage.kind == "met":
+                    look_at_meeting(e, stage, at)
             for start, forms in sorted(self.kept.items()):
                 for key, (bits, parts) in sorted(forms.items()):
                     for at in [at for at, part in enumerate(parts) if part is None]:
@@ -264,7 +269,9 @@ class _Code:
                 self._finish(way, stage.other if stage.kind == "barrier" else -1)
                 return True
             if stage.kind != "branch" or stage.target == stage.other:
-                number = stage.other if stage.kind == "warpsync" else stage.target
+                if stage.kind == "met":
+                    self._demand(f"%met.{number}")
+                number = stage.other if stage.kind in ("warpsync", "met") else stage.target
                 continue
             pred = self._guard(stage, way, forms)
             if stage.negated:
@@ -310,7 +317,7 @@ class _Code:
         low, high = sorted((stage.target, stage.other))
         blocks = chain_of(self.kernel.stages, low, high)
         held = self.facts.where(pred, negated=stage.target != low)
-        if blocks is None or held is None:
+        if blocks is None or held is None or any(self.kernel.stages[one].kind == "met" for one in blocks):
             raise UnknownError
         self._demand("%flat")
         chain = Chain(held, self.scalars.warps(held), self.scalars.count(held), dict(way.forms))

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from ptxtools.native.code.emitter import Emitter, vector
 from ptxtools.native.code.handler import ELEMENT
 from ptxtools.native.code.live_words import Key
+from ptxtools.native.code.structures import QUICK_WHOLE
+from ptxtools.native.code.unison import Stage
 from ptxtools.program.program import LANES
 
 #: Why a section is over: its warps are at the next barrier, or gone; one goes on at a block in general code, or in
@@ -95,3 +97,10 @@ def numbered(text: str) -> str:
     for name, value in {**values, "LANES_OF_ALL": LANES}.items():
         text = text.replace(name, str(value))
     return text
+
+
+def look_at_meeting(e: Emitter, stage: Stage, number: int) -> None:
+    """Find as %met.N whether an observer has nothing to say where whole warps meet, at the end of a block, N."""
+    where = e.value(f"getelementptr i8, ptr {e.field('ctx.code')}, i64 {stage.end}")
+    quick = e.field("meeting.quick", e.value(f"inttoptr i64 {e.field('rec.imm', where)} to ptr"))
+    e.value(f"icmp ne i32 {e.value(f'and i32 {quick}, {QUICK_WHOLE}')}, 0", f"%met.{number}")

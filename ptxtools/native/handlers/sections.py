@@ -16,7 +16,6 @@ from ptxtools.native.code import modes
 from ptxtools.native.code.handler import WHOLE
 from ptxtools.native.code.live_words import Key
 from ptxtools.native.code.sections import Found, Section, behind, is_same, overlap, runs_in, same_numbers, ways_of
-from ptxtools.native.code.structures import QUICK_WHOLE
 from ptxtools.native.code.unison import Part, Stage, finds_addresses, grouped
 from ptxtools.program.details import Run
 from ptxtools.program.program import LANES
@@ -33,6 +32,7 @@ from .section_state import (
     RECORD,
     RUNNING,
     STATE,
+    look_at_meeting,
     numbered,
     put,
     scalar_offset,
@@ -249,7 +249,7 @@ class Code(Whole):
                 e.expand("%chain.filter = get ctx.bounded")
             for number in self.section.stages:
                 if self.stages[number].kind == "met":
-                    self._look_at_meeting(number)
+                    look_at_meeting(e, self.stages[number], number)
             before = [self._scalar(BEFORE, number) for number in range(len(self.keys))]
         e.expand(numbered(_BEGIN))
         for number, value in enumerate(before):
@@ -442,13 +442,6 @@ class Code(Whole):
         stop = self._stop(RECORD, stage.end, self.handler.running, self.others, self.high)
         e.branch(f"%met.{self.stage}", on, stop, likely=True)
         e.begin(on)
-
-    def _look_at_meeting(self, number: int) -> None:
-        """Whether an observer has nothing to say where whole warps meet, once for all of them."""
-        e = self.code
-        where = e.value(f"getelementptr i8, ptr {e.field('ctx.code')}, i64 {self.stages[number].end}")
-        quick = e.field("meeting.quick", e.value(f"inttoptr i64 {e.field('rec.imm', where)} to ptr"))
-        e.value(f"icmp ne i32 {e.value(f'and i32 {quick}, {QUICK_WHOLE}')}, 0", f"%met.{number}")
 
     def _missed(self, part: Part, *, first: bool) -> str:
         """Label for where no way can do an access."""
