@@ -174,7 +174,7 @@ class InitCheck:
             if where in self._followed:
                 spoilt = {} if access.space == "global" else self._spoilt(at, access.space, lane, address)
                 origin = spoilt.get(first, where)
-                if self._registers.loaded(at, lane, ~part, origin, message):
+                if self._registers.loaded(at, access.space, lane, ~part, origin, message):
                     return False
             elif self._again:
                 program, thread = at.launch.program, at.thread(lane)

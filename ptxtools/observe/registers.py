@@ -78,9 +78,10 @@ class RegisterCheck:
     def __init__(self, session: Session) -> None:
         self._session: Session = weakref.proxy(session)
         self._loads: dict[int, str] = {}  # what is to be said of loads of unwritten memory, by line
+        self._structures: set[int] = set()  # the lines of those that may copy a structure: not from shared memory
         self._needed: dict[int, set[int]] | None = None  # of what such loads write, by line
 
-    def loaded(self, at: View, lane: int, missing: Array, origin: int, message: str) -> bool:
+    def loaded(self, at: View, space: str, lane: int, missing: Array, origin: int, message: str) -> bool:
         """A lane loads memory of which bytes are `missing`; whether its registers are followed. origin: the line to
         report, with the message, once it uses them."""
         where, touch = at.cta.state.get(f"{_LOAD} {at.warp}", (_NOWHERE, None))
@@ -89,6 +90,8 @@ class RegisterCheck:
         if where != at.op.where or self._needed.get(where, set()).isdisjoint(touch.writes):
             return False
         self._loads.setdefault(origin, message)
+        if space != "shared":
+            self._structures.add(origin)
         known = _registers(at, touch)
         for slot, part in zip(touch.writes, np.array_split(missing, len(touch.writes)), strict=True):
             if slot >= 0 and part.any():
@@ -188,7 +191,7 @@ class RegisterCheck:
     def _padding(self, register: Unwritten, lanes: Array, mask: int) -> Array:
         """Of each lane, whether what lacks in a register that it stores may be what lies between the parts of a
         structure, which copies of it take, too."""
-        found: Array = (register.bytes[lanes] & mask != mask) & np.isin(register.origin[lanes], list(self._loads))
+        found: Array = (register.bytes[lanes] & mask != mask) & np.isin(register.origin[lanes], list(self._structures))
         return found
 
     def _unwritten_of(self, at: View, lanes: Array, known: Mapping[Slot, Unwritten]) -> list[_Part]:
