@@ -75,14 +75,28 @@ not.now:
 turns:
   leave STATUS_TURNS
 try:
+  %all.gone = sub i32 32, %number.of
+  %all.warps = lshr i32 -1, %all.gone
+  %q.fresh = get cta.fresh
+  set cta.fresh, 0
+  %q.threads = get ctx.threads
+  %q.part = and i32 %q.threads, 31
+  %q.whole = icmp eq i32 %q.part, 0
+  %q.is = icmp ne i32 %q.fresh, 0
+  %q.plain = and i1 %q.whole, %q.is
+  br i1 %q.plain, label %plain, label %slow
+plain:                                            ; as it has just been started
+  store [32 x i32] zeroinitializer, ptr %v.at, align 64
+  br label %found
+slow:
   br i1 %quiet, label %look, label %turns
 look:
-  %l.number = phi i32 [0, %try], [%l.next, %l.on]
-  %l.warp = phi ptr [%warps, %try], [%l.warp.next, %l.on]
-  %l.living = phi i32 [0, %try], [%l.living.new, %l.on]
-  %l.waiting = phi i32 [0, %try], [%l.waiting.new, %l.on]
-  %l.missing = phi i32 [0, %try], [%l.missing.new, %l.on]
-  %l.begun = phi i32 [0, %try], [%l.begun.new, %l.on]
+  %l.number = phi i32 [0, %slow], [%l.next, %l.on]
+  %l.warp = phi ptr [%warps, %slow], [%l.warp.next, %l.on]
+  %l.living = phi i32 [0, %slow], [%l.living.new, %l.on]
+  %l.waiting = phi i32 [0, %slow], [%l.waiting.new, %l.on]
+  %l.missing = phi i32 [0, %slow], [%l.missing.new, %l.on]
+  %l.begun = phi i32 [0, %slow], [%l.begun.new, %l.on]
   %l.alive = get warp.alive of %l.warp
   %l.gone = icmp eq i32 %l.alive, 0
   %l.bit = shl i32 1, %l.number
@@ -136,16 +150,21 @@ l.on:
   %l.more = icmp ult i32 %l.next, %number.of
   br i1 %l.more, label %look, label %found
 found:
-  store i32 %l.living.new, ptr %v.living
-  store i32 %l.waiting.new, ptr %v.waiting
-  %l.wide = icmp eq i32 %l.missing.new, 0
+  %b.fresh = phi i32 [1, %plain], [0, %l.on]
+  %b.living = phi i32 [%all.warps, %plain], [%l.living.new, %l.on]
+  %b.waiting = phi i32 [0, %plain], [%l.waiting.new, %l.on]
+  %b.missing = phi i32 [0, %plain], [%l.missing.new, %l.on]
+  %b.begun = phi i32 [0, %plain], [%l.begun.new, %l.on]
+  store i32 %b.living, ptr %v.living
+  store i32 %b.waiting, ptr %v.waiting
+  %l.wide = icmp eq i32 %b.missing, 0
   %l.wide32 = zext i1 %l.wide to i32
   store i32 %l.wide32, ptr %v.wide
-  %l.moved = or i32 %l.begun.new, %l.waiting.new
+  %l.moved = or i32 %b.begun, %b.waiting
   %l.fresh = icmp eq i32 %l.moved, 0
   %l.fresh32 = zext i1 %l.fresh to i32
   store i32 %l.fresh32, ptr %v.fresh
-  %now.ready = xor i32 %l.living.new, %l.waiting.new
+  %now.ready = xor i32 %b.living, %b.waiting
   store i32 %now.ready, ptr %v.ready
   %b.count = get ctx.count
   store i64 %b.count, ptr %v.count
@@ -163,7 +182,7 @@ rouse:                                            ; those at the barrier are kep
   store i32 0, ptr %r.waiting
   br label %r.look
 r.look:
-  %r.todo = phi i32 [%l.waiting.new, %rouse], [%r.rest, %r.wake]
+  %r.todo = phi i32 [%b.waiting, %rouse], [%r.rest, %r.wake]
   %r.none = icmp eq i32 %r.todo, 0
   br i1 %r.none, label %turn, label %r.wake
 r.wake:

@@ -80,10 +80,18 @@ begin:
   %height = get ctx.clusters_y
   %width64 = zext i32 %width to i64
   %height64 = zext i32 %height to i64
-  %x = urem i64 %cluster, %width64
+  %flat = icmp ult i64 %cluster, %width64         ; a division takes a while
+  br i1 %flat, label %found, label %divide
+divide:
+  %x.of = urem i64 %cluster, %width64
   %row = udiv i64 %cluster, %width64
-  %y = urem i64 %row, %height64
-  %z = udiv i64 %row, %height64
+  %y.of = urem i64 %row, %height64
+  %z.of = udiv i64 %row, %height64
+  br label %found
+found:
+  %x = phi i64 [%cluster, %begin], [%x.of, %divide]
+  %y = phi i64 [0, %begin], [%y.of, %divide]
+  %z = phi i64 [0, %begin], [%z.of, %divide]
   %x.first = trunc i64 %x to i32
   %y.first = trunc i64 %y to i32
   %z.first = trunc i64 %z to i32
@@ -118,9 +126,9 @@ inside:                                           ; place of the CTA in its clus
   set cta.cl_alive, %cluster.threads of %leader
   br label %placed
 placed:
-  %x32 = phi i32 [%x.first, %begin], [%x.sum, %inside]
-  %y32 = phi i32 [%y.first, %begin], [%y.sum, %inside]
-  %z32 = phi i32 [%z.first, %begin], [%z.sum, %inside]
+  %x32 = phi i32 [%x.first, %found], [%x.sum, %inside]
+  %y32 = phi i32 [%y.first, %found], [%y.sum, %inside]
+  %z32 = phi i32 [%z.first, %found], [%z.sum, %inside]
   set cta.left, %size
   set cta.cl_came, 0
   %sms = get ctx.sms
@@ -146,12 +154,22 @@ barriers:                                         ; somebody arrived at a barrie
 memory:
   %shared = get cta.shared
   %bytes = get ctx.clear_bytes
+  %kept = icmp ne i64 %bytes, 0
+  br i1 %kept, label %shared.clear, label %shared.done
+shared.clear:
   call void @llvm.memset.p0.i64(ptr align 64 %shared, i8 0, i64 %bytes, i1 false)
+  br label %shared.done
+shared.done:
   %flags.bytes = get ctx.local_flags
+  %flagged = icmp ne i64 %flags.bytes, 0
+  br i1 %flagged, label %flags.clear, label %memory.done
+flags.clear:
   %local.offset = get ctx.local_offset
   %flags.offset = add i64 %local.offset, %flags.bytes
   %flags = getelementptr i8, ptr %cta, i64 %flags.offset
   call void @llvm.memset.p0.i64(ptr %flags, i8 0, i64 %flags.bytes, i1 false)
+  br label %memory.done
+memory.done:
   %count = get ctx.warps
   %count.out = sub i32 32, %count
   %ready = lshr i32 -1, %count.out
@@ -167,10 +185,13 @@ memory:
   %ip = getelementptr i8, ptr %code, i32 %offset
   %calls = get ctx.has_calls
   %simple = icmp eq i32 %calls, 0
-  br label %each
+  %fresh = get cta.fresh
+  set cta.fresh, 1
+  %same = icmp ne i32 %fresh, 0                   ; its last CTA has left them so
+  br i1 %same, label %finish, label %each
 each:
-  %i = phi i32 [0, %memory], [%i.next, %done]
-  %warp = phi ptr [%warps, %memory], [%warp.next, %done]
+  %i = phi i32 [0, %memory.done], [%i.next, %done]
+  %warp = phi ptr [%warps, %memory.done], [%warp.next, %done]
   %before = shl i32 %i, 5
   %left = sub i32 %threads, %before
   %full = icmp uge i32 %left, 32
@@ -355,6 +376,7 @@ singly:
 call:
   ret i32 RUN_ALARM
 inside:
+  set cta.fresh, 0
   %ready.now = get cta.ready
   br label %round
 round:
