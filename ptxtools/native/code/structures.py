@@ -100,7 +100,7 @@ CTX = structure(
 #: `counted` is that of the present phase.
 #: rank in the cluster; window: address of its shared memory in the shared window; leader: the cluster's first CTA,
 #: which counts for all: left CTAs that run, cl_alive threads, cl_came threads at the cluster barrier.
-#: external: Python wants to know when the CTA ends. fresh: its warps are at the kernel's start, and nothing of it has run.
+#: external: Python wants to know when the CTA ends. fresh: its warps are at the kernel's start, nothing of it has run.
 CTA = structure(
     "cta",
     512,

@@ -11,7 +11,7 @@ from ptxtools.machine.launch import Launch, Outcome
 from ptxtools.native.code.encode import Encoded, encode
 from ptxtools.program.operations import weight
 
-from . import helpers
+from . import helpers, pool
 from .polling import Hang, interrupted, looping
 from .worker import QUANTUM, Shape, Tables, Worker, shape_of
 
@@ -121,8 +121,9 @@ class _GridRun:
         shares = [clusters // self.count + (i < clusters % self.count) for i in range(self.count)]
         self.shares = [share * shape.cluster for share in shares]
         self.workers: list[Worker] = []
-        self.threads: list[helpers.Job] = []
-        self.tables.polls.live = self.count
+        self.threads: list[helpers.Job | pool.Seat] = []
+        self.tables.polls.count = self.count
+        self.length = self._known_length()
         launch.begun = self._begun
         launch.summary = self._summary
         if launch.observers is not None:
@@ -131,13 +132,17 @@ class _GridRun:
             launch.inspector = Inspection(self.workers)
 
     def run(self) -> Outcome:
-        threads = self.threads
         try:
-            first = self._worker(0)
-            if self._is_long() or not self._begin(first):
-                threads += [helpers.begin(partial(self._help, number)) for number in range(1, self.count)]
-                if not self.hangs:
-                    self._work(first)
+            if self._is_shared_natively():
+                for number in range(1, self.count):
+                    self._share(self._worker(number))
+                self._work(self._worker(0))
+            else:
+                first = self._worker(0)
+                if self._is_long() or not self._begin(first):
+                    self.threads += [helpers.begin(partial(self._help, number)) for number in range(1, self.count)]
+                    if not self.hangs:
+                        self._work(first)
         except BaseException as error:
             self.failures.insert(0, error)
         finally:
@@ -180,6 +185,8 @@ class _GridRun:
         """Drop all references: workers and their services form cycles, which would keep the device's memory until the
         next garbage collection. A worker that a second Ctrl-C has left running keeps its data."""
         self.launch.inspector = self.launch.summary = self.launch.begun = None
+        for seat in self.tables.polls.seats:
+            seat.leave()
         if not any(thread.is_alive() for thread in self.threads):
             for worker in self.workers:
                 if self.launch.counts is not None:
@@ -243,7 +250,7 @@ class _GridRun:
                 bounded=bounded,
                 clocks=max(clocks, default=0),
             )
-        self.workers.append(worker)
+        self.workers.insert(len(self.workers) if number else 0, worker)
         return worker
 
     def _instructions(self) -> int:
@@ -251,7 +258,13 @@ class _GridRun:
 
     def _length(self, steps: int) -> int:
         """Records of a worker's next quantum. Shuffled runs count in quanta, so those are alike."""
-        return QUANTUM if self.launch.seed is not None else min(QUANTUM, _SHORT << min(steps, 8))
+        if self.launch.seed is not None:
+            return QUANTUM
+        return min(QUANTUM, max(_SHORT << min(steps, 8), self.length if not steps else 0))
+
+    def _known_length(self) -> int:
+        """Records of the first quantum that suffice if this launch is like the last one; 0 if nobody knows."""
+        return self.shape.instructions // (16 * self.count) if self._is_free() else 0
 
     def _quantum(self, most: int) -> int:
         limit = self.launch.max_instructions
@@ -269,17 +282,37 @@ class _GridRun:
         else:
             self._work(worker)
 
-    def _work(self, worker: Worker) -> None:
-        """Run a worker to its end, or until a limit is reached or another worker has failed."""
+    def _is_shared_natively(self) -> bool:
+        """Whether other workers need no Python to begin, and mostly none to end."""
+        known = self.count > 1 and self.shape.instructions and self._is_long()
+        return bool(known) and self._is_free() and pool.possible()
+
+    def _is_free(self) -> bool:
+        """Whether nothing depends on how often Python is called."""
+        seen = self.launch.observers
+        return seen is None or not (seen.log is not None or seen.gate is not None or seen.hear("delays"))
+
+    def _share(self, worker: Worker) -> None:
+        """Let a thread of the pool run a worker."""
+        seat = pool.take()
+        self.threads.append(seat)
+        self.tables.polls.seats.append(seat)
+        worker.begin(self._quantum(self._length(0)))
+        seat.post(self.encoded.run, worker.ctx, partial(self._work, worker))
+
+    def _work(self, worker: Worker, answer: int | None = None) -> None:
+        """Run a worker to its end, or until a limit is reached or another worker has failed. answer: as of
+        `Worker.step`."""
         try:
             steps, next_look = 0, _FIRST_LOOK
             while not self.stop:
                 last = bool(self.hangs)
                 if not last:
                     self._check_limits()
-                if worker.step(self._quantum(self._length(steps))):
-                    self.tables.polls.live -= 1
-                    self.tables.polls.idle.pop(worker.number, None)
+                finished = worker.step(self._quantum(self._length(steps)), answer)
+                answer = None
+                if finished:
+                    self.tables.polls.finish(worker.number)
                     return
                 if last:
                     return

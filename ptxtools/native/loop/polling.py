@@ -32,6 +32,7 @@ from ptxtools.native.code.structures import CTA, WARP
 from ptxtools.program.program import LANES
 
 if TYPE_CHECKING:
+    from .pool import Seat
     from .worker import Worker
 
 #: How often lanes that wait with a time limit look again and find the same before that is a deadlock.
@@ -82,12 +83,23 @@ def interrupted(reason: str) -> Hang:
 
 
 class Polls:
-    """What workers know of each other. live: workers that have not finished; idle: checksum of device memory as those
-    saw it that can only look again."""
+    """What workers know of each other. count: how many there are; seats: of those that finish without Python; idle:
+    checksum of device memory as those saw it that can only look again."""
 
     def __init__(self) -> None:
-        self.live = 1
+        self.count, self.finished = 1, 0
+        self.seats: list[Seat] = []
         self.idle: dict[int, int] = {}
+
+    @property
+    def live(self) -> int:
+        """Workers that have not finished."""
+        return self.count - self.finished - sum(seat.ended_natively for seat in self.seats)
+
+    def finish(self, number: int) -> None:
+        """A worker has."""
+        self.finished += 1
+        self.idle.pop(number, None)
 
     def settled(self, number: int, memory: int, live: int) -> bool:
         """This worker can only look again: whether that holds for all, with one and the same memory.

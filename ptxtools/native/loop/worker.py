@@ -358,22 +358,33 @@ class Worker:
 
     # --- running ------------------------------------------------------------------------------------------------------
 
-    def step(self, quantum: int) -> bool:
+    def step(self, quantum: int, answer: int | None = None) -> bool:
         """Run for a quantum of records, or for the first part of it; true when this worker has nothing left to do.
-        Raises `Trap` and `Hang`."""
-        if self.begins or not self.gated:
+        answer: of the loop, which has been called by somebody else behind `begin`. Raises `Trap` and `Hang`."""
+        if answer is None and (self.begins or not self.gated):
             self.set("quantum", quantum)
             self.begins = False
-        finished = self._step()
+        finished = self._step(answer)
         if self.dead is not None:
             raise self.dead
         return finished
 
-    def _step(self) -> bool:
+    def begin(self, quantum: int) -> None:
+        """Make ready for the first call of the loop, which somebody else makes."""
+        self.set("quantum", quantum)
+        self.begins = False
+        self._forget()
+
+    def _forget(self) -> None:
+        """What is known of stretches of memory is so no longer: Python may have changed them."""
+        if self.bounded:
+            ctypes.memset(self.ctx + KNOWN_OFFSET, 0, KNOWN_ROWS * STRETCH.size)
+
+    def _step(self, answer: int | None) -> bool:
         for _ in range(_SERVICES):
-            if self.bounded:  # what is known of stretches: Python may have changed them
-                ctypes.memset(self.ctx + KNOWN_OFFSET, 0, KNOWN_ROWS * STRETCH.size)
-            answer = self.encoded.run(self.ctx)
+            if answer is None:
+                self._forget()
+                answer = self.encoded.run(self.ctx)
             if self.log is not None:
                 self._read_log()
             if answer == structures.RUN_FINISHED:
@@ -393,6 +404,7 @@ class Worker:
             else:
                 self._serve(answer)
                 self.set("resume", structures.RESUME_EXACT)
+            answer = None
             due = self.schedule.next_time()
             self.set("alarm", _NEVER if due is None else due // NANOSECONDS + 1)
             if self.watch.rests:
