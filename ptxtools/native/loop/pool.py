@@ -237,8 +237,12 @@ define internal void @sleep(ptr %word, i32 %value, i64 %nanoseconds) #0 {{ ; whi
   ret void
 }}
 
-define internal void @wake(ptr %word) #0 {{
+define internal void @wake(ptr %word, i1 %asleep) #0 {{ ; who sleeps there, if somebody does
+  br i1 %asleep, label %wake, label %out
+wake:
   %r = call i64 (i64, ...) @syscall(i64 {futex}, ptr %word, i64 129, i64 1, ptr null, ptr null, i64 0)
+  br label %out
+out:
   ret void
 }}
 
@@ -278,17 +282,19 @@ wait:
   %early = icmp ult i64 %passed, {look}
   br i1 %early, label %look, label %doze
 doze:
-  %done = load atomic i32, ptr %ends acquire, align 4
-  %needed = icmp eq i32 %done, 0
-  br i1 %needed, label %lie, label %expired
-lie:
   %lie.pair = cmpxchg ptr %state, i32 {free}, i32 {asleep} seq_cst seq_cst
   %lies = extractvalue {{ i32, i1 }} %lie.pair, 1
-  br i1 %lies, label %sleep, label %begin
+  br i1 %lies, label %lie, label %begin
+lie:                                              ; there is no work, and whoever brings some will know
+  %done = load atomic i32, ptr %ends seq_cst, align 4
+  %needed = icmp eq i32 %done, 0
+  br i1 %needed, label %sleep, label %up
 sleep:
   %long.p = getelementptr i8, ptr %seat, i64 {idle}
   %long = load i64, ptr %long.p
   call void @sleep(ptr %state, i32 {asleep}, i64 %long)
+  br label %up
+up:
   %up.pair = cmpxchg ptr %state, i32 {asleep}, i32 {free} seq_cst seq_cst
   %nothing = extractvalue {{ i32, i1 }} %up.pair, 1
   br i1 %nothing, label %expired, label %begin
@@ -312,9 +318,7 @@ tell:
   store atomic i32 {free}, ptr %state release, align 4
   %before = atomicrmw xchg ptr %over, i32 {natively} seq_cst
   %asleep = icmp eq i32 %before, {awaited}
-  br i1 %asleep, label %wake, label %begin
-wake:
-  call void @wake(ptr %over)
+  call void @wake(ptr %over, i1 %asleep)
   br label %begin
 }}
 
@@ -328,11 +332,7 @@ define void @seat_post(ptr %seat, ptr %loop, ptr %context) #0 {{
   store atomic i32 {running}, ptr %over release, align 4
   %before = atomicrmw xchg ptr %state, i32 {posted} seq_cst
   %asleep = icmp eq i32 %before, {asleep}
-  br i1 %asleep, label %wake, label %out
-wake:
-  call void @wake(ptr %state)
-  br label %out
-out:
+  call void @wake(ptr %state, i1 %asleep)
   ret void
 }}
 
@@ -340,11 +340,7 @@ define void @seat_rouse(ptr %seat) #0 {{
   %state = getelementptr i8, ptr %seat, i64 {state}
   %pair = cmpxchg ptr %state, i32 {asleep}, i32 {free} seq_cst seq_cst
   %asleep = extractvalue {{ i32, i1 }} %pair, 1
-  br i1 %asleep, label %wake, label %out
-wake:
-  call void @wake(ptr %state)
-  br label %out
-out:
+  call void @wake(ptr %state, i1 %asleep)
   ret void
 }}
 
@@ -392,11 +388,7 @@ define void @seat_finish(ptr %seat) #0 {{
   store atomic i32 {free}, ptr %state release, align 4
   %before = atomicrmw xchg ptr %over, i32 {afterwards} seq_cst
   %asleep = icmp eq i32 %before, {awaited}
-  br i1 %asleep, label %wake, label %out
-wake:
-  call void @wake(ptr %over)
-  br label %out
-out:
+  call void @wake(ptr %over, i1 %asleep)
   ret void
 }}
 """
