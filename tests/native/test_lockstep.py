@@ -373,11 +373,16 @@ _PLACES = """mov.u32 %r1, %ctaid.y; mov.u32 %r2, %nctaid.x; mad.lo.u32 %r3, %r1,
 
 
 @pytest.mark.parametrize("grid", [(40, 1, 1), (7, 3, 2), (1, 9, 4), (1, 1, 30)])
-@pytest.mark.parametrize("smid", ["", "add.u32 %r10, %r10, %r6;"], ids=["", "smid"])
+@pytest.mark.parametrize("more", [
+    "",
+    "add.u32 %r10, %r10, %r6;",
+    "and.b32 %r1, %t, 5; setp.eq.u32 %p1, %r1, 4; @%p1 bra ODD; mul.lo.u32 %r10, %r10, %r7; xor.b32 %r10, %r10, 5;"
+    " mul.lo.u32 %r10, %r10, %r7; xor.b32 %r10, %r10, 7; mul.lo.u32 %r10, %r10, %r7; add.u32 %r10, %r10, 3; ODD:",
+], ids=["whole", "smid", "parting"])  # fmt: skip
 @pytest.mark.parametrize("workers", [1, 2])
-def test_ctas_follow_each_other(grid: Shape, smid: str, workers: int) -> None:
+def test_ctas_follow_each_other(grid: Shape, more: str, workers: int) -> None:
     """Each is where it should be, and has empty memory."""
-    text = body_kernel(_PLACES.replace("SMID", smid), 4, SHARED)
+    text = body_kernel(_PLACES.replace("SMID", more), 4, SHARED)
     found = []
     for tier in ("interpreter", "regions"):
         memory = Memory(1 << 16)

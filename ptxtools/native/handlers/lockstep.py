@@ -24,7 +24,7 @@ from ptxtools.program.details import Run
 from ptxtools.program.program import Op, Slot
 from ptxtools.records import dataclass
 
-from . import lockstep_next, lockstep_rounds
+from . import lockstep_rounds, next_cta
 from .inline import First, Inline
 from .linear import Form, Linear, Part, Pred, Range, UnknownError
 from .lockstep_loops import Loops
@@ -137,7 +137,7 @@ class _Code:
                 self._set(variable, e.value(f"load i64, ptr {place}"))
             for space in ("global", "shared"):
                 self.scalars.window(space)
-            lockstep_next.prepare(e)
+            next_cta.prepare(e)
             for start, forms in sorted(self.kept.items()):
                 for key, (bits, parts) in sorted(forms.items()):
                     for at in [at for at, part in enumerate(parts) if part is None]:
@@ -164,7 +164,7 @@ class _Code:
         e = self.code
         e.begin("gone")
         e.expand(_GONE)
-        lockstep_next.follow(e)
+        next_cta.follow(e, "fresh", "over")
         e.expand(_OVER.format(answer=OVER))
         e.begin("leave")
         for number, name in enumerate(STATE):
@@ -519,11 +519,11 @@ _BEGIN = """
 _GONE = """
   %o.missed = get rec.s9                          ; other workers read this line, too
   %o.none = icmp eq i32 %o.missed, 0
-  br i1 %o.none, label %next, label %o.less
+  br i1 %o.none, label %nx.next, label %o.less
 o.less:
   %o.fewer = sub i32 %o.missed, 1
   set rec.s9, %o.fewer
-  br label %next
+  br label %nx.next
 """
 
 _OVER = """
