@@ -361,3 +361,33 @@ def test_such_loops_in_short_slices(seed: int) -> None:
 
 def test_many_of_them_run_as_a_whole() -> None:
     assert sum(_loops_agree(seed) for seed in range(4000, 4020)) >= 5
+
+
+_PLACES = """mov.u32 %r1, %ctaid.y; mov.u32 %r2, %nctaid.x; mad.lo.u32 %r3, %r1, %r2, %n; mov.u32 %r4, %ctaid.z;
+    mov.u32 %r5, %nctaid.y; mul.lo.u32 %r5, %r5, %r2; mad.lo.u32 %r3, %r4, %r5, %r3; mov.u32 %r6, %smid;
+    shl.b32 %r7, %t, 2; mov.u32 %r8, words; add.u32 %r7, %r7, %r8; ld.shared.u32 %r9, [%r7]; st.shared.u32 [%r7], %r3;
+    bar.sync 0; ld.shared.u32 %r10, [%r7]; ld.param.u64 %out, [out]; mov.u32 %r11, %ntid.x;
+    mad.lo.u32 %r11, %r3, %r11, %t; mul.wide.u32 %d1, %r11, 4; add.u64 %out, %out, %d1;
+    mad.lo.u32 %r10, %r10, 100, %r9; mad.lo.u32 %r10, %r4, 7, %r10; mad.lo.u32 %r10, %r1, 9, %r10;
+    SMID st.global.u32 [%out], %r10; ret;"""
+
+
+@pytest.mark.parametrize("grid", [(40, 1, 1), (7, 3, 2), (1, 9, 4), (1, 1, 30)])
+@pytest.mark.parametrize("more", [
+    "",
+    "add.u32 %r10, %r10, %r6;",
+    "and.b32 %r1, %t, 5; setp.eq.u32 %p1, %r1, 4; @%p1 bra ODD; mul.lo.u32 %r10, %r10, %r7; xor.b32 %r10, %r10, 5;"
+    " mul.lo.u32 %r10, %r10, %r7; xor.b32 %r10, %r10, 7; mul.lo.u32 %r10, %r10, %r7; add.u32 %r10, %r10, 3; ODD:",
+], ids=["whole", "smid", "parting"])  # fmt: skip
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctas_follow_each_other(grid: Shape, more: str, workers: int) -> None:
+    """Each is where it should be, and has empty memory."""
+    text = body_kernel(_PLACES.replace("SMID", more), 4, SHARED)
+    found = []
+    for tier in ("interpreter", "regions"):
+        memory = Memory(1 << 16)
+        out = memory.put(np.zeros(64 * 42, np.uint32))
+        launch = launch_of(text, memory, [out, out], block=(64, 1, 1), grid=grid, tier=tier, threads=workers)
+        found.append((native.run(launch).instructions, memory.get(out, np.uint32, 64 * 42).tolist()))
+    assert found[0] == found[1]
+    assert len(set(found[0][1])) > 20

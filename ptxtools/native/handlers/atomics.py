@@ -63,10 +63,17 @@ def _in_own_memory(h: Handler, name: str, t: str, operand: Value) -> None:
     on."""
     e, bits = h.code, bits_of(t)
     shift = (bits // 8).bit_length() - 1
-    place = window(h, "shared")
-    limit = e.spread("i64", e.value(f"lshr i64 {place.size}, {shift}"))
-    units = in_units(h, Address(h).vector(), shift)
-    inside = e.value(f"bitcast <32 x i1> {e.value(f'icmp ult <32 x i64> {units}, {limit}')} to i32")
+    place, address = window(h, "shared"), Address(h)
+    most = e.value(f"lshr i64 {place.size}, {shift}")
+    if address.bits == 32:
+        limit = e.spread("i32", e.value(f"trunc i64 {most} to i32"))
+        units = in_units(h, address.narrow(), shift, "<32 x i32>")
+        below = e.value(f"icmp ult <32 x i32> {units}, {limit}")
+    else:
+        wide = in_units(h, address.vector(), shift)
+        below = e.value(f"icmp ult <32 x i64> {wide}, {e.spread('i64', most)}")
+        units = e.value(f"trunc <32 x i64> {wide} to <32 x i32>")
+    inside = e.value(f"bitcast <32 x i1> {below} to i32")
     missing = e.value(f"and i32 {e.value(f'xor i32 {inside}, -1')}, {h.running}")
     indices, values, old = array(h, 32), array(h, bits), array(h, bits)
     for ref in h.op.dst:
@@ -75,7 +82,7 @@ def _in_own_memory(h: Handler, name: str, t: str, operand: Value) -> None:
     usual, other = e.label("usual"), e.label("other")
     e.branch(e.value(f"icmp eq i32 {missing}, 0"), usual, other, likely=True)
     e.begin(usual)
-    e.line(f"store <32 x i32> {e.value(f'trunc <32 x i64> {units} to <32 x i32>')}, ptr {indices}, align 64")
+    e.line(f"store <32 x i32> {units}, ptr {indices}, align 64")
     e.line(f"store <32 x i{bits}> {operand}, ptr {values}, align 64")
     start = e.value(f"inttoptr i64 {place.host} to ptr")
     wanted = any(ref is not None for ref in h.op.dst)

@@ -24,7 +24,7 @@ from ptxtools.program.details import Run
 from ptxtools.program.program import Op, Slot
 from ptxtools.records import dataclass
 
-from . import lockstep_rounds
+from . import lockstep_rounds, next_cta
 from .inline import First, Inline
 from .linear import Form, Linear, Part, Pred, Range, UnknownError
 from .lockstep_loops import Loops
@@ -137,13 +137,15 @@ class _Code:
                 self._set(variable, e.value(f"load i64, ptr {place}"))
             for space in ("global", "shared"):
                 self.scalars.window(space)
-            for at, stage in enumerate(self.kernel.stages):
-                if stage.kind == "met":
-                    look_at_meeting(e, stage, at)
+            next_cta.prepare(e)
             for start, forms in sorted(self.kept.items()):
                 for key, (bits, parts) in sorted(forms.items()):
                     for at in [at for at, part in enumerate(parts) if part is None]:
                         e.value(f"alloca i{bits}", _variable(start, key, at))
+        e.expand(_FRESH)
+        for at, stage in enumerate(self.kernel.stages):
+            if stage.kind == "met":
+                look_at_meeting(e, stage, at)
         e.expand(_BEGIN.format(most=_MOST_MISSED))
         for start in sorted(self.kept):
             mark = len(e.lines)
@@ -160,7 +162,9 @@ class _Code:
 
     def _end(self) -> None:
         e = self.code
-        e.begin("over")
+        e.begin("gone")
+        e.expand(_GONE)
+        next_cta.follow(e, "fresh", "over")
         e.expand(_OVER.format(answer=OVER))
         e.begin("leave")
         for number, name in enumerate(STATE):
@@ -190,7 +194,8 @@ class _Code:
         e.jump(f"stop{start}")
         e.begin(f"stop{start}")
         if start == 0:
-            e.line(f"ret i32 {NOTHING}")
+            e.line(f"store i32 {NOTHING}, ptr %v.answer")
+            e.jump("leave")
             return
         forms = self._entered(start)
 
@@ -346,15 +351,16 @@ class _Code:
         kept = self._leaving(way, to)
         writes = self._writes(way, to, kept)
         self.ends += [(to, kept)] if to >= 0 else []
-        number, last = self._account(way, over=to < 0)
-        visited = "%all"
-        if None not in way.ranges and not writes:
-            visited = self._visited([one for one in way.ranges if one is not None])
         if way.rounds:
             if to >= 0:
                 raise UnknownError
             lockstep_rounds.apart(self.scalars, way)
             self._demand("%even")
+        number, last = self._account(way, over=to < 0)
+        visited = "%all"
+        if None not in way.ranges and not writes:
+            visited = self._visited([one for one in way.ranges if one is not None])
+        if way.rounds:
             self.loops.pairs(lambda pair: lockstep_rounds.body(self.loops, self.scalars, way, pair))
         elif way.ranges or writes:
             first = e.value(f"shl i32 1, {number}") if self.start else ""
@@ -367,7 +373,7 @@ class _Code:
             made = form.parts if isinstance(form, Linear) else (form.every,)
             for place in [place for place, part in enumerate(parts) if part is None]:
                 e.line(f"store i{bits} {made[place]}, ptr {_variable(to, key, place)}")
-        e.jump("over" if to < 0 else f"sec{to}")
+        e.jump("gone" if to < 0 else f"sec{to}")
 
     def _leaving(self, way: Way, to: int) -> dict[Key, _Kept]:
         """The slots that are scalars where a section begins behind a way."""
@@ -491,6 +497,15 @@ _ENTRY = """
   %v.answer = alloca i32
 """
 
+#: In front of each CTA.
+_FRESH = """
+  br label %fresh
+fresh:
+  %at.x = get cta.x
+  %at.y = get cta.y
+  %at.z = get cta.z
+"""
+
 #: Halves of warps are rows of threads, or nothing is done.
 _BEGIN = """
   %b.odd = and i32 %block.x, 15
@@ -501,14 +516,19 @@ _BEGIN = """
   br i1 %b.go, label %sec0, label %stop0
 """
 
-_OVER = """
-  set cta.alive, 0
-  store i32 {answer}, ptr %v.answer
+_GONE = """
   %o.missed = get rec.s9                          ; other workers read this line, too
   %o.none = icmp eq i32 %o.missed, 0
-  br i1 %o.none, label %leave, label %o.less
+  br i1 %o.none, label %nx.next, label %o.less
 o.less:
   %o.fewer = sub i32 %o.missed, 1
   set rec.s9, %o.fewer
+  br label %nx.next
+"""
+
+_OVER = """
+over:
+  set cta.alive, 0
+  store i32 {answer}, ptr %v.answer
   br label %leave
 """

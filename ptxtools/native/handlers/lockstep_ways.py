@@ -26,8 +26,9 @@ from .parts import Window, window
 #: Most steps of a kernel's loops over warps, those of each way through a section: they are compiled in addition.
 MOST_STEPS = 320
 _BITS = {"b32": 32, "b64": 64}
-_OF_CTA = {f"%{name}.{axis}": f"{field}{axis}" for name, field in (("ctaid", "cta."), ("ntid", "ctx.block_"),
-           ("nctaid", "ctx.grid_")) for axis in "xyz"}  # fmt: skip
+_OF_LAUNCH = {f"%{name}.{axis}": f"ctx.{field}_{axis}" for name, field in (("ntid", "block"), ("nctaid", "grid"))
+              for axis in "xyz"}  # fmt: skip
+_OF_CTA = {f"%ctaid.{axis}": f"%at.{axis}" for axis in "xyz"}
 _AXES = {"%tid.x": 1, "%tid.y": 2, "%tid.z": 3}
 
 
@@ -236,7 +237,9 @@ class Scalars:
                 parts = [0, 0, 0, 0]
                 parts[_AXES[name]] = 1
                 return Linear(32, (parts[0], parts[1], parts[2], parts[3]))
-            return Linear(32, (self._of_cta(_OF_CTA[name]), 0, 0, 0)) if name in _OF_CTA else None
+            if name in _OF_LAUNCH:
+                return Linear(32, (self._of_launch(_OF_LAUNCH[name]), 0, 0, 0))
+            return Linear(32, (_OF_CTA[name], 0, 0, 0)) if name in _OF_CTA else None
         sources: list[Form | None] = []
         for number, _, kind in step.sources:
             if number < 0:
@@ -254,7 +257,7 @@ class Scalars:
             return self._once(step, forms)
         return None
 
-    def _of_cta(self, name: str) -> str:
+    def _of_launch(self, name: str) -> str:
         with First(self.code):
             return self.code.field(name)
 

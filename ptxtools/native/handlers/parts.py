@@ -89,11 +89,14 @@ class Address:
         offset = self.handler.code.spread("i64", self.imm)
         if self.register is None:
             return offset
-        wide = self.register
-        if self.bits == 32:  # a 32-bit address wraps at 32 bits
-            narrow = self.handler.code.spread("i32", self.handler.code.value(f"trunc i64 {self.imm} to i32"))
-            return self.handler.algebra.resize("u32", "u64", self.handler.algebra.add("u32", wide, narrow))
-        return self.handler.algebra.add("u64", wide, offset)
+        if self.bits == 32:
+            return self.handler.algebra.resize("u32", "u64", self.narrow())
+        return self.handler.algebra.add("u64", self.register, offset)
+
+    def narrow(self) -> Value:
+        """The same of 32-bit addresses, which wrap at 32 bits, as 32-bit values."""
+        offset = self.handler.code.spread("i32", self.handler.code.value(f"trunc i64 {self.imm} to i32"))
+        return self.handler.algebra.add("u32", self.register, offset)
 
     def lane(self, index: str) -> str:
         """Effective address of one lane, as i64."""
@@ -116,7 +119,7 @@ class Address:
 
 def in_units(h: Handler, offset: Value, shift: int, kind: str = "<32 x i64>") -> Value:
     """Offsets in units of 2**shift bytes, by a rotation: one that is not aligned is beyond any limit."""
-    amount = str(shift) if kind == "i64" else h.algebra.const("u64", shift)
+    amount = str(shift) if kind == "i64" else f"splat ({kind.rstrip('>').split()[-1]} {shift})"
     return h.code.apply("fshr", kind, offset, offset, amount)
 
 

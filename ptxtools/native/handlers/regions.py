@@ -219,7 +219,8 @@ class Accesses:
             return [self._gather(step, self._active(step.guard, negated=step.negated))]
         pattern, pointers = self._checked(step)
         if wide.width_of(step) > 1:
-            return wide.loaded(self.handler, pattern.together, pointers, wide.width_of(step))
+            near = step.space == "shared"
+            return wide.loaded(self.handler, pattern.together, pointers, wide.width_of(step), near=near)
         fits = self.groups[self._place(step)].fits
         if not fits or self.trusted:
             return [self._loaded(pattern, pointers)]

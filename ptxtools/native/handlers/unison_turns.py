@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from ptxtools.native.code.structures import STATUS_RETURNED
 
+from . import next_cta
+
 if TYPE_CHECKING:
     from .unison import Whole
 
@@ -172,6 +174,7 @@ found:
   store i64 %b.clock, ptr %v.clock
   %b.left = get ctx.cta_left
   store i64 %b.left, ptr %v.left
+FOLLOWED
   %nobody.waits = icmp eq i32 %before.pending, 0
   br i1 %nobody.waits, label %turn, label %rouse
 rouse:                                            ; those at the barrier are kept as a set from now on
@@ -212,14 +215,16 @@ t.stuck:
   store i32 STATUS_TURNS, ptr %v.outcome
   br label %write
 gone:
-  set cta.ready, 0
-  store i32 STATUS_GONE, ptr %v.outcome
   %g.had = get rec.s1                             ; misses are made up for; other workers read this line, too
   %g.smooth = icmp eq i32 %g.had, 0
-  br i1 %g.smooth, label %account, label %g.better
+  br i1 %g.smooth, label %{after}, label %g.better
 g.better:
   %g.less = lshr i32 %g.had, 1
   set rec.s1, %g.less
+  br label %{after}
+over:
+  set cta.ready, 0
+  store i32 STATUS_GONE, ptr %v.outcome
   br label %account
 due:
   %t.alarm = get ctx.alarm
@@ -543,7 +548,12 @@ def begin(whole: Whole, *, sections: bool, fresh: bool, stepped: bool) -> None:
         e.line("store i64 0, ptr %v.spent")
     number = max(whole.detail.barrier, 0)
     bit = 1 << number if whole.detail.barrier >= 0 else 0
-    e.expand(_BEGIN.format(others=~bit, barrier=number))
+    looks, _, rest = _BEGIN.format(others=~bit, barrier=number).partition("FOLLOWED\n")
+    followed = next_cta.possible(whole)
+    e.expand(looks)
+    if followed:
+        next_cta.prepare_blocks(e)
+    e.expand(rest)
     targets = " ".join(f"i32 {n}, label %body{n}" for n in range(count))
     turn, whole_round, lanes, end = (
         text.format(name=name) for text, name in ((_SPENT, "turn"), (_SETTLED, "n"), (_SPENT, "w.l"), (_SETTLED, "c"))
@@ -552,8 +562,11 @@ def begin(whole: Whole, *, sections: bool, fresh: bool, stepped: bool) -> None:
         "first": "all.fresh" if stepped else "sec.fresh" if fresh else "round",
         "taken": "sec.taken" if sections else "enter",
         "opened": "sec.open" if sections else "a.time",
+        "after": "nx.next" if followed else "over",
     }
     e.expand(
         _TURNS.format(targets=targets, most=_MOST_PASSED, spent=turn, settled=whole_round, blocks=blocks, **labels)
     )
+    if followed:
+        next_cta.follow_blocks(e, stepped=stepped)
     e.expand(_WRITE.format(barrier=number, bit=bit, spent=lanes, settled=end, blocks=blocks))
