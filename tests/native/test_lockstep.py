@@ -177,11 +177,11 @@ def _run(text: str, block: Shape, tier: str, words: int = 4096) -> tuple[tuple[o
     except Trap as trap:
         result = (str(trap),)
     for encoded in [one for one in launch.program.cache.values() if isinstance(one, Encoded) and one.unison]:
-        return result, _as_a_whole(encoded)
+        return result, as_a_whole(encoded)
     return result, (False, 0)
 
 
-def _as_a_whole(encoded: Encoded) -> tuple[bool, int]:
+def as_a_whole(encoded: Encoded) -> tuple[bool, int]:
     """Whether CTAs of a kernel in unison can run as a whole, and what their misses have been."""
     at = encoded.unison - ctypes.addressof(encoded.code)
     (op,) = [one for one in encoded.whole.ops.values() if one.kind == "unison"]
@@ -250,7 +250,7 @@ def test_a_sum_whose_barriers_are_looked_at_runs_as_a_whole(monkeypatch: pytest.
     monkeypatch.setattr(driver, "encode", lambda *a, **k: encoded.append(encode(*a, **k)) or encoded[-1])
     text = body_kernel(f"{_SUM} mov.u32 %r9, 5; ret;", 4, SHARED)
     assert checked(text, 128, "synccheck", "regions")[2] == []
-    assert [_as_a_whole(one) for one in encoded] == [(True, 0)]
+    assert [as_a_whole(one) for one in encoded] == [(True, 0)]
 
 
 def test_the_last_lane_s_word_stays() -> None:
@@ -301,7 +301,7 @@ def test_threads_in_a_row_part_and_meet(number: int) -> None:
                 assert not missed or (relation, negated) in (("eq", ""), ("ne", "!"))  # all threads but one
 
 
-def _loop(seed: int) -> str:
+def loop_kernel(seed: int) -> str:
     """A kernel with one loop that all warps go round in as often, before its stores."""
     rng = random.Random(seed)
     kind = rng.choice(["u32", "s32"])
@@ -338,7 +338,7 @@ def _loop(seed: int) -> str:
 
 
 def _loops_agree(seed: int) -> bool:
-    text, block = _loop(seed), BLOCKS[seed % 7]
+    text, block = loop_kernel(seed), BLOCKS[seed % 7]
     words = 100 if seed % 9 == 0 else 4096
     expected, _ = _run(text, block, "interpreter", words)
     got, (could, missed) = _run(text, block, "regions", words)

@@ -459,8 +459,8 @@ GROUP = structure(
 #: last time to then.
 COMPLETE = structure("complete", 16, "i32: known left pause")
 #: What regions of a kernel in unison have found of STRETCHes, which nobody changes while native code runs: so many
-#: rows, so far behind the context, all zeros when it begins.
-KNOWN_ROWS, KNOWN_OFFSET = 96, 1024
+#: rows, so far behind the context, all zeros when it begins; the last ones are of CTAs that run as a whole.
+KNOWN_ROWS, KNOWN_WHOLE, KNOWN_OFFSET = 96, 32, 1024
 #: Where accesses may lie that observers have nothing to say about, from a multiple of 4 on; flags: added to an address,
 #: where its flags are, of shared memory from its start on, or 0; kept: what observers keep of its bytes.
 STRETCH = structure("stretch", 32, "i64: first size flags\ni32: kept")

@@ -64,8 +64,6 @@ def function(emitter: Emitter, name: str, op: Op, stages: Sequence[Stage], const
         return ""
     if any(stage.kind == "barrier" and stage.other == 0 for stage in stages):
         return ""
-    if any(part.passed is not None for stage in stages for part in stage.parts):
-        return ""
     kernel = _Kernel(op, stages, [body or [] for body in bodies], going, constants, found)
     kept = kernel.kept(emitter.features)
     return _Code(emitter, kernel, kept).text(name) if kept is not None else ""
@@ -146,7 +144,8 @@ class _Code:
         for at, stage in enumerate(self.kernel.stages):
             if stage.kind == "met":
                 look_at_meeting(e, stage, at)
-        e.expand(_BEGIN.format(most=_MOST_MISSED))
+        bounded = any(part.passed is not None for stage in self.kernel.stages for part in stage.parts)
+        e.expand(_BEGIN.format(most=_MOST_MISSED, known=_BOUNDED if bounded else _UNBOUNDED))
         for start in sorted(self.kept):
             mark = len(e.lines)
             if not self.section(start):
@@ -265,8 +264,9 @@ class _Code:
                 number = self._rounds(number, way)
                 continue
             forms = self.scalars.block(number, way, way.works, None)
-            way.weight += stage.weight
-            way.cost += stage.weight + 1
+            weight, cost = _charged(stage)
+            way.weight += weight
+            way.cost += cost
             if stage.kind in ("barrier", "exit"):
                 self.ways += 1
                 if self.ways > MOST_WAYS:
@@ -288,9 +288,10 @@ class _Code:
         stage, detail = self.kernel.stages[number], self.kernel.rounds[number]
         if self.start or way.rounds or way.chains or any(work.addresses for work in way.works):
             raise UnknownError
+        weight, cost = _charged(stage)
         counts = lockstep_rounds.times(self.scalars, detail, way)
-        self._in_time(self.facts.compare("sle", self.facts.mul(counts, stage.weight + 1), "%given"))
-        lockstep_rounds.find(self.scalars, detail, way, counts, stage.weight)
+        self._in_time(self.facts.compare("sle", self.facts.mul(counts, cost), "%given"))
+        lockstep_rounds.find(self.scalars, detail, way, counts, weight, cost)
         return stage.other if stage.target == number else stage.target
 
     def _guard(self, stage: Stage, way: Way, forms: dict[int, Form]) -> Pred:
@@ -324,13 +325,16 @@ class _Code:
         held = self.facts.where(pred, negated=stage.target != low)
         if blocks is None or held is None or any(self.kernel.stages[one].kind == "met" for one in blocks):
             raise UnknownError
+        if any(_last_passed(self.kernel.stages[one]) >= high for one in blocks):  # lanes wait there for others
+            raise UnknownError
         self._demand("%flat")
         chain = Chain(held, self.scalars.warps(held), self.scalars.count(held), dict(way.forms))
         for number in blocks:
             way.blocks.append(number)
             self.scalars.block(number, way, chain.works, chain)
-            chain.weight += self.kernel.stages[number].weight
-            chain.cost += self.kernel.stages[number].weight + 1
+            weight, cost = _charged(self.kernel.stages[number])
+            chain.weight += weight
+            chain.cost += cost
         chain.behind = dict(way.forms)
         for work in chain.works:  # other lanes have what was there before
             for _, slot, storage in work.detail.kept if work.detail is not None else ():
@@ -463,6 +467,18 @@ class _Code:
         self.code.line(f"store i64 {value}, ptr %v.{name}")
 
 
+def _charged(stage: Stage) -> tuple[int, int]:
+    """What a block counts as, and what it takes of a slice, with the ends of blocks that its runs pass."""
+    passed = [part.passed for part in stage.parts if part.passed is not None]
+    weight = stage.weight + sum(weight for _, weight, _ in passed)
+    return weight, stage.weight + 1 + sum(cost for cost, _, _ in passed)
+
+
+def _last_passed(stage: Stage) -> int:
+    """The last of the blocks whose ends the runs of a block pass, or -1."""
+    return max((part.passed[2] for part in stage.parts if part.passed is not None), default=-1)
+
+
 def _variable(start: int, key: Key, place: int) -> str:
     """Where a part of a slot's form is at the start of a section."""
     return f"%k.{start}.{key[0]}.{key[1]}.{place}"
@@ -512,9 +528,13 @@ _BEGIN = """
   %b.rows = icmp eq i32 %b.odd, 0
   %b.missed = get rec.s9
   %b.hope = icmp ult i32 %b.missed, {most}
-  %b.go = and i1 %b.rows, %b.hope
+  %b.some = and i1 %b.rows, %b.hope
+{known}  %b.go = and i1 %b.some, %b.known
   br i1 %b.go, label %sec0, label %stop0
 """
+_UNBOUNDED = "  %b.known = icmp eq i32 0, 0\n"
+#: Runs over several blocks find out by themselves where observers have nothing to say, if they may.
+_BOUNDED = "  %b.filter = get ctx.bounded\n  %b.known = icmp ne ptr %b.filter, null\n"
 
 _GONE = """
   %o.missed = get rec.s9                          ; other workers read this line, too

@@ -64,8 +64,8 @@ def times(scalars: Scalars, detail: Run, way: Way) -> Part:
     return rounds
 
 
-def find(scalars: Scalars, detail: Run, way: Way, counts: Part, weight: int) -> None:
-    """Find where accesses are in all rounds, and what slots have behind them."""
+def find(scalars: Scalars, detail: Run, way: Way, counts: Part, weight: int, cost: int) -> None:
+    """Find where accesses are in all rounds, and what slots have behind them. weight, cost: of one round."""
     f, again = scalars.facts, detail.again
     assert again is not None
     if any(step.kind == "st" for step in detail.steps):
@@ -98,7 +98,7 @@ def find(scalars: Scalars, detail: Run, way: Way, counts: Part, weight: int) -> 
     entered = dict(forms)
     addresses = scalars.run(detail, first_forms, way, None)
     scalars.run(detail, last_forms, way, None)
-    rounds = Rounds(detail, str(counts), grown, begun, entered, weight, weight + 1)
+    rounds = Rounds(detail, str(counts), grown, begun, entered, weight, cost)
     way.rounds.append(rounds)
     way.works.append(Work(None, {}, addresses, rounds=rounds))
     for number, slot, storage in detail.kept:

@@ -11,7 +11,7 @@ from ptxtools.native.code.live_words import Key
 from ptxtools.native.code.runs import Step
 from ptxtools.native.code.sections import overlap
 from ptxtools.native.code.structures import WARP
-from ptxtools.program.details import Run, SpecialRegister
+from ptxtools.program.details import BoundedRun, Run, SpecialRegister
 from ptxtools.program.operations import COUNTS, LANEWISE
 from ptxtools.program.program import LANES
 from ptxtools.records import NamedTuple, dataclass, field
@@ -20,6 +20,7 @@ from ptxtools.semantics.types import bits_of
 from . import run, wide
 from .inline import First, Inline
 from .linear import Facts, Form, Linear, Part, Pred, Range, UnknownError
+from .lockstep_bounds import Bound, Bounds
 from .lockstep_lanes import Address, Lanes
 from .parts import Window, window
 
@@ -76,7 +77,8 @@ class Rounds:
 class Way:
     """A way through a section as far as it is known. forms: of slots; vectors: those that have been written as
     vectors; stale: those whose frames have neither; ranges: of stores, None of one that all warps make; extents: of
-    accesses: space, whether it is a store, the least offset and the greatest one; rounds: of a loop."""
+    accesses: space, whether it is a store, the least offset and the greatest one; rounds: of a loop; bounds: where
+    accesses may be, by access and by what addresses are made of."""
 
     forms: dict[Key, Form]
     vectors: set[Key] = field(default_factory=set)
@@ -89,11 +91,13 @@ class Way:
     rounds: list[Rounds] = field(default_factory=list)
     weight: int = 0
     cost: int = 0
+    bounds: dict[object, Bound] = field(default_factory=dict)
 
     def copy(self) -> Way:
         return Way(
             dict(self.forms), set(self.vectors), set(self.stale), list(self.works), list(self.chains),
             list(self.ranges), list(self.blocks), list(self.extents), list(self.rounds), self.weight, self.cost,
+            dict(self.bounds),
         )  # fmt: skip
 
 
@@ -110,14 +114,17 @@ class Scalars:
         self.facts = Facts(code, demand, ("%edge.x", "%edge.y", "%edge.z"))
         self.windows: dict[str, Window] = {}
         self.given: dict[Key, Form] = {}
+        self.bounds = Bounds(code, handler, self.facts)
         self.steps = 0
         #: It is for what CTAs begin with.
         self.first = False
+        #: All is known that could be demanded.
+        self.quiet = False
 
     def quietly(self) -> Scalars:
         """As this, where all is known that could be demanded."""
         other = Scalars(self.code, self.handler, self.runs, self.constants, lambda condition: None)
-        other.windows, other.given = self.windows, self.given
+        other.windows, other.given, other.quiet = self.windows, self.given, True
         return other
 
     def window(self, space: str) -> Window:
@@ -199,7 +206,7 @@ class Scalars:
             if step.kind in COUNTS:
                 raise UnknownError
             if step.space:
-                addresses[step] = self._address(step, forms, way, chain)
+                addresses[step] = self._address(step, forms, way, chain, bounded=isinstance(detail, BoundedRun))
             elif step.guard < 0 and len(step.targets) == 1 and step.targets[0][0] >= 0:
                 made = self._made(step, forms)
                 if made is not None:
@@ -274,12 +281,15 @@ class Scalars:
         part = e.value(f"extractelement <{LANES} x {element}> {made}, i32 0")
         return Linear(_BITS[storage], (part, 0, 0, 0))
 
-    def _address(self, step: Step, forms: dict[int, Form], way: Way, chain: Chain | None) -> Address:
-        """Where an access is, which is in bounds."""
+    def _address(
+        self, step: Step, forms: dict[int, Form], way: Way, chain: Chain | None, *, bounded: bool
+    ) -> Address:  # fmt: skip
+        """Where an access is, which is in bounds; bounded: where observers have nothing to say of it."""
         f, number, store = self.facts, step.sources[0][0], step.kind == "st"
         form = forms.get(number) if number >= 0 else Linear(64, (0, 0, 0, 0))
         if not isinstance(form, Linear) or wide.width_of(step) > 1 or form.parts[1] not in (0, 4):
             raise UnknownError
+        made_of = step.space, store, form.parts
         if form.bits == 32:
             form = f.exact(form, "u32")
         else:
@@ -294,7 +304,10 @@ class Scalars:
             guard = f.negation(guard) if step.negated else guard
             held, nobody = f.common(held, f.where(guard, negated=False)), guard.nobody
         low, high = f.extremes(Linear(64, (offset, *form.parts[1:])), held)
-        inside = f.both(f.compare("sge", low, 0), f.compare("sle", high, f.sub(space.size, 4)))
+        if bounded and not self.quiet:
+            inside = self.bounds.inside(step, made_of, space, (low, high), way.bounds)
+        else:
+            inside = f.both(f.compare("sge", low, 0), f.compare("sle", high, f.sub(space.size, 4)))
         near = f.compare("ult", f.add(offset, 1 << 60), 1 << 61)
         inside = f.both(inside, near)
         if held is not None:

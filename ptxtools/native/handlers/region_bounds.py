@@ -9,7 +9,7 @@ lanes wait at one of the blocks, the region is passed by.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ptxtools.native.code.structures import (
@@ -18,6 +18,7 @@ from ptxtools.native.code.structures import (
     GROUP,
     KNOWN_OFFSET,
     KNOWN_ROWS,
+    KNOWN_WHOLE,
     SPACE_GLOBAL,
     SPACE_SHARED,
     STRETCH,
@@ -57,14 +58,15 @@ def rooms(h: Handler) -> Rooms:
     return Rooms(h.room(_GROUP), h.room(_FOUND))
 
 
-def lasting_rooms(h: Handler, first: AbstractContextManager[None], number: int) -> Rooms:
+def lasting_rooms(h: Handler, first: AbstractContextManager[None], number: int, *, whole: bool = False) -> Rooms:
     """For one group of a kernel in unison. first: emits at the start of the function; number: of the row of
-    KNOWN_ROWS that is its own, if there are so many."""
+    KNOWN_ROWS that is its own, if there are so many; whole: of those for CTAs that run as a whole."""
     e, group, found = h.code, h.room(_GROUP), h.room(_FOUND)
     with first:
-        if number >= KNOWN_ROWS:
+        parts = KNOWN_ROWS - KNOWN_WHOLE
+        if number >= (KNOWN_WHOLE if whole else parts):
             return Rooms(group, found, "%complete", _zeros(e, f"[{STRETCH.size} x i8]"))
-        known = e.value(f"getelementptr i8, ptr %ctx, i64 {KNOWN_OFFSET + STRETCH.size * number}")
+        known = e.value(f"getelementptr i8, ptr %ctx, i64 {KNOWN_OFFSET + STRETCH.size * (parts * whole + number)}")
         return Rooms(group, found, "%complete", known)
 
 
@@ -111,31 +113,42 @@ CHARGE = """
 def find(accesses: Accesses, place: Place, address: str) -> None:
     """Find the window of a group, where an address (i64) is that it accesses first, and what observers keep of its
     bytes."""
-    e, known, window = accesses.code, accesses.rooms[place].known, accesses.windows[place[3]]
+    sorts = sorted({step.kind == "st" for step in accesses.steps_at(place)})
+    window, rooms = accesses.windows[place[3]], accesses.rooms[place]
+    accesses.stretches[place], accesses.kept[place] = stretch(accesses.handler, window, place[3], address, rooms, sorts)
+
+
+def stretch(
+    h: Handler, window: Window, space: str, address: str, rooms: Rooms, sorts: Sequence[bool]
+) -> tuple[Window, str]:
+    """The part of a state space's window that is in the stretches for reads, writes (a sort of True) or both which an
+    address (i64) is in, and what observers keep of its bytes (i32); that of the last time, if the address is in it."""
+    e, known = h.code, rooms.known
     if not known:
-        accesses.stretches[place], accesses.kept[place], _ = _asked(accesses, place, address)
-        return
+        found, kept, _ = _asked(h, window, space, address, rooms, sorts)
+        return found, kept
     here, ask = e.label("known"), e.label("ask")
     inside = e.value(f"sub i64 {address}, {e.field('stretch.first', known)}")
     e.branch(e.value(f"icmp ult i64 {inside}, {e.field('stretch.size', known)}"), here, ask, likely=True)
     e.begin(ask)
-    found, kept, flags = _asked(accesses, place, address)
+    found, kept, flags = _asked(h, window, space, address, rooms, sorts)
     for name, value in (("first", found.base), ("size", found.size), ("flags", flags), ("kept", kept)):
         e.set_field(f"stretch.{name}", value, known)
     e.jump(here)
     e.begin(here)
     first = e.field("stretch.first", known)
     host = e.value(f"add i64 {e.value(f'sub i64 {window.host}, {window.base}')}, {first}")
-    accesses.stretches[place] = Window(host, first, e.field("stretch.size", known))
-    accesses.kept[place] = e.field("stretch.kept", known)
+    return Window(host, first, e.field("stretch.size", known)), e.field("stretch.kept", known)
 
 
-def _asked(accesses: Accesses, place: Place, address: str) -> tuple[Window, str, str]:
-    """The window of a group, what is kept (i32), and where flags are."""
-    window, kept, flags = accesses.windows[place[3]], "0", "0"
-    for writes in sorted({step.kind == "st" for step in accesses.steps_at(place)}):
-        window, more, flags = _narrowed(accesses.handler, window, place[3], address, accesses.rooms[place], writes)
-        kept = accesses.code.value(f"or i32 {kept}, {more}")
+def _asked(
+    h: Handler, window: Window, space: str, address: str, rooms: Rooms, sorts: Sequence[bool]
+) -> tuple[Window, str, str]:
+    """As `stretch`, by asking; and where flags are."""
+    kept, flags = "0", "0"
+    for writes in sorts:
+        window, more, flags = _narrowed(h, window, space, address, rooms, writes)
+        kept = h.code.value(f"or i32 {kept}, {more}")
     return window, kept, flags
 
 
