@@ -138,6 +138,19 @@ class Emitter:
             index = self.value(f"add i64 {index}, {part}")
         return self.value(f"getelementptr {kind}, ptr {base}, i64 {index}")
 
+    def store_masked(self, kind: str, value: str, pointer: str, align: int, lanes: str) -> None:
+        """Store the elements of a vector whose bits in `lanes` are set, where the machine has an instruction for it;
+        else with what is there, which nobody else writes meanwhile."""
+        flags = vector("i1", int(kind[1:].split()[0]))
+        if "avx512f" in self.features and ("x i16" not in kind or "avx512bw" in self.features):
+            name = f"llvm.masked.store.{suffix_of(kind)}.p0"
+            self.declare(name, f"declare void @{name}({kind}, ptr, {flags})")
+            self.line(f"call void @{name}({kind} {value}, ptr align {align} {pointer}, {flags} {lanes})")
+            return
+        old = self.value(f"load {kind}, ptr {pointer}, align {align}")
+        new = self.value(f"select {flags} {lanes}, {kind} {value}, {kind} {old}")
+        self.line(f"store {kind} {new}, ptr {pointer}, align {align}")
+
     def room(self, kind: str) -> str:
         """Memory on the stack for one value; only in functions that `function` finishes."""
         name = self.name()

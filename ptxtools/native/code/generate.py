@@ -9,10 +9,11 @@ from ptxtools.native.handlers import FUNCTIONS, body_of, function_of, lanewise
 from ptxtools.native.loop import barriers, calls, clusters, control, loop
 from ptxtools.program.program import LANES, Op
 
-from . import jit, library, modes
+from . import jit, library, modes, slices
 from .emitter import Emitter, expand, module_of
 from .handler import Handler
 from .notation import CONVENTION
+from .slices import Slices
 
 #: A function in notation; names in it; types of a handler's parameters.
 _FUNCTION = re.compile(r"^(?:handler|define)\b[^@]*@([\w.]+).*?^}", re.MULTILINE | re.DOTALL)
@@ -124,7 +125,7 @@ def handler(emitter: Emitter, name: str, op: Op) -> str:
     emitter.declare("llvm.cttz.i32", "declare i32 @llvm.cttz.i32(i32, i1)")
     if op.kind in FUNCTIONS:
         return function_of(op.kind)(emitter, name, op)
-    h = Handler(emitter, op)
+    h = (Slices if emitter.brief and op.kind in slices.LANEWISE | slices.LOOPING else Handler)(emitter, op)
     body_of(op.kind)(h)
     return h.text(name)
 

@@ -159,6 +159,9 @@ class Handler:
             self.code.begin(part)
         if full is not True:
             for p, element, value in pairs:
+                if self.code.brief:
+                    self.code.store_masked(f"<32 x {element}>", value, p, 64, "%lanes")
+                    continue
                 old = self.code.value(f"load <32 x {element}>, ptr {p}, align 64")
                 new = self.code.value(f"select <32 x i1> %lanes, <32 x {element}> {value}, <32 x {element}> {old}")
                 self.code.line(f"store <32 x {element}> {new}, ptr {p}, align 64")

@@ -96,18 +96,20 @@ def _in_own_memory(h: Handler, name: str, t: str, operand: Value) -> None:
         if wanted:
             e.line(f"store i{bits} {before}, ptr {element(h, old, bits, lane)}")
 
-    whole, several, part, done = (e.label(hint) for hint in ("whole", "several", "part", "done"))
-    e.branch(h.full, whole, part, likely=True)
-    e.begin(whole)
-    e.jump(several)
-    e.begin(several)
-    first, following = e.name("first"), e.name("following")
-    e.line(f"{first} = phi i32 [0, %{whole}], [{following}, %{several}]")
-    for more in range(_AT_ONCE):
-        one(e.value(f"add i32 {first}, {more}"))
-    e.line(f"{following} = add i32 {first}, {_AT_ONCE}")
-    e.branch(e.value(f"icmp eq i32 {following}, {LANES}"), done, several)
-    e.begin(part)
+    done = e.label("done")
+    if not e.brief:
+        whole, several, part = (e.label(hint) for hint in ("whole", "several", "part"))
+        e.branch(h.full, whole, part, likely=True)
+        e.begin(whole)
+        e.jump(several)
+        e.begin(several)
+        first, following = e.name("first"), e.name("following")
+        e.line(f"{first} = phi i32 [0, %{whole}], [{following}, %{several}]")
+        for more in range(_AT_ONCE):
+            one(e.value(f"add i32 {first}, {more}"))
+        e.line(f"{following} = add i32 {first}, {_AT_ONCE}")
+        e.branch(e.value(f"icmp eq i32 {following}, {LANES}"), done, several)
+        e.begin(part)
     lanes = Lanes(h)
     one(lanes.lane)
     lanes.again()

@@ -34,13 +34,12 @@ class Ranged:
             else:
                 h.code.jump(self.anywhere)
         else:
-            whole, part = h.code.label("whole"), self.anywhere if h.code.brief else h.code.label("part")
+            whole, part = h.code.label("whole"), h.code.label("part")
             h.code.branch("%full", whole, part, likely=True)
             h.code.begin(whole)
             self._whole_warp()
-            if not h.code.brief:
-                h.code.begin(part)
-                self._part_of_warp()
+            h.code.begin(part)
+            self._part_of_warp()
         h.code.begin(self.anywhere)
         return self._general()
 

@@ -20,9 +20,6 @@ def access(h: Handler, access: Access, stored: list[Value] | None, address: Addr
     e = h.code
     shift = access.size.bit_length() - 1
     limit = e.value(f"lshr i64 {h.code.field('ctx.local_bytes')}, {shift}")
-    if e.brief:
-        _scattered(h, access, stored, address, window, limit, shift)
-        return
     leader = h.leader()
     offset = e.value(f"sub i64 {address.lane(leader)}, {window}")
     test, row, scattered = h.code.label("test"), h.code.label("row"), h.code.label("scattered")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from ptxtools.native.code.handler import Handler
 from ptxtools.native.code.keys import effects_of
+from ptxtools.native.code.slices import Slices
 from ptxtools.program.program import LOCAL_WINDOW, SHARED_WINDOW
 from ptxtools.semantics.algebra import Value
 
@@ -18,6 +19,7 @@ from . import lanewise, local
 from .halves import Ranged
 from .parts import Access, Address, Window, store_parts, window
 from .plain import spend
+from .sliced import SlicedAccess
 
 #: Records that a load costs which is made to look at memory that others write: whoever polls makes room for them.
 POLL = 64
@@ -30,7 +32,10 @@ def load(h: Handler) -> None:
         spend(h, POLL)
     if "acquire" in effects:
         h.closing.append("fence acquire")
-    _access(h, Access.of(h.op.dst_types), None)
+    if isinstance(h, Slices):
+        SlicedAccess(h, Access.of(h.op.dst_types), store=False).emit()
+    else:
+        _access(h, Access.of(h.op.dst_types), None)
 
 
 def store(h: Handler) -> None:
@@ -38,6 +43,9 @@ def store(h: Handler) -> None:
     if "release" in effects_of(h.op):
         h.code.line("fence release")
     access = Access.of(h.op.src_types[1:], h.op.src[1:])
+    if isinstance(h, Slices):
+        SlicedAccess(h, access, store=True).emit()
+        return
     written = [number for number in range(1, len(h.op.src)) if h.op.src[number] is not None]
     values = [h.source(number) for number in written]
     _access(h, access, store_parts(h, access, [h.op.src_types[number] for number in written], values))

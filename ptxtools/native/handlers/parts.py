@@ -124,7 +124,7 @@ def in_units(h: Handler, offset: Value, shift: int, kind: str = "<32 x i64>") ->
 
 
 def load_values(h: Handler, access: Access, loaded: Sequence[Value]) -> list[Value]:
-    """Pieces (`<32 x iN>`, N the piece's width) as values of the destination types."""
+    """Pieces (vectors of iN, N the piece's width) as values of the destination types."""
     values: list[Value] = []
     pieces = iter(loaded)
     for t in h.op.dst_types:
@@ -132,7 +132,7 @@ def load_values(h: Handler, access: Access, loaded: Sequence[Value]) -> list[Val
         if bits_of(t) == 128:
             values.append((piece, next(pieces)))
         elif access.bits == 8:
-            values.append(h.code.value(f"zext <32 x i8> {piece} to <32 x i16>"))
+            values.append(h.code.value(f"zext {h.algebra.vector('i8')} {piece} to {h.algebra.vector('i16')}"))
         else:
             values.append(piece)
     return values
@@ -145,7 +145,7 @@ def store_parts(h: Handler, access: Access, types: Sequence[str], values: Sequen
         if word_bits(t) == 128:
             pieces.extend(value)
         elif access.bits == 8:
-            pieces.append(h.code.value(f"trunc <32 x i16> {value} to <32 x i8>"))
+            pieces.append(h.code.value(f"trunc {h.algebra.vector('i16')} {value} to {h.algebra.vector('i8')}"))
         else:
             pieces.append(value)
     return pieces

@@ -1,0 +1,123 @@
+"""Handlers in loops over slices of the warp, as long as a vector register: code for which LLVM takes half the time or
+less, since it has to take vectors of 32 lanes apart, operation by operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ptxtools.program.program import LANES, Op, Ref
+from ptxtools.semantics.algebra import Value
+
+from .algebra import LLVMAlgebra
+from .emitter import Emitter, vector
+from .handler import ELEMENT, Handler
+
+#: Kinds of operations whose lanes are computed each by itself, through a handler's algebra and results alone: one loop
+#: is all of their handler.
+LANEWISE = frozenset({"alu", "copy", "pack", "unpack"})
+#: Those that begin and end loops themselves.
+LOOPING = frozenset({"ld", "st"})
+
+
+class Slices(Handler):
+    """A handler whose values are those of one slice while it is in a loop."""
+
+    def __init__(self, emitter: Emitter, op: Op) -> None:
+        super().__init__(emitter, op)
+        for ref in self._operands:
+            self.pointer(ref)
+        self._top = ""
+        if op.kind in LANEWISE:
+            wide = any(ref.type in ("b64", "b128") for ref in self._operands)
+            self.begin(16 if "avx512f" in emitter.features and not wide else 8)
+
+    # --- loops --------------------------------------------------------------------------------------------------------
+
+    def begin(self, width: int) -> None:
+        """Start a loop over slices of so many lanes."""
+        e = self.code
+        self.width, self.algebra = width, LLVMAlgebra(e, width, self._context)
+        #: The first lane of the slice (i64); the lanes to run from there on.
+        self.first, self.rest = e.name("first"), e.name("rest")
+        self._before, self._top = self._block(), e.label("slice")
+        e.jump(self._top)
+        e.begin(self._top)
+        self._phis = len(e.lines)
+        e.lines += ["", ""]
+
+    def again(self, after: str) -> None:
+        """End of the body: continue with the next slice, or there."""
+        e, last = self.code, self._block()
+        following, rest = e.value(f"add i64 {self.first}, {self.width}"), e.value(f"lshr i32 {self.rest}, {self.width}")
+        e.lines[self._phis : self._phis + 2] = [
+            f"  {self.first} = phi i64 [0, %{self._before}], [{following}, %{last}]",
+            f"  {self.rest} = phi i32 [%m, %{self._before}], [{rest}, %{last}]",
+        ]
+        e.branch(e.value(f"icmp eq i64 {following}, {LANES}"), after, self._top)
+        self._top = ""
+
+    def go_on(self) -> None:
+        if self._top:
+            self.again("next")
+        else:
+            super().go_on()
+
+    def _block(self) -> str:
+        """The label of the block that is being emitted."""
+        return next(line[:-1] for line in reversed(self.code.lines) if line.endswith(":"))
+
+    # --- one slice ----------------------------------------------------------------------------------------------------
+
+    def at(self, pointer: str, element: str) -> str:
+        """Address of the slice's lanes in an array of 32."""
+        return self.code.value(f"getelementptr {element}, ptr {pointer}, i64 {self.first}")
+
+    def shift(self) -> str:
+        """Place of the slice's bits in an i32."""
+        return self.code.value(f"trunc i64 {self.first} to i32")
+
+    def flags(self, bits: str) -> Value:
+        """The lowest bits of an i32, one for each lane of a slice."""
+        few = self.code.value(f"trunc i32 {bits} to i{self.width}")
+        return self.code.value(f"bitcast i{self.width} {few} to {vector('i1', self.width)}")
+
+    def bits(self, flags: Value) -> str:
+        """The inverse: an i32."""
+        few = self.code.value(f"bitcast {vector('i1', self.width)} {flags} to i{self.width}")
+        return self.code.value(f"zext i{self.width} {few} to i32")
+
+    def content(self, ref: Ref) -> Value:
+        p = self.pointer(ref)
+        if ref.type == "pred":
+            bits = self.code.value(f"load i32, ptr {p}")
+            return self.flags(self.code.value(f"lshr i32 {bits}, {self.shift()}"))
+        if ref.type == "b128":
+            return tuple(self.load(half, "i64") for half in (p, self.upper(p)))
+        return self.load(p, ELEMENT[ref.type])
+
+    def load(self, pointer: str, element: str) -> Value:
+        """The slice's lanes of an array of 32."""
+        kind = vector(element, self.width)
+        return self.code.value(f"load {kind}, ptr {self.at(pointer, element)}, align {self._align(element)}")
+
+    def _align(self, element: str) -> int:
+        return self.width * int(element[1:]) // 8
+
+    def _store_predicate(self, ref: Ref, value: Value) -> None:
+        e, p, shift = self.code, self.pointer(ref), self.shift()
+        old = e.value(f"load i32, ptr {p}")
+        change = e.value(f"xor i32 {self.bits(value)}, {e.value(f'lshr i32 {old}, {shift}')}")
+        mine = e.value(f"and i32 {e.value(f'and i32 {change}, {self.rest}')}, {(1 << self.width) - 1}")
+        e.line(f"store i32 {e.value(f'xor i32 {old}, ' + e.value(f'shl i32 {mine}, {shift}'))}, ptr {p}")
+
+    def _store(self, pairs: list[tuple[str, str, str]], full: bool | None) -> None:
+        lanes = self.flags(self.rest)
+        for p, element, value in pairs:
+            where = self.at(p, element)
+            self.code.store_masked(vector(element, self.width), value, where, self._align(element), lanes)
+        self.go_on()
+
+    def results(self, values: Sequence[Value], *, full: bool | None = None) -> None:
+        """Store the slice; the end of the loop."""
+        super().results(values, full=False)
