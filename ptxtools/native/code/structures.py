@@ -183,7 +183,7 @@ CONSTANT = structure("con", 32, "i32: slot kind\ni64: low high")
 #: is none; it is called as (ctx, warp, frame, lanes, cell) and answers SERVED_*. A payload follows, `Payload`.
 EVENT = structure("event", 8, "ptr: serve")
 #: Bytes of a cell.
-CELL_BYTES = 192
+CELL_BYTES = 208
 #: In a payload: an operand that there is not.
 NO_SLOT = Slot(-1)
 
@@ -194,7 +194,8 @@ class WgmmaProduct(NamedTuple):
     tables_b: TABLES rows of TABLE. *_slot: of descriptors, and of scale-d (`flag`: a predicate). groups: of 16 columns;
     a_bytes: of a warp's part of a table of A; sign: is added to A's; key: bits for the layout of B; form: of D
     (`tiles.stored`). fraction, least, mask, odd: `tiles.Rounding`. scatter: `tiles.sparse`, null for a dense A; its
-    metadata, and tables of its words and fields."""
+    metadata, and tables of its words and fields. fused, own, common: functions of `tiles.fused`, null where it cannot
+    do it."""
 
     factor_a: Address
     factor_b: Address
@@ -223,6 +224,9 @@ class WgmmaProduct(NamedTuple):
     words: Address = Address(0)
     fields: Address = Address(0)
     words_slot: Slot = NO_SLOT
+    fused: Address = Address(0)
+    own: Address = Address(0)
+    common: Address = Address(0)
 
 
 class IssuedProduct(NamedTuple):
@@ -423,7 +427,7 @@ PAYLOADS: dict[type[Payload], Structure] = {
 TABLE = structure("tab", 32, "i64: descriptor\nptr: places\ni64: end")
 #: The B of a wgmma that a worker has arranged: of which CTA, warpgroup (its first warp) and product; descriptor; event;
 #: greatest exponent.
-KEPT = structure("kept", 64, "i64: cta code\nptr: cell\ni32: first issued most")
+KEPT = structure("kept", 64, "i64: cta code\nptr: cell\ni32: first issued most base")
 #: A product of tcgen05.mma that a worker can repeat: its event; CTA; words that change when it must not, and what they
 #: were; steps (`tiles.steps`); operands.
 ISSUED = structure(

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from ptxtools.records import dataclass
 from ptxtools.semantics.accumulation import RESULTS, SCALED_GROUP, Rule
 
-from . import steps
+from . import fused, steps
 from .rows import GROUPS, HALVES, module
 from .sums import MOST_FRACTION, ROWS, STEP, WIDTH
 
@@ -73,6 +73,14 @@ def suits(rule: Rule, k: int) -> bool:
     if rule.late or rule.paired or (rule.fraction and rule.chunk < k):
         return False
     return rule.group == SCALED_GROUP if rule.group > 1 else rule.fraction <= MOST_FRACTION
+
+
+@cache
+def fuses() -> bool:
+    """Whether this CPU has the functions of `fused`."""
+    from ptxtools.native.code import jit
+
+    return fused.possible(jit.host_features())
 
 
 class _Functions(dict[str, T]):

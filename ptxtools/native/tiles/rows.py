@@ -9,7 +9,7 @@ from ptxtools.native.code.emitter import ZERO, Emitter, module_of
 from ptxtools.semantics.accumulation import SCALED_GROUP
 from ptxtools.semantics.tensorcore import LEAST
 
-from . import blocks, factors, scales, sparse, steps, tensor, wgmma
+from . import blocks, factors, fused, scales, sparse, steps, tensor, wgmma
 from .decode import EXPONENT, SHORT, SINGLE, SIZE, WORD, decode, everywhere
 from .sums import PARAMETERS, ROWS, WIDTH, VectorSums, chain_elements, elements
 
@@ -157,7 +157,7 @@ ROWS_NAMES = (*(f"tile_rows_{form}" for form in _FORMS), "tile_rows_grouped")
 #: The functions that work through the steps of a product, and their own.
 _STEPS = (sparse.SCATTER, *scales.NAMES, *steps.NAMES, *tensor.NAMES, *wgmma.NAMES)
 #: What is compiled together: a function by itself, unless others call it.
-GROUPS = (*((name,) for name in (*ROWS_NAMES, HALVES, *factors.NAMES, *blocks.NAMES)), _STEPS)
+GROUPS = (*((name,) for name in (*ROWS_NAMES, HALVES, *factors.NAMES, *blocks.NAMES)), *fused.GROUPS, _STEPS)
 NAMES = tuple(name for group in GROUPS for name in group)
 
 
@@ -176,6 +176,6 @@ def _texts(features: frozenset[str]) -> tuple[list[tuple[str, str]], str]:
     code = Emitter(features)
     functions = [_grouped_function(code, "tile_rows_grouped"), _halves_function(code, HALVES)]
     functions += [_rows_function(code, f"tile_rows_{form}", *how) for form, how in _FORMS.items()]
-    functions += [*factors.functions(code), *blocks.functions(code), sparse.function(code)]
+    functions += [*factors.functions(code), *blocks.functions(code), *fused.functions(code), sparse.function(code)]
     functions += [*scales.functions(code), *steps.functions(code), *tensor.functions(), *wgmma.functions()]
     return [(text[text.index("@") + 1 : text.index("(")], text) for text in functions], code.declarations

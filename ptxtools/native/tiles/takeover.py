@@ -31,7 +31,7 @@ from ptxtools.native.loop.filters import service_of
 from ptxtools.program.program import Ref, Slot
 from ptxtools.semantics.accumulation import Rule
 
-from . import blocks, factors, sparse, stored, tensor, wgmma
+from . import blocks, factors, fused, sparse, stored, tensor, wgmma
 from . import interface as tiles
 from .direct import Prepared
 
@@ -148,6 +148,12 @@ def _payload(cell: Cell, tables: tuple[Tables, Tables], product: WarpgroupProduc
         odd=Long(rounding.odd),
         form=stored.form_of(product.dtype, saturates=product.saturate),
     )
+    if rounding.fraction and not rounding.odd and tiles.fuses():
+        payload = payload._replace(
+            fused=Address(functions[fused.name_of("warp")]),
+            own=Address(functions[fused.own_of("warp")]),
+            common=Address(functions[fused.COMMON]),
+        )
     if product.metadata is not None:
         places, slot = product.metadata
         payload = payload._replace(

@@ -14,20 +14,24 @@ from ptxtools.native.code.structures import KEPT, TABLES
 
 from .blocks import BLOCK, HIGHEST
 from .factors import NOT_FINITE
+from .fused import NO_BASE
 
 #: Largest K and N of a product of elements of 8 bits and more (9.7.15.2); a sparse A has stored half of K.
 _K, _N = 64, 256
 #: Matrices B that a worker keeps: all four warps of a warpgroup read what the first of them has arranged.
 _KEPT = 8
 #: Parts of the scratch memory, in bytes, as `factors` lays them out (f32, i16): values and exponents of the warp's rows
-#: of A, of a sparse A as it is stored, and of A with each row four times; who the kept B are of (`tiles.kept`); these.
+#: of A, of a sparse A as it is stored, and of A with each row four times; who the kept B are of (`tiles.kept`); these;
+#: and for `fused`, of A and of the kept B: f64, exponents, lowest bits.
 _PARTS = (
     4 * _K * GROUP, 2 * _K * BLOCK, 4 * _K // 2 * GROUP, 2 * _K // 2 * BLOCK, 4 * _K * BLOCK, 2 * _K * BLOCK,
     KEPT.size * _KEPT, 4 * _K * _N * _KEPT, 2 * _K * _N * _KEPT,
+    8 * _K * 2 * GROUP, _K * BLOCK, _K * BLOCK, 8 * _K * _N * _KEPT, _K * _N * _KEPT, _K * _N * _KEPT,
 )  # fmt: skip
-_A, _A_EXPONENTS, _STORED, _STORED_EXPONENTS, _FOUR, _FOUR_EXPONENTS, _OWNERS, _B, _B_EXPONENTS = (
-    sum(_PARTS[:i]) for i in range(len(_PARTS))
-)
+(
+    _A, _A_EXPONENTS, _STORED, _STORED_EXPONENTS, _FOUR, _FOUR_EXPONENTS, _OWNERS, _B, _B_EXPONENTS,
+    _OWN, _OWN_EXPONENTS, _OWN_LOWEST, _COMMON, _COMMON_EXPONENTS, _COMMON_LOWEST,
+) = (sum(_PARTS[:i]) for i in range(len(_PARTS)))  # fmt: skip
 SCRATCH_BYTES = sum(_PARTS)
 #: Bits of a descriptor that hold the address's multiple of 1024; where the hash of the others begins.
 HIGH, _MULTIPLIER, _SHIFT = 0x3FC0, 0x9E3779B97F4A7C15, 64 - TABLES.bit_length() + 1
@@ -224,6 +228,18 @@ second:
   %kept.code = get kept.code of %kept
   %kept.cell = get kept.cell of %kept
   %kept.most = get kept.most of %kept
+  %kept.base = get kept.base of %kept
+  %b.all.wide = getelementptr i8, ptr %scratch, i64 {_COMMON}
+  %b.wide.offset = shl i64 %b.offset, 1
+  %b.wide = getelementptr i8, ptr %b.all.wide, i64 %b.wide.offset
+  %b.bytes.offset = lshr i64 %b.offset, 2
+  %b.all.bytes = getelementptr i8, ptr %scratch, i64 {_COMMON_EXPONENTS}
+  %b.powers.bytes = getelementptr i8, ptr %b.all.bytes, i64 %b.bytes.offset
+  %b.all.lowest = getelementptr i8, ptr %scratch, i64 {_COMMON_LOWEST}
+  %b.lowest = getelementptr i8, ptr %b.all.lowest, i64 %b.bytes.offset
+  %fused = get wgmma.fused
+  %common = get wgmma.common
+  %can.fuse = icmp ne ptr %fused, null
   %same.id = icmp eq i64 %cta.id, %kept.id
   %same.first = icmp eq i32 %first, %kept.first
   %same.issued = icmp eq i32 %issued, %kept.issued
@@ -245,9 +261,15 @@ arrange:                                          ; another warp may have done i
   set kept.code, %b.code of %kept
   set kept.cell, %event of %kept
   set kept.most, %new.most of %kept
+  br i1 %can.fuse, label %convert, label %both
+convert:
+  %new.base = call i32 %common(ptr %b, ptr %b.exponents, i64 %groups64, i64 %k64, i32 %new.most, i32 0, ptr %b.wide,
+    ptr %b.powers.bytes, ptr %b.lowest)
+  set kept.base, %new.base of %kept
   br label %both
 both:
-  %b.most = phi i32 [%kept.most, %second], [%new.most, %arrange]
+  %b.most = phi i32 [%kept.most, %second], [%new.most, %arrange], [%new.most, %convert]
+  %b.span = phi i32 [%kept.base, %second], [{NO_BASE}, %arrange], [%new.base, %convert]
   %a.less = icmp slt i32 %a.most, %b.most
   %most = select i1 %a.less, i32 %b.most, i32 %a.most
   %finite = icmp slt i32 %most, {NOT_FINITE}
@@ -257,7 +279,6 @@ multiply:
   %four.exponents = getelementptr i8, ptr %scratch, i64 {_FOUR_EXPONENTS}
   %sign = get wgmma.sign
   %spread = get wgmma.expand
-  call void %spread(ptr %a, ptr %a.exponents, i64 %k64, i32 %sign, ptr %four, ptr %four.exponents)
   %scale.slot = get wgmma.scale_slot
   %scale.p = getelementptr i8, ptr %fp, i32 %scale.slot
   %scale = load i32, ptr %scale.p
@@ -277,8 +298,34 @@ multiply:
   %least = get wgmma.least
   %form = get wgmma.form
   %product = get wgmma.product
+  %b.fits = icmp ne i32 %b.span, {NO_BASE}
+  %try.1 = and i1 %can.fuse, %b.fits
+  %near = xor i1 %force, true
+  %try = and i1 %try.1, %near
+  br i1 %try, label %fit, label %usual
+fit:
+  %a.wide = getelementptr i8, ptr %scratch, i64 {_OWN}
+  %a.powers = getelementptr i8, ptr %scratch, i64 {_OWN_EXPONENTS}
+  %a.lowest = getelementptr i8, ptr %scratch, i64 {_OWN_LOWEST}
+  %own = get wgmma.own
+  %a.span = call i32 %own(ptr %a, ptr %a.exponents, i64 1, i64 %k64, i32 %a.most, i32 %sign, ptr %a.wide, ptr %a.powers,
+    ptr %a.lowest)
+  %a.fits = icmp ne i32 %a.span, {NO_BASE}
+  br i1 %a.fits, label %fuse, label %usual
+fuse:
+  %base = add i32 %a.span, %b.span
+  %pairs = lshr i64 %columns64, 2
+  call void %fused(ptr %a.wide, ptr %a.powers, ptr %a.lowest, ptr %b.wide, ptr %b.powers.bytes, ptr %b.lowest, ptr %fp,
+    i64 %pairs, i64 %k64, i32 %base, ptr %offsets, ptr %product, ptr %a, ptr %a.exponents, ptr %b, ptr %b.exponents,
+    ptr %spread, i32 %sign, ptr %four, ptr %four.exponents, i32 %fraction, i64 %cut, i64 %odd, i32 %least, i32 %keep,
+    i32 %form)
+  br label %issue
+usual:
+  call void %spread(ptr %a, ptr %a.exponents, i64 %k64, i32 %sign, ptr %four, ptr %four.exponents)
   call void %product(ptr %four, ptr %four.exponents, ptr %b, ptr %b.exponents, ptr %offsets, ptr %fp, i64 %columns64,
     i64 %k64, i32 %fraction, i64 %cut, i64 %odd, i32 %least, i32 %keep, i32 %form, i1 %force)
+  br label %issue
+issue:
   %keys = addr warp.wg_keys
   %index = and i32 %issued, {KEYS - 1}
   %index64 = zext i32 %index to i64
