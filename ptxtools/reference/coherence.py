@@ -84,7 +84,7 @@ def _contradicts(write: Write, whole: list[Write], orders: dict[Write, set[Write
 def readable(agent: Agent, scope: str, history: list[Write], seen: set[Write]) -> list[Write]:
     """What a read returns that these writes precede in causality order: none of those that they follow."""
     hidden = hidden_by(seen)
-    last = max((at for at, write in enumerate(history) if write in seen), default=-1)
+    last = max((at for at, write in enumerate(history) if write in seen), default=0)
     found = []
     for at, write in enumerate(history):
         if write in hidden:
