@@ -33,6 +33,22 @@ def put(write: Write, history: list[Write], at: int, seen: set[Write], fellows: 
     return True
 
 
+def ordered(write: Write, history: list[Write], before: set[Write]) -> dict[Write, set[Write]] | None:
+    """The orders that change if these writes precede one that has its place; None if something forbids that."""
+    new = before - write.earlier
+    if not new:
+        return {}
+    at = history.index(write) if write in history else -1
+    if at < 0 or not new.issubset(history[:at]):
+        return None
+    added = (new | hidden_by(new)).intersection(history)
+    moved = {other: other.earlier | added for other in history[at:] if other is write or write in other.earlier}
+    orders = {other: moved.get(other, other.earlier) for other in history}
+    if _is_torn(write, history, orders, moved) or _contradicts(write, history, orders, moved):
+        return None
+    return moved
+
+
 def _is_torn(write: Write, whole: list[Write], orders: dict[Write, set[Write]], moved: Iterable[Write]) -> bool:
     """Whether a morally strong write stands between the read and the write of an atomic operation (8.10.3)."""
     changed = {write, *moved}
@@ -68,7 +84,7 @@ def _contradicts(write: Write, whole: list[Write], orders: dict[Write, set[Write
 def readable(agent: Agent, scope: str, history: list[Write], seen: set[Write]) -> list[Write]:
     """What a read returns that these writes precede in causality order: none of those that they follow."""
     hidden = hidden_by(seen)
-    last = max((at for at, write in enumerate(history) if write in seen), default=-1)
+    last = max((at for at, write in enumerate(history) if write in seen), default=0)
     found = []
     for at, write in enumerate(history):
         if write in hidden:

@@ -2,8 +2,8 @@
 
 A read takes effect at the latest where its register is used. Until then it may still return another write: one that has
 been executed since, although later operations of its own thread, fences and barriers among them, have taken effect.
-Chapter 8 leaves that open as long as the read does not precede the write in causality order (8.10.6), and nothing
-synchronises by it (8.9.4).
+Chapter 8 leaves that open as long as the read does not precede the write in causality order (8.10.6), and what has
+happened since agrees with what its thread would have learnt by it (`hindsight.py`).
 """
 
 from __future__ import annotations
@@ -54,11 +54,10 @@ class Update:
 @dataclass(slots=True, eq=False)
 class Pending:
     """A read of a thread. ref, type_name, frame: where its result is; history, seen: the writes of its location, and
-    those that precede the read; generic: whether it goes through the generic proxy (8.6); acquired: how often its
-    thread had acquired something before; update: of an atomic operation; followed: accesses of its thread at its
-    location behind it; known: whether it precedes what another thread does; touched: whether it precedes an access of
-    its location by another thread, or of a part of it; done: it is decided; observed: the write that who it precedes
-    learns of then (8.9.2, 8.9.5)."""
+    those that precede the read; generic: whether it goes through the generic proxy (8.6); time: of its step;
+    update: of an atomic operation; followed: accesses of its thread at its location behind it; known: whether it
+    precedes what another thread does; touched: whether it precedes an access of its location by another thread, or of a
+    part of it; done: it is decided; observed: the write that who it precedes learns of then (8.9.2, 8.9.5)."""
 
     agent: Agent
     thread: int
@@ -71,7 +70,7 @@ class Pending:
     returned: Write
     scope: str
     generic: bool
-    acquired: int
+    time: int
     update: Update | None = None
     followed: list[Write | Pending] = field(default_factory=list)
     known: bool = False

@@ -16,6 +16,7 @@ from ptxtools.program.operations import SINGLE_ACCESSES
 from ptxtools.program.program import Op, Terminator
 
 from .coherence import is_whole, put, readable, returned
+from .hindsight import Hindsight
 from .memory import narrow
 from .pending import MOST_PENDING, Pending, Update, slots_of
 from .registry import Array, Threads
@@ -110,15 +111,19 @@ class Undecided:
     def _returns(self, read: Pending, write: Write) -> bool:
         """Let it return a write, if what precedes other operations stays as it was."""
         if not read.generic:
-            settle(write, read.agent, observed=False)
+            settle(write, read.agent, None, observed=False)
             return True
         update, strongly = read.update, mutual(read.agent, read.scope, write.agent, write.scope)
+        hindsight = Hindsight(self.memory)
         if update is None or (update.own is None and update.value(write) is None):
-            if strongly and not self._may_observe(read, write):
-                return False
-        elif not self._updates(read, update, write, strongly):
+            allowed = not strongly or self._may_observe(read, write, hindsight)
+        else:
+            allowed = self._updates(read, update, write, strongly, hindsight)
+        if not allowed:
+            hindsight.undo()
             return False
         self._note(read, write, strongly)
+        hindsight.keep()
         return True
 
     def _note(self, read: Pending, write: Write, strongly: bool) -> None:
@@ -130,13 +135,13 @@ class Undecided:
                 read.agent.read[id(message)] = (read.location, message)
             self._tell(read, write)
         returned(read.agent, read.scope if own is None else "", read.history, set(read.seen), write)
-        settle(write, read.agent, observed=strongly)
+        settle(write, read.agent, read.time, observed=strongly)
         if own is not None:
             self._tell(read, own)
 
-    def _may_observe(self, read: Pending, write: Write) -> bool:
-        """Whether nothing synchronises by it, or would have, and what follows it at its location is not earlier."""
-        return not read.touched and self._is_free(read, write) and self._is_followed(read, write)
+    def _may_observe(self, read: Pending, write: Write, hindsight: Hindsight) -> bool:
+        """Whether a read may observe a write, by all that has happened behind it."""
+        return self._is_free(read, write) and hindsight.observes(read, write) and hindsight.acquires(read, write)
 
     def _is_followed(self, read: Pending, write: Write) -> bool:
         """Whether this write is in front of what the accesses behind a read, at its location, have to do with."""
@@ -147,11 +152,7 @@ class Undecided:
         return True
 
     def _is_free(self, read: Pending, write: Write) -> bool:
-        """Whether nothing synchronises by it, or would have, and no atomic operation that it observes has read what it
-        precedes (8.10.6)."""
-        observes = read.update is None or read.update.observes
-        if observes and read.agent.synchronises(read.acquired, read.location, write.messages):
-            return False
+        """Whether no atomic operation that it observes has read what it precedes (8.10.6)."""
         chain: Write | None = write
         while chain is not None and chain.behind is not None:
             if read in chain.behind.after:
@@ -167,7 +168,7 @@ class Undecided:
             if agent is read.agent or read in agent.reads:
                 agent.learns(read.location, (write,))
 
-    def _updates(self, read: Pending, update: Update, write: Write, strongly: bool) -> bool:
+    def _updates(self, read: Pending, update: Update, write: Write, strongly: bool, hindsight: Hindsight) -> bool:
         """Let an atomic operation read a write, and write what follows from that."""
         own, value, history = update.own, update.value(write), read.history
         if own is not None and value is not None and not strongly and is_whole(
@@ -181,7 +182,8 @@ class Undecided:
             return True
         if own is not None and (own not in history or (own.taken and (value is None or update.depends))):
             return False
-        if strongly and not (self._may_observe if update.observes else self._is_free)(read, write):
+        if strongly and not (self._may_observe(read, write, hindsight) if update.observes
+                             else self._is_free(read, write)):  # fmt: skip
             return False
         if value is not None and (read.touched or any(isinstance(other, Pending) for other in read.followed)):
             return False
@@ -245,10 +247,15 @@ class Undecided:
             fellows = fellows.union(other for other in read.followed if isinstance(other, Write))
         else:
             own.behind = write
+        hindsight = Hindsight(self.memory)
         placed = put(write, history, at, seen, fellows.intersection(history))
-        if not placed or (value is None and not self._is_followed(read, write)):
+        if not placed or (value is None and not self._is_followed(read, write)) or not (
+            not update.observes or hindsight.acquires(read, write)
+        ):  # fmt: skip
+            hindsight.undo()
             kept.restore()
             return False
+        hindsight.keep()
         if value is None:
             update.own = None
         else:

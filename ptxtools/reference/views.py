@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from typing import TypeAlias
 
@@ -12,18 +13,22 @@ from .registry import Array
 
 #: Whether the location is in shared memory, its offset and its size in bytes.
 Location: TypeAlias = tuple[bool, int, int]
-#: Scopes and locations by which a thread is known to have acquired something; beyond that it may have by all.
-_MOST_ACQUIRINGS = 64
+#: Steps of a thread that are remembered.
+MOST_STEPS = 64
 
 
 @dataclass(slots=True, eq=False)
 class View:
     """What a thread must not look behind: of each location the last writes, and all writes up to a number. reads: those
-    undecided that precede it in causality order."""
+    undecided that precede it in causality order; time: when it was made, or of the newest of what it has in hindsight;
+    joined: threads, and when they joined it; part_of: those that it has gone into."""
 
     writes: dict[Location, frozenset[Write]]
     floor: int = -1
     reads: frozenset[Pending] = frozenset()
+    time: int = -1
+    joined: list[tuple[Agent, int]] = field(default_factory=list)
+    part_of: list[View] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -41,7 +46,8 @@ class Write:
     later: for one that is forgotten, the next, which stands for it; earlier: the writes of its history that it follows
     in coherence order (8.9.6); after: undecided reads that precede it in causality order; pending: the read of an
     atomic operation; taken: somebody has read it, or it stands for another one, so that it stays where it is; instead:
-    of one that was taken out, those that it has followed.
+    of one that was taken out, those that it has followed; glances: threads that have read it without observing it, and
+    when for the first time.
 
     What reads rest on that looked behind a write which their thread knows, but which races with this one: never: those
     writes, which this one must not come to precede; passed: thread and scope of strong reads, with the last such write
@@ -61,6 +67,7 @@ class Write:
     passed: list[tuple[Agent, str, Write]] = field(default_factory=list)
     taken: bool = False
     instead: frozenset[Write] | None = None
+    glances: dict[Agent, int] = field(default_factory=dict)
 
 
 def known(write: Write) -> set[Write]:
@@ -76,10 +83,12 @@ def chained(write: Write) -> tuple[Message, ...]:
     return behind.messages if behind is not None and strong(write, behind) else ()
 
 
-def settle(write: Write, agent: Agent, *, observed: bool) -> None:
+def settle(write: Write, agent: Agent, time: int | None, *, observed: bool) -> None:
     """A thread has read this write: its value stays (8.10.4). If it observes it, what it does now is behind the reads
-    of that atomic operation and of those that it observes, too (8.9.5)."""
+    of that atomic operation and of those that it observes, too (8.9.5). time: of the read, if anything orders it."""
     chain: Write | None = write
+    if not observed and time is not None:
+        write.glances[agent] = min(time, write.glances.get(agent, time))
     while chain is not None:
         chain.taken = True
         read = chain.pending
@@ -98,6 +107,19 @@ class Phase:
     whole: View | None = None
 
 
+@dataclass(slots=True, eq=False)
+class Step:
+    """What a thread has done. what: a read, a write, a view that it has published, or None where it acquires; location:
+    of a write, or what is acquired (None: all); scope: of what acquires; order: of a fence, "sc"."""
+
+    time: int
+    what: Pending | Write | View | None
+    location: Location | None = None
+    history: list[Write] | None = None
+    scope: str = ""
+    order: str = ""
+
+
 @dataclass(frozen=True)
 class Habits:
     """What a thread tends to do, as probabilities: to read the last write, and the first one that it may; to write
@@ -114,11 +136,10 @@ class Habits:
 class Agent:
     """A thread. floor: it must not look behind writes of lower numbers; all: the floor is to be raised before its next
     access; fences: views at its release fences, by scope; released: views at its release operations, by location and
-    scope; read: messages that an acquire operation of this location, or a fence, acquires; acquired: how often it has
-    acquired something; acquirings: when for the last time, by scope and location (None: any); phase: of the cluster's
-    barrier, the one in which it arrived last; awaited: the one that it has waited for, and still has to join; pending:
-    its undecided reads; reads: these and those of others that precede what it does next; joined: views that it has
-    joined lately."""
+    scope; read: messages that an acquire operation of this location, or a fence, acquires; steps: its last ones;
+    phase: of the cluster's barrier, the one in which it arrived last; awaited: the one that it has waited for, and
+    still has to join; pending: its undecided reads; reads: these and those of others that precede what it does next;
+    joined: views that it has joined lately."""
 
     cta: int
     cluster: int
@@ -129,36 +150,34 @@ class Agent:
     fences: dict[str, View] = field(default_factory=dict)
     released: dict[Location, dict[str, View]] = field(default_factory=dict)
     read: dict[int, tuple[Location, Message]] = field(default_factory=dict)
-    acquired: int = 0
-    acquirings: dict[tuple[str, Location | None], int] = field(default_factory=dict)
+    steps: deque[Step] = field(default_factory=lambda: deque(maxlen=MOST_STEPS))
     phase: Phase | None = None
     awaited: Phase | None = None
     pending: list[Pending] = field(default_factory=list)
     reads: set[Pending] = field(default_factory=set)
     joined: set[View] = field(default_factory=set)
 
-    def seen(self) -> View:
+    def seen(self, time: int) -> View:
         """The view as it is now, for those who synchronise with it."""
-        return View(dict(self.view), self.floor, self.undecided())
+        view = View(dict(self.view), self.floor, self.undecided(), time)
+        self.steps.append(Step(time, view))
+        return view
 
     def undecided(self) -> frozenset[Pending]:
         self.reads = {read for read in self.reads if not read.done}
         return frozenset(self.reads)
 
-    def acquires(self, scope: str, location: Location | None) -> None:
-        """It acquires, by an operation on this location or a fence."""
-        self.acquired += 1
-        if len(self.acquirings) > _MOST_ACQUIRINGS:
-            self.acquirings = {("sys", None): self.acquired}
-        self.acquirings[scope, location] = self.acquired
+    def remembers(self, time: int) -> bool:
+        """Whether all its steps since then are known."""
+        return len(self.steps) < MOST_STEPS or self.steps[0].time <= time
 
-    def synchronises(self, since: int, location: Location, messages: Iterable[Message]) -> bool:
-        """Whether it has acquired one of these messages since then, if they were found at this location."""
-        return any(
-            at > since and where in (None, location) and mutual(self, scope, message.agent, message.scope)
-            for message in messages
-            for (scope, where), at in self.acquirings.items()
-        )
+    def acquiring(self, time: int, location: Location, message: Message) -> int | None:
+        """When it has first acquired a message, if it found that at this location at a time."""
+        return next((
+            step.time for step in self.steps
+            if step.time > time and step.what is None and step.location in (None, location)
+            and mutual(self, step.scope, message.agent, message.scope)
+        ), None)  # fmt: skip
 
     def includes(self, scope: str, other: Agent) -> bool:
         """Whether a scope of this thread includes another one (8.5); all threads of a launch are on one device."""
@@ -199,4 +218,9 @@ def merged(views: list[View]) -> View:
     for view in views:
         for location, found in view.writes.items():
             writes[location] = writes.get(location, frozenset()) | found
-    return View(writes, max((view.floor for view in views), default=-1), frozenset().union(*(v.reads for v in views)))
+    floor = max((view.floor for view in views), default=-1)
+    time = max((view.time for view in views), default=-1)
+    whole = View(writes, floor, frozenset().union(*(view.reads for view in views)), time)
+    for view in views:
+        view.part_of.append(whole)
+    return whole

@@ -16,6 +16,7 @@ all that was written before. That is less than the model allows, never more.
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -33,11 +34,13 @@ from .pending import Pending, Update
 from .registry import Array, Threads
 from .undecided import Undecided
 from .views import (
+    MOST_STEPS,
     Agent,
     Habits,
     Location,
     Message,
     Phase,
+    Step,
     View,
     Write,
     chained,
@@ -85,6 +88,8 @@ class WeakMemory:
         self.phases: dict[int, Phase] = {}  # of each cluster
         self.undecided = Undecided(self)
         self.orders: dict[tuple[int, str], Message] = {}  # the last fence.sc of each CTA and scope
+        self.clock = 0  # of steps
+        self.fences: deque[tuple[Agent, Step]] = deque(maxlen=MOST_STEPS)  # the last fence.sc of all
         self.turns = np.random.default_rng(seed)
         self.speeds = self.turns.choice(_SPEEDS, 1 + int(machine.warp_of.max(initial=0)))
 
@@ -95,6 +100,11 @@ class WeakMemory:
         if self.random.random() < _CHANGE:
             self.speeds[warps[at]] = self.random.choice(_SPEEDS)
         return int(ready[at])
+
+    def tick(self) -> int:
+        """The time of the next step of a thread."""
+        self.clock += 1
+        return self.clock
 
     def agent(self, thread: int) -> Agent:
         m = self.m
@@ -141,7 +151,7 @@ class WeakMemory:
                 phase = self.phases[agent.cluster] = Phase()
             self._raise_floor(agent)
             fences = [view for scope, view in agent.fences.items() if scope != "cta"]
-            phase.arrivals[int(thread)] = fences if relaxed else [agent.seen()]
+            phase.arrivals[int(thread)] = fences if relaxed else [agent.seen(self.tick())]
             agent.phase = phase
 
     def published(self, threads: Threads) -> list[View]:
@@ -150,7 +160,7 @@ class WeakMemory:
         for thread in threads:
             agent = self.agent(int(thread))
             self._raise_floor(agent)
-            found.append(agent.seen())
+            found.append(agent.seen(self.tick()))
         return found
 
     def released(self, threads: Threads, views: list[View]) -> None:
@@ -191,17 +201,16 @@ class WeakMemory:
                         values[number][place] = part.buffer.load(np.array([at]), size)[0]
                         continue
                     location, history = self._history(part.buffer, at, size)
-                    acquired = agent.acquired
+                    time = self.tick()
+                    read = Pending(agent, thread, op.dst[number], op.dst_types[number], m.here, location, history,
+                                   frozenset(), history[0], scope, generic, time)  # fmt: skip
                     followed: list[Pending] = []
                     if generic:
-                        seen, followed = self._seen(agent, location, history)
-                        found = self._read(agent, location, history, seen, order, scope)
+                        followed = self._read(read, order)
                     else:  # nothing orders a load through the texture proxy (8.6)
-                        seen, found = set(), self.random.choice(history)
-                        settle(found, agent, observed=False)
-                    values[number][place] = found.value[0]
-                    read = Pending(agent, thread, op.dst[number], op.dst_types[number], m.here, location, history,
-                                   frozenset(seen), found, scope, generic, acquired)  # fmt: skip
+                        read.returned = self.random.choice(history)
+                        settle(read.returned, agent, None, observed=False)
+                    values[number][place] = read.returned.value[0]
                     late.append(read)
                     for other in followed:
                         other.followed.append(read)
@@ -227,6 +236,7 @@ class WeakMemory:
                         location, history = self._history(part.buffer, at, size)
                         write = Write(np.array(one), agent, scope)
                         seen, followed = self._seen(agent, location, history)
+                        agent.steps.append(Step(self.tick(), write, location, history))
                         write.messages = self._published(agent, location, order, scope)
                         self.place(write, history, seen)
                         for read in followed:
@@ -272,7 +282,7 @@ class WeakMemory:
         assert op.opcode is not None
         agent, (order, scope), type_name = self.agent(thread), _ordered(op), op.src_types[1]
         expected = operands[0] if op.opcode.has("cas") else None
-        acquired = agent.acquired
+        time = self.tick()
         seen, followed = self._seen(agent, location, history)
         new = _function(self.m.algebra, op, operands)
         patterns = self._patterns(agent, location, order, scope)
@@ -289,14 +299,17 @@ class WeakMemory:
                 break
         ref = op.dst[0] if op.dst else None
         found = Pending(agent, thread, ref, type_name, self.m.here, location, history, frozenset(seen), read, scope,
-                        True, acquired, Update(new, expected, op.opcode.has("exch"), op.kind == "atom"))  # fmt: skip
+                        True, time, Update(new, expected, op.opcode.has("exch"), op.kind == "atom"))  # fmt: skip
         for other in followed:
             other.followed.append(found)
+        agent.steps.append(Step(time, found))
         returned(agent, scope if own is None else "", history, seen, read)
         if op.kind == "atom":
-            self._observe(agent, location, read, order, scope)
+            self._observe(found, order)
         else:
-            settle(read, agent, observed=mutual(agent, scope, read.agent, read.scope))  # 8.9.2, though it is no read
+            settle(
+                read, agent, time, observed=mutual(agent, scope, read.agent, read.scope)
+            )  # 8.9.2, though it is no read
         assert found.update is not None
         found.update.after = agent.undecided()
         found.update.messages = self._published(agent, location, order, scope) if own is not None else ()
@@ -325,25 +338,31 @@ class WeakMemory:
             for message in self.orders.values():
                 if mutual(agent, scope, message.agent, message.scope):
                     self._join(agent, message.view)
-            self.orders[agent.cta, scope] = Message(agent, scope, agent.seen())
+            step = Step(self.tick(), None, None, None, scope, order)
+            agent.steps.append(step)
+            self.fences.append((agent, step))
+            self.orders[agent.cta, scope] = Message(agent, scope, agent.seen(self.tick()))
         if order != "acquire":
-            agent.fences[scope] = agent.seen()
+            agent.fences[scope] = agent.seen(self.tick())
 
     def _acquire(self, agent: Agent, scope: str, location: Location | None = None) -> None:
         """Join what strong reads, of this location or of any, have found in messages of fitting scopes."""
-        agent.acquires(scope, location)
+        agent.steps.append(Step(self.tick(), None, location, None, scope))
         for key, (where, message) in list(agent.read.items()):
             if location in (None, where) and mutual(agent, scope, message.agent, message.scope):
                 self._join(agent, message.view)
                 del agent.read[key]
 
-    def _read(
-        self, agent: Agent, location: Location, history: list[Write], seen: set[Write], order: str, scope: str
-    ) -> Write:
-        found = self._candidates(agent, readable(agent, scope, history, seen), history)[0]
-        returned(agent, scope, history, seen, found)
-        self._observe(agent, location, found, order, scope)
-        return found
+    def _read(self, read: Pending, order: str) -> list[Pending]:
+        """Let a load return something for the time being; the undecided reads of its thread that it follows."""
+        agent, scope, history = read.agent, read.scope, read.history
+        seen, followed = self._seen(agent, read.location, history)
+        read.seen = frozenset(seen)
+        read.returned = self._candidates(agent, readable(agent, scope, history, seen), history)[0]
+        agent.steps.append(Step(read.time, read))
+        returned(agent, scope, history, seen, read.returned)
+        self._observe(read, order)
+        return followed
 
     def _candidates(self, agent: Agent, found: list[Write], history: list[Write]) -> list[Write]:
         """These, in an order that its thread tends to; the last one of the history is always there."""
@@ -354,11 +373,12 @@ class WeakMemory:
             return [*found]
         return self.random.sample(found, len(found))
 
-    def _observe(self, agent: Agent, location: Location, found: Write, order: str, scope: str) -> None:
+    def _observe(self, read: Pending, order: str) -> None:
         """Observation order (8.9.2), and synchronisation with what the write carries (8.9.4); an acquire operation
         acquires, too, what strong reads of this location in front of it have observed (8.8)."""
+        agent, location, scope, found = read.agent, read.location, read.scope, read.returned
         observed = mutual(agent, scope, found.agent, found.scope)
-        settle(found, agent, observed=observed)
+        settle(found, agent, read.time, observed=observed)
         if observed:
             agent.learns(location, (found,))
             for message in found.messages:
@@ -409,7 +429,7 @@ class WeakMemory:
     def _published(self, agent: Agent, location: Location, order: str, scope: str) -> tuple[Message, ...]:
         """The release patterns that end with this write (8.8), if it is strong, of its thread's later ones as well."""
         if order in ("release", "acq_rel"):
-            agent.released.setdefault(location, {})[scope] = agent.seen()
+            agent.released.setdefault(location, {})[scope] = agent.seen(self.tick())
         return self._patterns(agent, location, "", scope)
 
     def _patterns(self, agent: Agent, location: Location, order: str, scope: str) -> tuple[Message, ...]:
@@ -419,7 +439,7 @@ class WeakMemory:
             return ()
         released = agent.released.get(location, {})
         if order in ("release", "acq_rel"):
-            released = {**released, scope: agent.seen()}
+            released = {**released, scope: agent.seen(self.tick())}
         return tuple(Message(agent, *item) for item in (*agent.fences.items(), *released.items()))
 
     # --- views and histories ---
@@ -465,6 +485,11 @@ class WeakMemory:
             return  # what an undecided read of it has observed since, `_observe_late` has told
         if len(agent.joined) > _MOST_JOINED:
             agent.joined.clear()
+        view.joined.append((agent, self.tick()))
+        self.learn(agent, view)
+
+    def learn(self, agent: Agent, view: View) -> None:
+        """From now on a thread knows a view, which it has joined."""
         agent.joined.add(view)
         agent.floor = max(agent.floor, view.floor)
         for read in view.reads:
