@@ -158,7 +158,10 @@ class Program:
         operands = item.operands
         if line.plan.family in COLLECTIVES:  # a vote's predicate decides its result
             operands = operands[1:] if line.plan.family == "vote" else operands[-1:]
+        product = line.plan.family == "wgmma"
         for operand in operands:
+            if product and type(operand) is Vector:
+                continue  # accumulators, and A in registers: only which ones they are matters
             if not accesses or type(operand) is Address or line.item.opcode.startswith("st.bulk"):
                 for name, _ in operand_names(operand):
                     key = line.registers[name]
