@@ -105,6 +105,7 @@ class BodyChecker:
         self._groups = not context.text or "cta_group::2" in context.text
         self._cta_memory = not context.text or "%perctamemory" in context.text
         self._verdicts = _verdicts_of(context)
+        self._sound: set[tuple[object, ...]] = set()
         self._last: Variable | None = None
         #: Of the statements: "kernel" in the body of an entry.
         self._place = "statement"
@@ -203,9 +204,21 @@ class BodyChecker:
             if verdict is not _GOOD:
                 if verdict is None:
                     verdicts[known] = self._first(item, scope)
-                else:
+                elif verdict == _BAD or self.context.gathered is not None or item.opcode.startswith("call"):
                     self._instruction(item, scope)
+                else:
+                    self._same(item, scope, known)
         return None
+
+    def _same(self, item: Instruction, scope: Scope, known: tuple[object, ...]) -> None:
+        """Check an instruction whose numbers or names matter, unless one with the same operands had no finding: equal
+        operands of a module are one node."""
+        key = (known, *map(id, item.operands))
+        if key not in self._sound:
+            before = self.context.reports
+            self._instruction(item, scope)
+            if self.context.reports == before:
+                self._sound.add(key)
 
     def _first(self, item: Instruction, scope: Scope) -> int:
         """Check an instruction of a new kind; returns the verdict for later ones."""

@@ -24,6 +24,8 @@ _WORD = re.compile(r"[\w$]+")
 _MOST = 1 << 23
 #: How many functions of other modules are remembered.
 _MOST_KNOWN = 2000
+#: Names in a module of which each is looked for in a text; of more, the text's words are looked up.
+_FEW_NAMES = 64
 
 
 def kinds_of(module: Module) -> dict[int, int]:
@@ -73,7 +75,8 @@ def texts_alone(module: Module) -> Callable[[Function], tuple[str, ...]]:
             return ()
         start, end = function.span
         text = source.text[start:end]
-        named = {name for name in others if name and name != own and name in text}
+        few = len(others) < _FEW_NAMES
+        named = {name for name in others if name and name != own and name in text} if few else others.keys() - {own, ""}
         refers = named and not named.isdisjoint(_WORD.findall(text))
         found = "" if refers else _plain_text(function, source.text)
         return (*headers, found) if found else ()

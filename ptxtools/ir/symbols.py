@@ -15,10 +15,13 @@ from .nodes import (
     Instruction,
     Label,
     Module,
+    Name,
     Scope,
     Statement,
     Variable,
+    Vector,
 )
+from .references import operand_names
 
 #: What a name can mean.
 Symbol: TypeAlias = "Variable | Function | Alias | Label | BranchTargets | CallTargets | CallPrototype"
@@ -96,10 +99,19 @@ class Names:
 class Registers(dict[str, "RegisterKey | None"]):
     """The registers that names refer to in one complete scope, found when asked for; None for anything else."""
 
-    __slots__ = ("_names",)
+    __slots__ = ("_names", "_vectors")
 
     def __init__(self, names: Names) -> None:
         self._names = names
+        self._vectors: dict[tuple[int, bool], tuple[tuple[str, RegisterKey | None, bool], ...]] = {}
+
+    def uses(self, vector: Vector, write: bool) -> tuple[tuple[str, RegisterKey | None, bool], ...]:
+        """The names in a vector of the scope, the registers that they are, and `write`: whether it is written."""
+        found = self._vectors.get((id(vector), write))
+        if found is None:
+            parts = [(name, write and type(item) is Name) for item in vector.items for name in operand_names(item)]
+            found = self._vectors[id(vector), write] = tuple([(name, self[name], written) for name, written in parts])
+        return found
 
     def __missing__(self, name: str) -> RegisterKey | None:
         symbol, plain = self._names.own(name) or self._names.lookup(name), name

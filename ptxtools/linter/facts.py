@@ -97,6 +97,7 @@ class FunctionFacts:
         self.thread_numbers: dict[tuple[int, int], list[int] | None] = {}
         self.tests: dict[int, int | None] = {}  # of `coming`
         self._used: dict[int, tuple[tuple[str, RegisterKey | None, bool], ...]] = {}
+        self._vectors: dict[tuple[int, int, bool], int] = {}  # how often vectors have been met
         if function.body is not None:
             self._walk(function.body, function_names(function, names))
 
@@ -242,11 +243,7 @@ class FunctionFacts:
         """The names in an instruction, the registers that they are, and whether it writes these (as `accessed`)."""
         found = self._used.get(id(line.item))
         if found is None:
-            from .inflight import accessed
-
-            registers = line.registers
-            used = [(name, registers[name], write) for name, write in accessed(line)]
-            found = self._used[id(line.item)] = tuple(used)
+            found = self._used[id(line.item)] = tuple(uses(line))
         return found
 
     @cached_property
@@ -317,6 +314,8 @@ class FunctionFacts:
                         self.oversized.append((line, item.operands.index(operand)))
                 elif type(operand) is Address and type(operand.base) is Name and not operand.extra:
                     self._access(operand.base.name, False, line)
+                elif type(operand) is Vector:
+                    self._vector(operand, write, line)
                 else:
                     for name, inside in operand_names(operand):
                         self._access(name, write and not inside, line)
@@ -347,6 +346,17 @@ class FunctionFacts:
         elif not lines or lines[-1] is not line:
             lines.append(line)
 
+    def _vector(self, operand: Vector, write: bool, line: Line) -> None:
+        """The elements of a vector. Those of one that was read before, or written twice, say nothing new."""
+        known = (id(operand), id(line.registers), write)
+        if self._vectors.get(known, 0) > write:
+            return
+        uses = line.registers.uses(operand, write)
+        for name, _, written in uses:
+            self._access(name, written, line)
+        if all(key is not None for _, key, _ in uses):  # of others each instruction counts
+            self._vectors[known] = self._vectors.get(known, 0) + 1
+
     def _access(self, name: str, write: bool, line: Line) -> None:
         key = line.registers[name]
         if key is None:
@@ -359,6 +369,29 @@ class FunctionFacts:
             self.writes[key] = line
             if self.reads.get(key, line.item) is not line.item:
                 self.early.add(key)
+
+
+def uses(line: Line) -> list[tuple[str, RegisterKey | None, bool]]:
+    """The names in an instruction, the registers that they are, and whether it writes these; labels and variables are
+    among them."""
+    item, registers = line.item, line.registers
+    found: list[tuple[str, RegisterKey | None, bool]] = []
+    if item.guard is not None:
+        found.append((item.guard.name, registers[item.guard.name], False))
+    writes = line.plan.writes
+    if not line.plan.positional:  # a call
+        writes = (len(item.operands) > 1 and isinstance(item.operands[0], Arguments),)
+    for place, operand in enumerate(item.operands):
+        write = place < len(writes) and writes[place]
+        kind = type(operand)
+        if kind is Name:
+            name = operand.name  # type: ignore[union-attr]
+            found.append((name, registers[name], write))
+        elif kind is Vector:
+            found += registers.uses(operand, write)  # type: ignore[arg-type]
+        elif kind is not Immediate:
+            found += [(name, registers[name], write and not inside) for name, inside in operand_names(operand)]
+    return found
 
 
 def operand_names(operand: Operand) -> Iterator[tuple[str, bool]]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ptxtools.ir.nodes import Arguments, Immediate
+from ptxtools.ir.nodes import Immediate
 from ptxtools.records import NamedTuple
 
-from .facts import Line, operand_names
+from .facts import Line, uses
 
 if TYPE_CHECKING:
     from .memory import Reach, Step
@@ -19,15 +19,7 @@ _TENSOR = 16
 
 def accessed(line: Line) -> Iterator[tuple[str, bool]]:
     """Names of the registers of an instruction, and whether it writes them; labels and variables are among them."""
-    if line.item.guard is not None:
-        yield line.item.guard.name, False
-    writes = line.plan.writes
-    if not line.plan.positional:  # a call
-        writes = (len(line.item.operands) > 1 and isinstance(line.item.operands[0], Arguments),)
-    for place, operand in enumerate(line.item.operands):
-        write = writes[place] if place < len(writes) else False
-        for name, inside in operand_names(operand):
-            yield name, write and not inside
+    return ((name, write) for name, _, write in uses(line))
 
 
 class Flight(NamedTuple):

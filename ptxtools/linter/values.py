@@ -136,23 +136,31 @@ class Reader:
 
     A register that one instruction writes is its known value, or an unknown of its own; but if the run read it before
     that instruction, as a loop does, it is a new unknown behind it, and all that follows is computed anew.
-    now: the values that the run has written so far, and those that it begins with.
     """
 
     def __init__(
         self, facts: FunctionFacts, known: Mapping[RegisterKey, Value], begun: Mapping[RegisterKey, Value] | None = None
     ) -> None:
         self._facts, self._known = facts, known
-        self.now: dict[RegisterKey, Value] = dict(begun or {})
+        self._now: dict[RegisterKey, Value | Line] = dict(begun or {})  # a line: what that one gives
         self._read: set[str] = set()
         self._renewed = False
         self._sources: list[Value] | None = None  # of the last result
+
+    def now(self, key: RegisterKey) -> Value | None:
+        """The value that the run has written to a register, or begins with; None if there is none."""
+        found = self._now.get(key)
+        if type(found) is Line:
+            term = f"#{id(found.item)}{key[1]}"
+            self._facts.unknown_terms[term] = key
+            found = self._now[key] = Value(((term, 1),), 0)
+        return found  # type: ignore[return-value]
 
     def of_name(self, name: str, line: Line) -> Value:
         """The value of a register, special register or variable's address, before an instruction."""
         key = line.registers[name]
         if key is not None:
-            found = self.now.get(key)
+            found = self.now(key)
             if found is None:
                 found = self._known.get(key) or _of_register(self._facts, key)
                 for term, _ in found.terms:
@@ -208,9 +216,13 @@ class Reader:
             if key is not None:
                 self._write(key, line, "." not in into.name)
             return
+        rewritten = self._facts.rewritten
         for _, key, write in self._facts.used(line):
             if write and key is not None:
-                self._write(key, line, False)
+                if key in rewritten:
+                    self._now[key] = line
+                else:
+                    self._write(key, line, False)
 
     def _write(self, key: RegisterKey, line: Line, single: bool) -> None:
         if key not in self._facts.rewritten and not self._renewed and line.item.guard is None:
@@ -220,18 +232,16 @@ class Reader:
             if unknown is None or unknown.terms[0][0] not in self._read:
                 found = self._result(line) if single and line.plan.family in _RESULTS else None
                 if found is not None:
-                    self.now[key] = found
+                    self._now[key] = found
                 return
             self._renewed = True
         self._sources = None
         found = None if line.item.guard is not None or not single else self._result(line)
-        if found is None:
-            term = f"#{id(line.item)}{key[1]}"
-            self._facts.unknown_terms[term] = key
-            if self._sources is not None and line.item.guard is None:
-                self._facts.unknown_sources[term] = self._sources
-            found = Value(((term, 1),), 0)
-        self.now[key] = found
+        self._now[key] = line if found is None else found
+        if found is None and self._sources is not None and line.item.guard is None:
+            unknown = self.now(key)
+            if unknown is not None:
+                self._facts.unknown_sources[unknown.terms[0][0]] = self._sources
 
     def _result(self, line: Line) -> Value | None:
         operands = line.item.operands
@@ -468,7 +478,7 @@ def begun_with(facts: FunctionFacts, known: Mapping[RegisterKey, Value]) -> dict
     for line in first[:end]:
         reader.step(line)
         written.update(_written(facts, line))
-    found = {key: reader.now[key] for key in written & facts.rewritten if key in reader.now}
+    found = {key: value for key in written & facts.rewritten if (value := reader.now(key)) is not None}
     stepped: set[RegisterKey] = set()
     for line in facts.lines[end:] if found else ():
         for key in _written(facts, line):

@@ -38,10 +38,10 @@ Better:
 from __future__ import annotations
 
 from ptxtools.ir.positions import parts_of
+from ptxtools.ir.symbols import RegisterKey
 
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
-from ..inflight import accessed
 from ..memory import Step
 from ..registry import bodies_with
 from ..values import Terms, Value
@@ -89,6 +89,8 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
 def check_sizes(context: LintContext, facts: FunctionFacts) -> None:
     """Strong accesses of one word, of which one reaches only part of it."""
     known: dict[Terms, list[tuple[int, Step]]] = {}
+    written: dict[tuple[Terms, int], dict[int, Step]] = {}  # the first to write each number of bytes there
+    longest = 0
     for step in facts.accesses:
         access = step.access
         single = access is not None and type(access.address.each) is int and access.space in ("", "global", "shared")
@@ -96,51 +98,67 @@ def check_sizes(context: LintContext, facts: FunctionFacts) -> None:
             continue
         if not access.address.terms or any(term[0] in "#%" for term, _ in access.address.terms):
             continue
-        known.setdefault(access.address.terms, []).append((access.address.numbers[0], step))
-    for found in known.values():
-        for at, step in found if len(found) > 1 else ():
-            for start, other in found:
-                if not other.writes or step.access is None or other.access is None or step.family in ("st", "red"):
-                    continue
-                size, whole = step.access.size, other.access.size
-                if (at, size) != (start, whole) and at < start + whole and start < at + size:
-                    line = context.source.line_of(other.line.item.span[0])
-                    message = f"this accesses {size} bytes where line {line} writes {whole}: they do not synchronise"
-                    help = ("possible: if they are of different threads",)
-                    context.warn(CODE, message, parts_of(step.line.item).opcode, help=help, section="8.10.1")
-                    return
+        start, terms = access.address.numbers[0], access.address.terms
+        if step.family not in ("st", "red"):
+            known.setdefault(terms, []).append((start, step))
+        if step.writes:
+            written.setdefault((terms, start), {}).setdefault(access.size, step)
+            longest = max(longest, access.size)
+    for terms, found in known.items():
+        seen: set[tuple[int, int]] = set()
+        for at, step in found:
+            size = step.access.size if step.access is not None else 0
+            if (at, size) in seen:
+                continue
+            seen.add((at, size))
+            for start in range(at - longest + 1, at + size):
+                for whole, other in written.get((terms, start), {}).items():
+                    if (at, size) != (start, whole) and at < start + whole:
+                        line = context.source.line_of(other.line.item.span[0])
+                        where = f"where line {line} writes {whole}: they do not synchronise"
+                        message = f"this accesses {size} bytes {where}"
+                        help = ("possible: if they are of different threads",)
+                        context.warn(CODE, message, parts_of(step.line.item).opcode, help=help, section="8.10.1")
+                        return
 
 
 @bodies_with("atom")
 def check_atoms(context: LintContext, facts: FunctionFacts) -> None:
     """An atomic operation publishes an address and gives that of another thread, and only the latter is ordered."""
-    stored = False
+    stored, atoms = False, []
     for place, line in enumerate(facts.lines):
         family, opcode = line.plan.family, line.item.opcode
         if family in ("fence", "membar", "bar", "barrier", "call") or ".release" in opcode or ".acq_rel" in opcode:
-            return
+            break
         stored |= family == "st" and not any(f".{word}" in opcode for word in _ASIDE)
-        if family == "atom" and stored and ".shared" not in opcode and _followed(facts.lines[place:]):
-            message = "nothing orders what was stored before this, and what it gives is followed behind a fence"
-            help = ("possible: if other threads follow what it publishes; use a fence before, or .acq_rel",)
-            context.warn(CODE, message, parts_of(line.item).opcode, help=help, section="8.8, 8.10.6 (Causality)")
-            return
+        if family == "atom" and stored and ".shared" not in opcode:
+            atoms.append(place)
+    followed = _followed(facts, atoms)
+    if followed is not None:
+        message = "nothing orders what was stored before this, and what it gives is followed behind a fence"
+        help = ("possible: if other threads follow what it publishes; use a fence before, or .acq_rel",)
+        context.warn(CODE, message, parts_of(followed.item).opcode, help=help, section="8.8, 8.10.6 (Causality)")
 
 
-def _followed(lines: list[Line]) -> bool:
-    """Whether a plain load behind a fence is at an address that comes from what the first instruction gives."""
-    results = {lines[0].registers[name] for name, write in accessed(lines[0]) if write}
-    fenced = False
-    for line in lines[1:]:
-        fenced |= line.plan.family in ("fence", "membar") and ".proxy" not in line.item.opcode
-        names = [(line.registers[name], write) for name, write in accessed(line)]
-        follows = any(key in results for key, write in names if not write and key is not None)
-        plain = line.plan.family == "ld" and not any(f".{word}" in line.item.opcode for word in (*_ASIDE, *_STRONG))
-        if follows and fenced and plain:
-            return True
-        if follows and line.plan.family not in ("setp", "atom", "st"):
-            results.update(key for key, write in names if write)
-    return False
+def _followed(facts: FunctionFacts, atoms: list[int]) -> Line | None:
+    """Of some instructions, all before the first fence, the first one from whose result the address of a plain load
+    behind a fence comes."""
+    lines = facts.lines
+    fences = [at for at, line in enumerate(lines) if line.plan.family in ("fence", "membar")] if atoms else []
+    fenced = next((at for at in fences if ".proxy" not in lines[at].item.opcode), len(lines))
+    leads: set[RegisterKey] = set()  # the registers from which such an address comes, at an instruction
+    found = None
+    for at in range(len(lines) - 1, atoms[0] - 1 if fenced < len(lines) else len(lines) - 1, -1):
+        line, family = lines[at], lines[at].plan.family
+        used = facts.used(line)
+        if atoms and at == atoms[-1]:
+            atoms.pop()
+            found = line if any(write and key in leads for _, key, write in used) else found
+        aside = any(f".{word}" in line.item.opcode for word in (*_ASIDE, *_STRONG))
+        follows = family not in ("setp", "atom", "st") and any(write and key in leads for _, key, write in used)
+        if follows or (family == "ld" and not aside and at > fenced):
+            leads.update(key for _, key, write in used if key is not None and not write)
+    return found
 
 
 def _releases(step: Step) -> bool:

@@ -16,6 +16,8 @@ Better:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ptxtools.ir.nodes import Address, Name, Operand, Variable
 from ptxtools.ir.positions import part_span
 
@@ -35,33 +37,34 @@ _WINDOWS = ("shared", "local", "const")
 
 @bodies_with("ld", "st", "atom", "red")
 def check(context: LintContext, facts: FunctionFacts) -> None:
+    parameters = {f"{parameter.name}+0": parameter for parameter in facts.function.params}
     for step in facts.accesses:
         access = step.access
         if access is None or not access.address.terms:
             continue
-        reason = _mismatch(step, access) or _pointer(facts, access)
+        reason = _mismatch(step, access) or _pointer(facts, parameters, access)
         if reason:
             context.warn(CODE, reason, part_span(step.line.item, access.operand), section="5.1")
 
 
-def _pointer(facts: FunctionFacts, access: Reach) -> str:
+def _pointer(facts: FunctionFacts, parameters: Mapping[str, Variable], access: Reach) -> str:
     """Why a kernel's parameter of 64 bits is no address in a window, if it is used as one as it is; or why one that
-    says to which space it points is none in another."""
-    for parameter in facts.function.params if access.space in (*_WINDOWS, "global") else ():
-        space = parameter.ptr[0] if parameter.ptr is not None else ""
-        converted = any(name.startswith("cvta.") for name, _ in access.address.terms)
-        used = (f"{parameter.name}+0", 1) in access.address.terms and not converted
-        if used and space not in ("", access.space):
-            return f"'{parameter.name}' points to .{space}, and this accesses .{access.space}"
-    if access.space not in ("shared", "local") or len(access.address.terms) != 1 or facts.function.kind != "entry":
+    says to which space it points is none in another. parameters: by the names that values have for them."""
+    terms = access.address.terms
+    used = [parameters[term] for term, count in terms if count == 1 and term in parameters]
+    if not used:
         return ""
-    (term, count), *_ = access.address.terms
-    name, _, offset = term.rpartition("+")
-    for parameter in facts.function.params:
-        wide = parameter.type in ("u64", "b64", "s64") and not parameter.dims
-        elsewhere = parameter.ptr is None or parameter.ptr[0] in ("", "global")
-        if parameter.name == name and offset == "0" and count == 1 and wide and elsewhere:
-            return f"'{name}' is a kernel's pointer, and no address in .{access.space}: launches cannot know those"
+    converted = any(term.startswith("cvta.") for term, _ in terms)
+    for parameter in used if access.space in (*_WINDOWS, "global") and not converted else ():
+        if parameter.ptr is not None and parameter.ptr[0] not in ("", access.space):
+            return f"'{parameter.name}' points to .{parameter.ptr[0]}, and this accesses .{access.space}"
+    if access.space not in ("shared", "local") or len(terms) != 1 or facts.function.kind != "entry":
+        return ""
+    (parameter,) = used
+    wide = parameter.type in ("u64", "b64", "s64") and not parameter.dims
+    if wide and (parameter.ptr is None or parameter.ptr[0] in ("", "global")):
+        name = parameter.name
+        return f"'{name}' is a kernel's pointer, and no address in .{access.space}: launches cannot know those"
     return ""
 
 

@@ -20,6 +20,7 @@ from ..context import LintContext
 from ..facts import FunctionFacts
 from ..memory import variable_of
 from ..registry import bodies_with
+from ..values import Terms
 
 CODE = "PTX546"
 
@@ -27,7 +28,7 @@ CODE = "PTX546"
 @bodies_with("ld", "st", "atom", "red")
 def check(context: LintContext, facts: FunctionFacts) -> None:
     for steps in facts.steps:
-        seen: dict[tuple[object, int], tuple[int, int]] = {}
+        seen: dict[Terms, dict[int, int]] = {}  # the first offset of an access of each size
         for step in steps:
             access = step.access
             if access is None or not isinstance(access.address.each, int) or access.size & (access.size - 1):
@@ -39,12 +40,9 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
                 aligned = min(size, symbol.align or element_bytes(symbol))
                 wrong = step.indirect and offset % aligned != 0
             else:
-                wrong = any(
-                    (offset - other) % min(size, least) != 0
-                    for (terms, least), (other, _) in seen.items()
-                    if terms == access.address.terms
-                )
-                seen.setdefault((access.address.terms, size), (offset, size))
+                others = seen.setdefault(access.address.terms, {})
+                wrong = any((offset - other) % min(size, least) != 0 for least, other in others.items())
+                others.setdefault(size, offset)
             if wrong:
                 message = f"the address cannot be a multiple of {size} here, too"
                 context.warn(CODE, message, part_span(step.line.item, access.operand), section="6.4.1")

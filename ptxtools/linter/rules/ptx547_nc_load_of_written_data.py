@@ -19,8 +19,8 @@ from ptxtools.ir.positions import parts_of
 
 from ..constants import constant
 from ..context import LintContext
-from ..facts import FunctionFacts, Line
-from ..memory import Reach
+from ..facts import FunctionFacts
+from ..memory import Reach, Step
 from ..registry import bodies_with
 from ..values import Terms
 from ..walk import tell
@@ -29,6 +29,8 @@ CODE = "PTX547"
 
 #: Bytes behind one unknown address that are looked at.
 _MOST = 4096
+#: Writes behind one unknown address of a run that a load is compared with one by one.
+_PAIRS = 64
 
 
 def _bytes(access: Reach) -> set[int]:
@@ -36,15 +38,15 @@ def _bytes(access: Reach) -> set[int]:
     return {start + byte for start in set(access.address.numbers) for byte in range(access.size)}
 
 
-def _copied(facts: FunctionFacts, line: Line) -> Iterator[Reach]:
+def _copied(facts: FunctionFacts, step: Step) -> Iterator[Reach]:
     """What a bulk copy writes of global memory, as far as it is known."""
+    line = step.line
     if not line.item.opcode.startswith("cp.async.bulk.global.") or len(line.item.operands) < 3:
         return
     size = constant(facts, line, line.item.operands[2]) or 0
-    for step in (step for steps in facts.steps for step in steps if step.line is line):
-        address = step.addresses[0] if step.addresses else None
-        if address is not None and 0 < size <= _MOST:
-            yield Reach(0, "global", address, size)
+    address = step.addresses[0] if step.addresses else None
+    if address is not None and 0 < size <= _MOST:
+        yield Reach(0, "global", address, size)
 
 
 @bodies_with("ld", "call")
@@ -57,8 +59,9 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
             known = written.setdefault(step.access.address.terms, set())
             if len(known) < _MOST:
                 known.update(_bytes(step.access))
-    for line in facts.of("cp") if loads else ():
-        for copied in _copied(facts, line):
+    copies = [step for steps in facts.steps for step in steps if step.family == "cp"] if loads else []
+    for step in copies:
+        for copied in _copied(facts, step):
             written.setdefault(copied.address.terms, set()).update(_bytes(copied))
     for step in loads:
         access = step.access
@@ -68,16 +71,38 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
             told.add(id(step.line.item))
             message = "the kernel writes what this .nc load reads"
             context.warn(CODE, message, parts_of(step.line.item).opcode, section="9.7.9.9")
-    for steps in facts.steps:
-        loads = [step for step in steps if step.family == "ld" and step.has("nc")]
-        for load in loads:
-            reach = load.access
-            for other in steps if reach is not None and id(load.line.item) not in told else ():
-                access = other.access if other.writes else None
-                if reach is None or access is None or access.space not in ("global", ""):
-                    continue
-                if reach.meets(access):
-                    message = "the kernel writes what this .nc load reads"
-                    context.warn(CODE, message, parts_of(load.line.item).opcode, section="9.7.9.9")
-                    break
+    for steps in facts.steps if loads else ():
+        for step in _met(steps, told):
+            message = "the kernel writes what this .nc load reads"
+            context.warn(CODE, message, parts_of(step.line.item).opcode, section="9.7.9.9")
     tell(context, facts, CODE, "constant written", "9.7.9.9")
+
+
+def _met(steps: list[Step], told: set[int]) -> Iterator[Step]:
+    """Loads of a run of instructions that read what others of the run write, through rewritten registers, too."""
+    loads = [step for step in steps if step.family == "ld" and step.has("nc") and id(step.line.item) not in told]
+    #: What the first thread writes where all threads are as far from the next, and other writes.
+    even: dict[tuple[Terms, int], set[int]] = {}
+    odd: dict[Terms, list[Reach]] = {}
+    for step in steps if loads else ():
+        access = step.access if step.writes else None
+        if access is not None and access.space in ("global", ""):
+            stride, terms, numbers = _stride(access), access.address.terms, access.address.numbers
+            if stride is not None:
+                even.setdefault((terms, stride), set()).update(range(numbers[0], numbers[0] + access.size))
+            if len(others := odd.setdefault(terms, [])) < _PAIRS:
+                others.append(access)
+    for step in loads:
+        access = step.access
+        if access is not None:
+            stride, terms, start = _stride(access), access.address.terms, access.address.numbers[0]
+            alike = even.get((terms, stride)) if stride is not None else None
+            meets = alike is not None and not alike.isdisjoint(range(start, start + access.size))
+            if meets or any(map(access.meets, odd.get(terms, ()))):
+                yield step
+
+
+def _stride(access: Reach) -> int | None:
+    """How far the addresses of neighbouring threads are apart, where that is the same for all."""
+    each = access.address.each
+    return 0 if isinstance(each, int) else each.step if isinstance(each, range) else None

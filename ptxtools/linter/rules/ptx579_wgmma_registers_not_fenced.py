@@ -37,7 +37,7 @@ from ptxtools.ir.nodes import Vector
 from ptxtools.ir.positions import name_span
 
 from ..context import LintContext
-from ..facts import FunctionFacts, operand_names
+from ..facts import FunctionFacts
 from ..inflight import accessed
 from ..registry import bodies_with
 from ..runs import rounds_of
@@ -55,9 +55,10 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
                 changed = set()
             elif not item.opcode.startswith("wgmma.mma_async"):
                 changed.update(name for name, write in accessed(line) if write)
-            else:
+            elif changed:
                 vectors = [operand for operand in item.operands[:2] if isinstance(operand, Vector)]
-                names = [name for operand in vectors for name, _ in operand_names(operand) if name in changed]
+                uses = [use for operand in vectors for use in line.registers.uses(operand, False)]
+                names = [name for name, _, _ in uses if name in changed]
                 if names:
                     message = f"'{names[0]}' was changed behind the last wgmma.fence"
                     context.warn(CODE, message, name_span(item, names[0]), section="9.7.15.7.1")

@@ -40,7 +40,7 @@ from ptxtools.ir.nodes import Immediate, Vector
 from ptxtools.ir.positions import name_span
 
 from ..context import LintContext
-from ..facts import FunctionFacts, Line, operand_names
+from ..facts import FunctionFacts, Line
 from ..inflight import accessed
 from ..registry import bodies_with
 from ..runs import rounds_of
@@ -50,6 +50,8 @@ CODE = "PTX588"
 #: What is in flight at the beginning of a block, and how many such states are followed.
 _Groups = tuple[tuple[tuple[str, bool], ...], ...]
 _MOST = 1000
+#: Groups that are told apart: a wait leaves seven at most.
+_OPEN = 16
 
 
 @bodies_with("wgmma")
@@ -95,11 +97,14 @@ def _follow(
             if len(groups) > 1 or groups[0]:
                 _touches(context, line, groups, seen, sure)
         elif item.opcode.startswith("wgmma.mma_async"):
-            groups[-1].update({name: True for name, _ in operand_names(item.operands[0])})
-            if isinstance(item.operands[1], Vector):
-                groups[-1].update({name: False for name, _ in operand_names(item.operands[1])})
+            for operand, sums in zip(item.operands[:2], (True, False), strict=False):
+                if isinstance(operand, Vector):
+                    groups[-1].update(dict.fromkeys([name for name, _, _ in line.registers.uses(operand, sums)], sums))
         elif item.opcode.startswith("wgmma.commit_group"):
             groups.append({})
+            if len(groups) > _OPEN:
+                for name, sums in groups.pop(1).items():
+                    groups[0][name] = sums or groups[0].get(name, False)
         elif item.opcode.startswith("wgmma.wait_group"):
             count = item.operands[0] if item.operands else None
             left = count.value if isinstance(count, Immediate) else 0

@@ -33,6 +33,8 @@ Better:
 
 from __future__ import annotations
 
+from itertools import islice
+
 from ptxtools.ir.cfg import control_flow
 from ptxtools.ir.positions import parts_of
 from ptxtools.ir.symbols import RegisterKey
@@ -67,10 +69,12 @@ def check_ways(context: LintContext, facts: FunctionFacts) -> None:
     functions = {f.name for f in context.module.functions if f.body is None and f.name in _RUNTIME}
     if functions != _RUNTIME or facts.function.kind != "entry" or "brx" in facts.families:
         return
+    places = {id(line.item): place for place, line in enumerate(facts.lines)}
     for run in facts.runs:
         for place, line in enumerate(run):
-            if _callee(line) == "malloc" and (pointer := _result(run[place + 1 :], line)) is not None:
-                jump = _way_without(facts, line, pointer)
+            behind = run[place + 1 : place + 1 + _NEAR]
+            if _callee(line) == "malloc" and (pointer := _result(behind, line)) is not None:
+                jump = _way_without(facts, places[id(line.item)], pointer)
                 if jump is not None:
                     number = context.source.line_of(jump.item.span[0])
                     message = f"behind line {number}, nothing frees what malloc gives here"
@@ -86,21 +90,20 @@ def _callee(line: Line) -> str:
 
 
 def _result(run: list[Line], call: Line) -> RegisterKey | None:
-    """The register that the result of malloc is loaded into."""
+    """The register that the result of malloc is loaded into by one of the instructions behind."""
     into = {name for name, _ in operand_names(call.item.operands[0])}
-    for line in run[:_NEAR]:
+    for line in run:
         if line.item.opcode.startswith("ld.param") and any(name in into for name, write in accessed(line) if not write):
             return next((line.registers[name] for name, write in accessed(line) if write), None)
     return None
 
 
-def _way_without(facts: FunctionFacts, call: Line, pointer: RegisterKey) -> Line | None:
+def _way_without(facts: FunctionFacts, call: int, pointer: RegisterKey) -> Line | None:
     """A guarded jump from which a way leads to the end past all calls of free that get a pointer; None if there is
-    none, or the pointer goes elsewhere, or decides a jump."""
+    none, or the pointer goes elsewhere, or decides a jump. call: the number of the line that calls malloc."""
     aliases, parameter = {pointer}, ""
     frees: set[int] = set()
-    first = next(place for place, line in enumerate(facts.lines, 1) if line is call)
-    for line in facts.lines[first:]:
+    for line in islice(facts.lines, call + 1, None):
         names = [(line.registers[name], write) for name, write in accessed(line)]
         follows = any(key in aliases for key, write in names if not write)
         if line.item.opcode.startswith("st.param") and follows:
@@ -116,7 +119,7 @@ def _way_without(facts: FunctionFacts, call: Line, pointer: RegisterKey) -> Line
             return None
         elif follows and line.plan.family not in ("ld", "st", "atom", "red"):
             aliases.update(key for key, write in names if write and key is not None)
-    return None if not frees or aliases & facts.rewritten else _past(facts, call, frees)
+    return None if not frees or aliases & facts.rewritten else _past(facts, facts.lines[call], frees)
 
 
 def _past(facts: FunctionFacts, call: Line, frees: set[int]) -> Line | None:

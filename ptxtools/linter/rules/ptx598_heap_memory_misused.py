@@ -53,11 +53,14 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
     for run in facts.runs:
         written: dict[Block, set[int]] = {}
         used: set[int] = set()
-        others = [line for line in run if _may_write(line, functions)]
+        others = [line.item for line in run if _may_write(line, functions)]
+        passed, unseen = 0, False  # of the others
         for use in uses_of(run, functions):
             used.add(id(use.line.item))
             at = use.line.item.span[0]
-            unseen = any(line.item.span[0] < at and id(line.item) not in used for line in others)
+            while passed < len(others) and others[passed].span[0] < at:
+                unseen = unseen or id(others[passed]) not in used
+                passed += 1
             message = _wrong(use, context) or ("" if unseen else _unwritten(use, written))
             if message:
                 context.warn(CODE, message, part_span(use.line.item, use.operand), section="10.1")

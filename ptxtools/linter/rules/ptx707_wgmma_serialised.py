@@ -95,9 +95,14 @@ def _jumps(context: LintContext, facts: FunctionFacts) -> None:
 
 def _accumulators(context: LintContext, facts: FunctionFacts) -> None:
     homes: dict[RegisterKey, tuple[int, tuple[RegisterKey | None, ...]]] = {}
+    seen: set[tuple[int, int]] = set()
     for line in facts.of("wgmma"):
         if not line.item.opcode.startswith("wgmma.mma_async") or not line.item.operands:
             continue
+        known = id(line.item.operands[0]), id(line.registers)
+        if known in seen:
+            continue
+        seen.add(known)
         keys = tuple(line.registers[name] for name, _ in operand_names(line.item.operands[0]))
         for place, key in enumerate(keys):
             if key is None:

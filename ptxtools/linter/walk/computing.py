@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable
 from functools import lru_cache
 
-from ptxtools.ir.nodes import Address, Element, Immediate, Name, Operand, Pair, SymbolOffset, Variable
+from ptxtools.ir.nodes import Address, Element, Immediate, Name, Operand, Pair, SymbolOffset, Variable, Vector
 from ptxtools.ir.symbols import RegisterKey
 from ptxtools.isa import Opcode
 from ptxtools.isa.types import TYPES
@@ -72,10 +72,14 @@ def taken_apart(line: Line) -> Op:
                 name = operand.name
                 sources.append(Value(((name if name[0] == "%" else f"&{name}", 1),), 0))
             continue
-        for name, inside in operand_names(operand):
-            key = line.registers[name]
-            if key is not None:
-                (into if write and not inside else reads).append(key)
+        if type(operand) is Vector:
+            into += [key for _, key, written in line.registers.uses(operand, write) if key is not None and written]
+            reads += [key for _, key, written in line.registers.uses(operand, write) if key is not None and not written]
+        else:
+            for name, inside in operand_names(operand):
+                key = line.registers[name]
+                if key is not None:
+                    (into if write and not inside else reads).append(key)
         if write:
             single = place == 0 and type(operand) is Name and "." not in operand.name
             continue

@@ -5,8 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import chain
 
-from ptxtools.ir.nodes import Address, Name
+from ptxtools.ir.nodes import Address, Name, Vector
 from ptxtools.ir.symbols import RegisterKey
 
 from ..facts import ENDING, FunctionFacts, Line, operand_names
@@ -71,7 +72,7 @@ class Program:
         if self._flying:
             self.budget *= _PIPELINED
         self.budget = min(self.budget, _MOST)
-        self.writes: dict[RegisterKey, list[int]] = {}
+        self.writes: dict[RegisterKey, list[int]] = {}  # the instructions that write each register, not as a vector
         self._find_plain()
         self.stored = {id(step.line.item): step.stored for step in facts.accesses if step.stored is not None}
 
@@ -89,6 +90,8 @@ class Program:
     def _find_plain(self) -> None:
         """Find what only computes values that no address, barrier or branch depends on."""
         writes = self.writes
+        vectors: dict[tuple[int, int], list[int]] = {}  # the instructions that write one
+        among: dict[RegisterKey, list[list[int]]] = {}  # those of all vectors that a register is in
         waiting: list[RegisterKey] = []
         for at, line in enumerate(self.lines):
             item, plan = line.item, line.plan
@@ -106,6 +109,16 @@ class Program:
                         if item.guard is None and plan.family not in HANDLED and not divisor and "." not in into.name:
                             self.plain[at] = key
                     continue
+                if type(into) is Vector:
+                    known = vectors.get((id(into), id(line.registers)))
+                    if known is None:
+                        known = vectors[id(into), id(line.registers)] = []
+                        for _, key, write in line.registers.uses(into, True):
+                            if key is not None and write:
+                                among.setdefault(key, []).append(known)
+                                writes.setdefault(key, [])
+                    known.append(at)
+                    continue
                 for name, inside in operand_names(into) if into is not None else ():
                     key = line.registers[name]
                     if key is not None and not inside:
@@ -114,7 +127,8 @@ class Program:
         waiting = list(needed)
         followed = bytearray(len(self.lines))
         while waiting:
-            for at in writes.get(waiting.pop(), ()):
+            wanted = waiting.pop()
+            for at in chain(writes.get(wanted, ()), *among.get(wanted, ())):
                 if followed[at]:
                     continue
                 followed[at] = 1
@@ -144,7 +158,10 @@ class Program:
         operands = item.operands
         if line.plan.family in COLLECTIVES:  # a vote's predicate decides its result
             operands = operands[1:] if line.plan.family == "vote" else operands[-1:]
+        product = line.plan.family == "wgmma"
         for operand in operands:
+            if product and type(operand) is Vector:
+                continue  # accumulators, and A in registers: only which ones they are matters
             if not accesses or type(operand) is Address or line.item.opcode.startswith("st.bulk"):
                 for name, _ in operand_names(operand):
                     key = line.registers[name]

@@ -307,8 +307,13 @@ class Walker:
             else:
                 self._set(group, key, new, mask)
             return
+        needed, whole = self.program.needed, mask == group.mask and not group.missing
         for key in op.into:
-            self._set(group, key, unknown(True, id(op.line.item), self.moment, key[1]), mask)
+            new = unknown(True, id(op.line.item), self.moment, key[1]) if key in needed else _ANY
+            if whole:
+                group.registers[key] = new
+            else:
+                self._set(group, key, new, mask)
         if op.opcode == "elect.sync" and len(op.into) == 2:
             lowest = sum((part & -part) for part in (mask & half for half in _HALVES))
             group.registers[op.into[1]] = Value((), tuple(lowest >> thread & 1 for thread in range(2 * WARP)))
