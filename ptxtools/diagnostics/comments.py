@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from ptxtools.records import NamedTuple
 
+from .kinds import CHECKERS
+
 if TYPE_CHECKING:
     from .findings import Finding
     from .source import Source
@@ -66,6 +68,24 @@ def heard(findings: Iterable[Finding], source: Source | None) -> list[Finding]:
         return not matches(finding.checker, [*whole, *codes])
 
     return [finding for finding in found if is_heard(finding)]
+
+
+_RUN = re.compile(r"//[ \t]*ptx-run[ \t]*:[ \t]*disable(?:-file)?\b([ \t]*=[ \t]*)?([\w, \t]*)")
+
+
+def idle_for_checkers(source: Source) -> Iterator[tuple[tuple[int, int], str]]:
+    """Spans of `ptx-run: disable` comments that name what is no checker, or nothing, and why they are without effect.
+    Words behind a name may say why it is there."""
+    if "ptx-run" not in source.text:
+        return
+    for found in _RUN.finditer(source.text):
+        named = [part.split() for part in found[2].split(",")]
+        words = [word for part in named for place, word in enumerate(part) if not place or word.endswith("check")]
+        span = found.start(), found.start() + len(found[0].rstrip())
+        if found[1] is None or not words:
+            yield span, f"it names no checker, such as disable={CHECKERS[0]}"
+        elif unknown := [word for word in words if not any(matches(name, (word,)) for name in CHECKERS)]:
+            yield span, f"no checker is called {unknown[0]}: {', '.join(CHECKERS)}, or all"
 
 
 def _next_line(source: Source, number: int, mark: str) -> int:

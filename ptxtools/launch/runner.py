@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import LaunchError, Trap, TrapKind, shown
+from ptxtools.diagnostics.comments import idle_for_checkers
 from ptxtools.files.reading import read_all
 from ptxtools.machine.options import DeviceOptions, LaunchOptions, RunOptions, values_of
 from ptxtools.records import dataclass, field, replace
@@ -379,7 +380,14 @@ class _Runner:
         return [f for f in found if f.kind != NEVER_FREED] + in_use
 
     def _note_silenced(self) -> None:
-        """How much the file of known reports has silenced, and what of it describes none."""
+        """Comments that silence nothing; how much the file of known reports has silenced, and what of it describes
+        none."""
+        for source in (
+            filter(None, [module.source() for module in self._modules.values()]) if self._device.checks else ()
+        ):
+            for (start, _), why in idle_for_checkers(source):
+                place = ":".join(map(str, (source.name_of(start), *source.position(start))))
+                self._report.notes.append(f"{place}: this comment silences nothing: {why}")
         known = self._device.suppressions
         if known is None:
             return

@@ -497,10 +497,10 @@ def may_share(classes: Iterable[type], program: Program) -> bool:
     return all(hasattr(one, "shares") and one.shares(program) for one in classes)
 
 
-def suspects_of(classes: Iterable[type], device: Any, kernel: str) -> frozenset[int]:
-    """Lines of loads whose results are to be followed (`Program.suspects`), as `suspects(device, kernel)` of classes
+def suspects_of(classes: Iterable[type], device: Any, program: Program) -> frozenset[int]:
+    """Lines of loads whose results are to be followed (`Program.suspects`), as `suspects(device, program)` of classes
     says."""
-    found = (one.suspects(device, kernel) for one in classes if hasattr(one, "suspects"))
+    found = (one.suspects(device, program) for one in classes if hasattr(one, "suspects"))
     return frozenset[int]().union(*found)
 
 

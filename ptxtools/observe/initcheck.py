@@ -19,7 +19,9 @@ from ptxtools.machine.observers import Anew
 from ptxtools.machine.residents import Cta
 from ptxtools.program.details import Touch
 from ptxtools.program.layout import RESERVED, RESERVED_OFFSETS
+from ptxtools.program.passes.registers import copying
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
+from ptxtools.sim.runtime import HEAP_CALLS
 
 from .memcheck import CALL
 from .registers import RegisterCheck
@@ -89,9 +91,15 @@ class InitCheck:
         return any(op.kind == "ld" and (unknown or op.space not in _WRITTEN) for op in program.operations())
 
     @staticmethod
-    def suspects(device: Device, kernel: str) -> frozenset[int]:
-        """Lines of loads that a run has seen load what nobody wrote."""
-        return frozenset(where for name, where in _doubtful(device) if name == kernel)
+    def suspects(device: Device, program: Program) -> frozenset[int]:
+        """Lines of loads that a run has seen load what nobody wrote; of a kernel that cannot run again, also of those
+        whose results are stored and nothing else: they may copy a structure, and what lies between its parts."""
+        found = frozenset(where for name, where in _doubtful(device) if name == program.kernel)
+        calls = device.runtime.calls(program)
+        if not calls:
+            return found
+        spaces = ("local", "generic", "global") if _unknown(device) or calls & HEAP_CALLS else ("local",)
+        return found | {op.where for op in copying(program) if op.space in spaces}
 
     def filter(self, launch: Launch) -> Bounds:
         """Accesses to what has been written; blocks of the heap, and very much local memory, are asked for."""

@@ -240,7 +240,7 @@ class Device:
             apart_registers=not observers.REGISTERS.isdisjoint(events), counts=not observers.COUNTS.isdisjoint(events),
         )  # fmt: skip
         program = module.lower(kernel.name, image, variant)
-        suspects = observers.suspects_of(observers.classes_of(self.checks), self, kernel.name)
+        suspects = observers.suspects_of(observers.classes_of(self.checks), self, program)
         if suspects:
             program = replace(program, suspects=suspects, cache={})
         if variant.apart_registers and not observers.touches(events, program):

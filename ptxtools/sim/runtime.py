@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 #: Bytes for the parameters of grids that are being launched (2,048 of 4 KB, as CUDA's default has it).
 _PENDING_BYTES = 8 << 20
 _FAMILY = "__cudaCDP2"
-_HEAP_CALLS = frozenset({"malloc", "free", _FAMILY + "Malloc", _FAMILY + "Free"})
+#: Functions that get memory from the device's heap, or give it back.
+HEAP_CALLS = frozenset({"malloc", "free", _FAMILY + "Malloc", _FAMILY + "Free"})
 
 
 class Runtime:
@@ -141,7 +142,7 @@ class Runtime:
     def prepare(self, program: Program) -> None:
         """Reserve the memory that the program's system calls use: its extent is fixed when the kernel starts."""
         names = self.calls(program)
-        if names & _HEAP_CALLS:
+        if names & HEAP_CALLS:
             _ = self.heap
         if any(name.startswith(_FAMILY) for name in names):
             from .childgrids import error_texts

@@ -22,6 +22,7 @@ LEFT, AGAIN = "wgmma.wait_group.sync.aligned {};\n", "L: {} @%p3 bra L; wgmma.wa
 COMMIT = "wgmma.commit_group.sync.aligned;\n"
 COPY = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%d1], {}, [%r{}];\n"
 EXPECT = "mbarrier.arrive.expect_tx.shared.b64 _, [%r{}], {};\n"
+MULTICAST = COPY.replace("bytes [", "bytes.multicast::cluster [").replace("];", "], 3;")
 
 
 def found(body, *, head=S90, extra=""):
@@ -66,6 +67,7 @@ def test_wgmma(body, codes):
     (EXPECT.format(2, 64) + "bra L; L:\n" + COPY.format(16, 2), []),  # in another stretch: others may copy, too
     (EXPECT.format(2, 64) + "@%p1 " + COPY.format(16, 2), []),
     (EXPECT.format(2, 64) + COPY.format("%r5", 2), []),
+    (EXPECT.format(2, 128) + MULTICAST.format(64, 2), ["PTX571"]),  # each CTA of a pair brings one half to both
 ])  # fmt: skip
 def test_expected_bytes(body, codes):
     assert found(body) == codes

@@ -108,6 +108,21 @@ def test_comments_silence(text: str, left: list[int]) -> None:
     assert [one.line for one in reports(text)] == left
 
 
+def test_comments_that_name_no_checker_are_told_of(tmp_path: Path, capsys: Any) -> None:
+    text = KERNEL.replace("// one", "// ptx-run: disable=initchek").replace("// two", "// ptx-run: disable=memcheck, x")
+    path = tmp_path / "k.ptx"
+    path.write_text(text)
+    options = ["--grid", "2", "--block", "1", "--shared", "16", "--arg", "zeros:u32[16]"]
+    assert exit_status(command, "ptx-run", [str(path), *options, "--check", "memcheck,initcheck"]) == 1
+    notes = [line for line in capsys.readouterr().err.splitlines() if "silences nothing" in line]
+    assert [line.removeprefix(f"ptx-run: {path}:").partition(": memcheck")[0] for line in notes] == [
+        "9:29: this comment silences nothing: no checker is called initchek",
+        "10:32: this comment silences nothing: no checker is called x",
+    ]
+    assert exit_status(command, "ptx-run", [str(path), *options]) != 2
+    assert "silences nothing" not in capsys.readouterr().err
+
+
 def test_a_silenced_leak() -> None:
     body = """.visible .entry k(.param .u64 a) { .reg .b64 %p; .param .b64 n; .param .b64 r; st.param.b64 [n], 8;
   call (r), malloc, (n); // ptx-run: disable=leakcheck

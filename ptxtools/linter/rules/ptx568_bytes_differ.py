@@ -51,6 +51,9 @@ CODE = "PTX568"
 
 @bodies_with("cp", "mbarrier")
 def check(context: LintContext, facts: FunctionFacts) -> None:
+    tell(context, facts, CODE, "bytes differ", "9.7.13.15.5")
+    if any(_is_sent_elsewhere(step.line.item.opcode) for steps in facts.steps for step in steps):
+        return  # another CTA may bring the rest
     stretches = [list(_transactions(facts, steps)) for steps in facts.steps]
     homes: dict[_Place, set[int]] = {}
     for number, run in enumerate(stretches):
@@ -59,7 +62,13 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
     alone = {key for key, numbers in homes.items() if len(numbers) == 1}
     for run in stretches:
         _check(context, run, alone)
-    tell(context, facts, CODE, "bytes differ", "9.7.13.15.5")
+
+
+def _is_sent_elsewhere(opcode: str) -> bool:
+    """Whether an instruction brings bytes to mbarriers of other CTAs of the cluster."""
+    if opcode.startswith("cp."):
+        return ".multicast::cluster" in opcode or ".shared::cluster.shared::cta" in opcode or ".cta_group::2" in opcode
+    return opcode.startswith(("st.async", "red.async"))
 
 
 def _check(context: LintContext, run: list[tuple[_Key, Step, int | None]], alone: set[_Place]) -> None:

@@ -85,7 +85,10 @@ def _unwritten(use: Use, written: dict[Block, set[int]]) -> str:
     if use.line.plan.family != "ld":
         known.update(reach)
         return ""
-    missing = next((byte for byte in reach if byte not in known), None)
+    count = next((n for n in (2, 4, 8) if f".v{n}." in use.line.item.opcode), 1)
+    size = use.size // count
+    elements = [range(first, first + size) for first in reach[::size]]  # in part: what ends a structure may lack
+    missing = next((element[0] for element in elements if known.isdisjoint(element)), None)
     return "" if missing is None else f"byte {missing} of the block is read, and nothing has stored it since malloc"
 
 

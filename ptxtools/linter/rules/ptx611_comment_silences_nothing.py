@@ -1,7 +1,8 @@
 """PTX611 | comment that silences nothing | 4.2
 
-What: a `ptx-lint: disable` comment without a code, with a code that no rule has, or in `/* */`. If the rule is selected
-by its full name (`--select all,PTX611`), also one whose rules find nothing where it stands; `--fix` removes it then.
+What: a `ptx-lint: disable` comment without a code, with a code that no rule has, or in `/* */`; a `ptx-run: disable`
+comment without the name of a checker. If the rule is selected by its full name (`--select all,PTX611`), also a comment
+whose rules find nothing where it stands; `--fix` removes it then.
 Why: what it was to silence is reported all the same; or it may hide a finding that is made there later.
 Example:
     add.u16 %h1, %h2, 65536; // ptx-lint: disable
@@ -14,6 +15,7 @@ from __future__ import annotations
 import re
 
 from ptxtools.check import codes as errors
+from ptxtools.diagnostics.comments import idle_for_checkers
 
 from ..context import LintContext
 from ..registry import modules, names
@@ -28,6 +30,8 @@ _MEANT = re.compile(r"ptx(?!8)\w*", re.IGNORECASE)
 
 @modules
 def check(context: LintContext) -> None:
+    for span, why in idle_for_checkers(context.source):
+        context.warn(CODE, f"this comment silences nothing: {why}", span, section="4.2")
     if "ptx-lint" not in context.source.text:
         return
     for found in _COMMENT.finditer(context.source.text):

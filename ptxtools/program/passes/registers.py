@@ -151,6 +151,33 @@ def _suspects(program: Program, number: int) -> set[int]:
     return {ref.slot for op in loads for ref in op.dst if ref is not None}
 
 
+def copying(program: Program) -> list[Op]:
+    """Loads of more than a byte whose results are stored, and nothing else is done with them."""
+    found = []
+    for number, function in enumerate(program.functions):
+        operations = _operations(program, number)
+        used, copies = set[int](), [op for op in operations if op.kind == "copy"]
+        for block in _blocks(program, number):
+            used.update({ref.slot for ref in (block.terminator.guard, block.terminator.index) if ref is not None})
+        for op in operations:
+            if op.kind != "copy":
+                sources = op.src[:1] if op.kind == "st" else op.src
+                used.update(ref.slot for ref in sources if ref is not None)
+            if op.guard is not None:
+                used.add(op.guard.slot)
+        size = -1
+        while size != len(used):
+            size = len(used)
+            for op in copies:
+                if any(slot in used or slot >= function.frame_bytes for slot in writes(op)):
+                    used.update(reads(op))
+        found += [
+            op for op in operations
+            if op.kind == "ld" and max(map(bits_of, op.dst_types)) > 8 and used.isdisjoint(writes(op))
+        ]  # fmt: skip
+    return found
+
+
 def needed(program: Program) -> dict[int, set[int]]:
     """Slots that loads of the program's suspect lines write and that something reads behind them, by line."""
     suspects = set[int]().union(*(_suspects(program, number) for number in range(len(program.functions))))

@@ -44,6 +44,10 @@ def test_settings_for_files_that_are_none(lint, value):
     (" // ptx-lint: disable=PTX702 for now", None),
     (" // ptx-lint: disable=all", None),
     (" // ptx-lint finds this, and can disable it", None),
+    (" // ptx-run: disable=racechek", "no checker is called racechek"),
+    (" // ptx-run: disable=racecheck, sync, what", "no checker is called what"),
+    (" // ptx-run: disable", "it names no checker"),
+    (" // ptx-run: disable=race, synccheck since nobody looks", None),
 ])  # fmt: skip
 def test_a_comment_that_silences_nothing(lint, comment, says):
     lint.put("w.ptx", EIGHTH.replace("COMMENT", comment))
