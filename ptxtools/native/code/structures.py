@@ -115,10 +115,9 @@ CTA = structure(
     [16 x i32]: waiting
     [16 x i32]: value
     [16 x i32]: counted
-    i32: rank left cl_alive cl_came
+    i32: rank left cl_alive cl_came fresh
     i64: window
     ptr: leader
-    i32: fresh
     """,
 )
 

@@ -26,7 +26,8 @@ all.called:
     i32 {stopped}, label %all.stopped
   ]
 all.over:
-  set cta.fresh, %b.fresh                         ; no warp has been touched
+  %all.clean = load i32, ptr %v.clean
+  set cta.fresh, %all.clean
   store i32 0, ptr %v.living
   br label %gone
 all.stopped:                                      ; all warps are at the start of a section, one goes on at once

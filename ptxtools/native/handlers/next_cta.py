@@ -137,7 +137,7 @@ _WHOLE = """
   %nx.even = icmp eq i32 %nx.threads, %nx.lanes
   %nx.out = sub i32 32, %number.of
   %nx.all = lshr i32 -1, %nx.out
-  %nx.everybody = icmp eq i32 %l.living.new, %nx.all
+  %nx.everybody = icmp eq i32 %b.living, %nx.all
   %nx.start = and i1 %l.wide, %l.fresh
   %nx.may.1 = and i1 %nx.start, %nx.everybody
   %nx.may.2 = and i1 %nx.may.1, %nx.even
@@ -147,6 +147,7 @@ _WHOLE = """
 #: In a function that warps leave one by one: as they were at the start.
 _ANEW = """
 anew:
+  store i32 0, ptr %v.clean
   store i32 0, ptr %v.lazy
   store i32 0, ptr %v.partly
   set cta.alive, %nx.threads

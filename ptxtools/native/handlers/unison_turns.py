@@ -19,14 +19,15 @@ BLOCKS = "blocks"
 #: ready, living, waiting, todo: sets of warps: that can run, that have not exited, that are at the barrier, that have
 #: yet to run in this round. number: of the warp that runs; mask, pend, slice: of it; spent: what warps have used that
 #: clock and left do not know of; block: where it goes on, and bit: that block as a set; apart: blocks at which other
-#: lanes of it wait, %v.lanes has which; record: of the barrier it came to, as bytes from the first one.
+#: lanes of it wait, %v.lanes has which; record: of the barrier it came to, as bytes from the first one; clean: no warp has
+#: been touched since the CTA was begun.
 VARIABLES = {
     "apart": BLOCKS, "bit": BLOCKS,
     "ready": "i32", "living": "i32", "waiting": "i32", "todo": "i32", "number": "i32",
     "mask": "i32", "pend": "i32", "slice": "i32", "block": "i32", "record": "i32",
     "count": "i64", "clock": "i64", "left": "i64", "spent": "i64", "outcome": "i32",
     "wide": "i32", "fresh": "i32", "lazy": "i32", "partly": "i32", "result": "i32", "high": "i32", "others": "i32",
-    "keys": "i64",
+    "keys": "i64", "clean": "i32",
 }  # fmt: skip
 
 _DECLARED = {
@@ -157,6 +158,7 @@ found:
   %b.waiting = phi i32 [0, %plain], [%l.waiting.new, %l.on]
   %b.missing = phi i32 [0, %plain], [%l.missing.new, %l.on]
   %b.begun = phi i32 [0, %plain], [%l.begun.new, %l.on]
+  store i32 %b.fresh, ptr %v.clean
   store i32 %b.living, ptr %v.living
   store i32 %b.waiting, ptr %v.waiting
   %l.wide = icmp eq i32 %b.missing, 0
