@@ -1,16 +1,16 @@
 """LLVM IR of products with sums of f32 on CPUs with AVX-512: multiply, cut off and add in one instruction.
 
 An f64 multiply-add that rounds toward zero does all three, if what it adds to has its last bit at the unit of its
-element, `fraction` bits below the largest exponent. So a sum begins with 1.5 * 2**52 units, and the low half of its bits
-is the sum in units, as an integer. As that number is positive, terms are rounded down. Those that are negative and no
-whole number of units must be one more, and they are counted: if the lowest bits of two factors are 2**i and 2**j, that
-of their product is 2**(i + j).
+element, `fraction` bits below the largest exponent. So a sum begins with 1.5 * 2**52 units, and the low half of its
+bits is the sum in units, as an integer. As that number is positive, terms are rounded down. Those that are negative and
+no whole number of units must be one more, and they are counted: if the lowest bits of two factors are 2**i and 2**j,
+that of their product is 2**(i + j).
 
-Exponents and lowest bits are bytes, relative to a base for each factor: the exponents are at most `_TOP`, and those of
-lowest bits are added to `_ROOM`; a factor whose bits span more does not `fit`. A block of D is 64 elements, as in
-`blocks`, and a chunk two blocks, whose factor with 64 rows is the same (`own`; `common` is the other). While the terms of
-a chunk are added, the largest exponents of the next one are found. Chunks that this cannot compute go through the
-functions of `blocks`: exponents out of range, or sums that may leave 32 bits.
+Exponents and lowest bits are bytes, relative to a base for each factor, so that none is above `_TOP`; a factor whose
+bits span more than 32 places has `NO_BASE`. A block of D is 64 elements, as in `blocks`, and a chunk two blocks, whose
+factor with 64 rows is the same (`own`; `common` is the other). While the terms of a chunk are added, the largest
+exponents of the next one are found. Chunks that this cannot compute go through the functions of `blocks`: exponents out
+of range, or sums that may leave 32 bits.
 
 The bytes of a block lie as AVX-512 packs its four vectors: four elements of each, the next four of each, and so on.
 """
@@ -32,13 +32,15 @@ COMMON = "tile_fused_common"
 NEEDED = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"})
 _BIAS, _WIDE_BIAS = 127, 1023
 #: The greatest exponent of a factor beside its base; what is added to exponents of lowest bits, which are then from 0
-#: to `_TOP` + `_ROOM`; that of zero, which is in no sum below a threshold.
-_TOP, _ROOM, _LOW_OF_ZERO = 15, 24, 63
+#: to `_TOP` + `_ROOM`; that of zero, more than all sums of others and less than 64.
+_TOP, _ROOM, _LOW_OF_ZERO = 15, 16, 63
 #: The lowest biased exponent of an element; what is added to sums of exponents, which are then 1 and more, and 0 if a
 #: factor is zero.
 _LOWEST, _SHIFT = _BIAS + blocks.LOWEST, 2 * _ROOM + 1
 _BELOW = 128 - _SHIFT
 _BYTES, _DOUBLES, _BYTE16 = "<64 x i8>", "<8 x double>", "<16 x i8>"
+#: Rows of the common factor that lie together for each k.
+_NEAR = 8
 #: Columns of A in a turn of the loop.
 _TURN = 4
 #: Bits of AVX-512's rounding: toward zero, no exceptions.
@@ -80,7 +82,7 @@ def functions(code: Emitter) -> list[str]:
     """IR of all of them, if the CPU has the instructions.
 
     Conversions of what `factors` has arranged (values, exponents, groups of 16, K, greatest exponent, sign bit to be
-    turned; out: f64, exponents, lowest bits) return the factor's base, or `NO_BASE`. common: [group][k][16]. own for
+    turned; out: f64, exponents, lowest bits) return the base, or `NO_BASE`. common: [eight rows][k][8]. own for
     "warp", one group: f64 [k][32], rows twice; bytes [k][64], rows four times. own for "rows", of 64 columns: [k][64],
     f64 in the order in which vectors of two words are unpacked.
 
@@ -160,12 +162,15 @@ def _wide(b: Emitter, bits: str, order: Sequence[int]) -> str:
 
 
 def _common(b: Emitter, group: str, at: str, bits: str, powers: str, lowest: str) -> None:
-    line = b.value(f"add i64 {b.value(f'mul i64 {group}, %k')}, {at}")
+    twice = b.value(f"shl i64 {group}, 1")
     for half in range(2):
-        place = b.element("double", "%wide", b.value(f"shl i64 {line}, 4"), str(8 * half))
-        b.line(f"store {_DOUBLES} {_wide(b, bits, range(8 * half, 8 * half + 8))}, ptr {place}, align 64")
-    for some, base in ((powers, "%powers"), (lowest, "%lowest")):
-        b.line(f"store {_BYTE16} {some}, ptr {b.element(_BYTE16, base, line)}, align 16")
+        line = b.value(f"mul i64 {b.value(f'add i64 {twice}, {half}')}, %k")
+        line = b.value(f"add i64 {line}, {at}")
+        order = range(_NEAR * half, _NEAR * half + _NEAR)
+        b.line(f"store {_DOUBLES} {_wide(b, bits, order)}, ptr {b.element(_DOUBLES, '%wide', line)}, align 64")
+        for some, base in ((powers, "%powers"), (lowest, "%lowest")):
+            part = b.part("i8", 16, some, _NEAR * half, _NEAR)
+            b.line(f"store <8 x i8> {part}, ptr {b.element('<8 x i8>', base, line)}, align 8")
 
 
 def _own_of_warp(b: Emitter, _: str, at: str, bits: str, powers: str, lowest: str) -> None:
@@ -216,14 +221,10 @@ class _Product:
         self.start = self._everywhere(f"sub i32 {start}, {b.value('shl i32 %fraction, 20')}")
         self.keep = b.spread("i32", "%keep", 16)
         self.offset = self._everywhere(f"add i32 %base, {_BIAS - _SHIFT}")
-        # An exponent less this is the threshold of lowest bits, which is to be below that of zero.
+        # An exponent less this is the sum that exponents of lowest bits must have.
         least = b.value(f"add i32 {b.value('add i32 %base, %fraction')}, {_BIAS - 2 * _ROOM}")
-        most = b.apply("smin", "i32", b.value(f"add i32 {least}, {_LOW_OF_ZERO}"), str(2 * _BIAS))
-        self.least, self.above = (
-            b.spread("i8", b.value(f"trunc i32 {x} to i8"), 64) for x in (least, b.value(f"sub i32 {most}, {_LOWEST}"))
-        )
-        some = b.value(f"and i1 {b.value(f'icmp sge i32 {least}, 0')}, {b.value(f'icmp sge i32 {most}, {_LOWEST}')}")
-        self.possible = b.value(f"and i1 {some}, {b.value(f'icmp sle i32 {least}, 255')}")
+        self.least = b.spread("i8", b.value(f"trunc i32 {least} to i8"), 64)
+        self.possible = b.value(f"icmp ule i32 {least}, 255")
 
     def function(self) -> str:
         """One loop over chunks; what it cannot compute is left to `blocks` before anything is stored."""
@@ -339,13 +340,13 @@ class _Product:
 
     # --- the factor with few rows -------------------------------------------------------------------------------------
 
-    def _index(self, chunk: str) -> str:
-        """Index of a chunk's first row for the first k."""
+    def _index(self, chunk: str, near: int = _NEAR) -> str:
+        """Index of a chunk's first row for the first k, if so many rows lie together."""
         b = self.code
         row = b.value(f"mul i64 {chunk}, {self.rows}")
-        line = b.value(f"mul i64 {b.value(f'lshr i64 {row}, 4')}, %k")
-        within = b.value(f"and i64 {row}, {GROUP - 1}")
-        return b.value(f"add i64 {b.value(f'shl i64 {line}, 4')}, {within}")
+        line = b.value(f"mul i64 {b.value(f'udiv i64 {row}, {near}')}, %k")
+        within = b.value(f"and i64 {row}, {near - 1}")
+        return b.value(f"add i64 {b.value(f'mul i64 {line}, {near}')}, {within}")
 
     def _bytes(self, base: str, index: str, block: int) -> str:
         """A byte of each row of a block of `common`, for all elements."""
@@ -381,7 +382,7 @@ class _Product:
         b, first = self.code, self._index(chunk)
         return self._loop(
             1, [_BYTES] * 2, [self.nothing] * 2,
-            lambda k, now: self._greater(k, b.value(f"add i64 {first}, {b.value(f'shl i64 {k}, 4')}"), now),
+            lambda k, now: self._greater(k, b.value(f"add i64 {first}, {b.value(f'mul i64 {k}, {_NEAR}')}"), now),
         )  # fmt: skip
 
     def _of_vector(self, packed: str, number: int) -> str:
@@ -410,7 +411,8 @@ class _Product:
     def _outside(self, packed: list[str]) -> list[str]:
         """Flags of exponents that this does not have."""
         b, lowest = self.code, splat("i8", _LOWEST)
-        return [b.value(f"icmp ugt {_BYTES} {b.value(f'sub {_BYTES} {x}, {lowest}')}, {self.above}") for x in packed]
+        above = splat("i8", 2 * _BIAS - _LOWEST)
+        return [b.value(f"icmp ugt {_BYTES} {b.value(f'sub {_BYTES} {x}, {lowest}')}, {above}") for x in packed]
 
     def _raise(self, places: list[str]) -> str:
         """Exponents of chunks where some elements have no products: at least the lowest. Whether that is wrong, as the
@@ -461,13 +463,14 @@ class _Product:
         chunk `ahead`."""
         b = self.code
         first, after = self._index(chunk), self._index(ahead)
-        limits = [
-            b.value(f"xor {_BYTES} {b.apply('usub.sat', _BYTES, x, self.least)}, {self.nothing}") for x in exponents
-        ]
+        limits = []
+        for x in exponents:
+            needed = b.apply("umin", _BYTES, b.apply("usub.sat", _BYTES, x, self.least), splat("i8", _LOW_OF_ZERO))
+            limits.append(b.value(f"xor {_BYTES} {needed}, {self.nothing}"))
 
         def step(k: str, now: list[str]) -> list[str]:
             sums, counts, largest = now[:16], now[16:18], now[18:]
-            line = b.value(f"shl i64 {k}, 4")
+            line = b.value(f"mul i64 {k}, {_NEAR}")
             index = b.value(f"add i64 {first}, {line}")
             commons = [self._values(index, block) for block in range(2)]
             for number in range(8):  # of a half of a vector; those of "warp" have the same
@@ -540,10 +543,7 @@ class _Product:
     def _otherwise(self, chunk: str) -> None:
         """A chunk by the functions of `blocks`."""
         b = self.code
-        values = self._index(chunk)
-        row = b.value(f"mul i64 {chunk}, {self.rows}")
-        line = b.value(f"mul i64 {b.value(f'lshr i64 {row}, 6')}, %k")
-        powers = b.value(f"add i64 {b.value(f'shl i64 {line}, 6')}, {b.value(f'and i64 {row}, {4 * GROUP - 1}')}")
+        values, powers = self._index(chunk, GROUP), self._index(chunk, GROUP * TOGETHER)
         rule = "i32 %fraction, i64 %mask, i64 %odd, i32 %least, i32 %keep, i32 %form, i1 false"
         if self.layout == "warp":
             b.line("call void %expand(ptr %a, ptr %ap, i64 %k, i32 %sign, ptr %a4, ptr %ap4)")

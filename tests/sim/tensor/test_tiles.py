@@ -10,14 +10,17 @@ import numpy as np
 import pytest
 
 from ptxtools.native.code import jit
+from ptxtools.native.tiles import fused, rows
 from ptxtools.native.tiles import interface as tiles
-from ptxtools.native.tiles import rows
 from ptxtools.native.tiles.numbers import numbers
 from ptxtools.native.tiles.products import PRODUCTS
 from ptxtools.semantics.accumulation import Rule
 
 from . import test_hard_sums as hard
 from . import test_mma_native, test_wgmma_native
+
+#: The functions that exist for every CPU.
+NAMES = tuple(name for name in rows.NAMES if name not in fused.NAMES)
 
 
 @cache
@@ -29,7 +32,7 @@ def compiled(triple: str, cpu: str, features: str) -> bytes:
     except RuntimeError:
         pytest.skip(f"this llvmlite has no {triple}")
     machine = target.create_target_machine(cpu=cpu, features=features, opt=1, reloc="pic", codemodel="small")
-    module = llvm.parse_assembly(rows.module(rows.NAMES, "nounwind"), llvm.create_context())
+    module = llvm.parse_assembly(rows.module(NAMES, "nounwind"), llvm.create_context())
     module.triple = triple
     module.verify()
     return bytes(machine.emit_object(module))
@@ -50,7 +53,7 @@ def functions_for(cpu: str) -> dict[str, int]:
     """Addresses of the code for a plainer CPU."""
     if not jit.is_x86() or (cpu == "haswell" and "avx2" not in jit.host_features()):
         pytest.skip("this machine cannot run it")
-    return jit.link_object(compiled(str(llvm.get_default_triple()), cpu, ""), rows.NAMES)
+    return jit.link_object(compiled(str(llvm.get_default_triple()), cpu, ""), NAMES)
 
 
 @pytest.mark.share(12)
@@ -62,6 +65,7 @@ def test_whole_instructions_on_plainer_cpus(
 ) -> None:
     addresses = functions_for(cpu)
     monkeypatch.setattr(tiles, "addresses", lambda: addresses)
+    monkeypatch.setattr(tiles, "fuses", lambda: False)
     monkeypatch.setattr(tiles, "functions", lambda: tiles.callable_functions(addresses))
     hard.test_wgmma(t, make, "native")
     hard.test_tcgen05(t, make, "native")
@@ -74,6 +78,7 @@ def test_every_form_on_plainer_cpus(cpu: str, number: int, monkeypatch: pytest.M
     """Cases from the whole table."""
     addresses = functions_for(cpu)
     monkeypatch.setattr(tiles, "addresses", lambda: addresses)
+    monkeypatch.setattr(tiles, "fuses", lambda: False)
     monkeypatch.setattr(tiles, "functions", lambda: tiles.callable_functions(addresses))
     form, make, numerics = test_mma_native.CASES[(2 * number + 1) * len(test_mma_native.CASES) // 40]
     test_mma_native.test_bits_are_those_of_the_reference(form, make, numerics, monkeypatch)
