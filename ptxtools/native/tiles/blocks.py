@@ -204,10 +204,9 @@ def _rows(code: Emitter, name: str, sums: str) -> str:
         d, c = places("%out", "%stride.out"), places("%c", "%stride.c")
         _block(k, _BlockOperands(value_b, value_a, exponents_b, exponents_a, d, c, some=some), sums, vectors)
 
-    whole = "0" if b.brief else b.value("and i64 %columns, -64")
+    whole = b.value("and i64 %columns, -64")
     rest = b.value(f"sub i64 %columns, {whole}")
-    if not b.brief:
-        b.repeat(whole, BLOCK, lambda column: b.repeat("%rows", 1, lambda row: block(row, column, VECTORS)))
+    b.repeat(whole, BLOCK, lambda column: b.repeat("%rows", 1, lambda row: block(row, column, VECTORS)))
     b.repeat(rest, 16,
         lambda more: b.repeat("%rows", 1, lambda row: block(row, b.value(f"add i64 {whole}, {more}"), 1)),
     )  # fmt: skip

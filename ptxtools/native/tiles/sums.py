@@ -247,7 +247,7 @@ def chain_elements(k: VectorSums, rows: int, addends: list[str], load_a: Load, l
 
 def unrolled(b: Emitter) -> int:
     """Columns of A that a round of a loop does."""
-    return 1 if b.brief else STEP
+    return 2 if b.brief else STEP
 
 
 def loop(
