@@ -20,7 +20,7 @@ from ptxtools.records import dataclass
 from .decode import SHORT, SINGLE, SIZE, WORD, everywhere
 from .factors import NO_EXPONENT, TOGETHER
 from .stored import HALVES, Stored
-from .sums import STEP, VectorSums, chain_elements, elements, loop
+from .sums import VectorSums, chain_elements, elements, loop, unrolled
 
 #: Elements of D in a block; vectors of 16 that it has.
 BLOCK, VECTORS = GROUP * TOGETHER, TOGETHER
@@ -59,16 +59,18 @@ _MADE = [*((layout, sums) for layout in PARAMETERS for sums in SUMS[:2]), ("rows
 NAMES = (EXPAND, *(name_of(*made) for made in _MADE))
 
 
-def functions(code: Emitter) -> list[str]:
-    """IR of all of them.
+def function(code: Emitter, name: str) -> str:
+    """IR of one of them.
 
     warp (a [k][64], their exponents, b, its exponents, i64 offsets of registers, frame, N, K, …): A's 16 rows stand
     four times each. rows (a, its exponents, b, its exponents, c, out, M, N, K, words between rows of c and of out, …).
     force: compute all blocks in f64. expand (values, exponents, K, sign bit to be turned, values and exponents for
     "warp"): a group of 16 rows with each four times.
     """
-    makers = {"warp": _warp, "rows": _rows}
-    return [_expand(code), *(makers[layout](code, name_of(layout, sums), sums) for layout, sums in _MADE)]
+    if name == EXPAND:
+        return _expand(code)
+    layout, sums = _MADE[NAMES.index(name) - 1]
+    return {"warp": _warp, "rows": _rows}[layout](code, name, sums)
 
 
 @dataclass(frozen=True)
@@ -257,7 +259,7 @@ def _counts(b: Emitter, at: _BlockOperands, vectors: int) -> list[str]:
     """Ones that columns of single bits have in common."""
 
     def step(place: str, now: list[str]) -> list[str]:
-        for i in range(STEP):
+        for i in range(unrolled(b)):
             column = b.value(f"add i64 {place}, {i}")
             common = b.value(f"bitcast {SINGLE} {at.common(column)} to {WORD}")
             for v in range(vectors):
@@ -266,7 +268,7 @@ def _counts(b: Emitter, at: _BlockOperands, vectors: int) -> list[str]:
                 now[v] = b.value(f"add {WORD} {now[v]}, {ones}")
         return now
 
-    return loop(b, vectors, WORD, "zeroinitializer", step)
+    return loop(b, vectors, WORD, "zeroinitializer", step, unrolled(b))
 
 
 class _Sums:
@@ -317,13 +319,13 @@ class _Sums:
 
         def step(at: str, now: list[str]) -> list[str]:
             found = now[0]
-            for i in range(STEP):
+            for i in range(unrolled(b)):
                 place = b.value(f"add i64 {at}, {i}")
                 total = b.value(f"add {kind} {self.at.own_exponents(place)}, {self.at.common_exponents(place)}")
                 found = b.apply("smax", kind, total, found)
             return [found]
 
-        (largest,) = loop(b, 1, kind, splat("i16", 2 * NO_EXPONENT), step)
+        (largest,) = loop(b, 1, kind, splat("i16", 2 * NO_EXPONENT), step, unrolled(b))
         biased = b.value(f"add {kind} {largest}, {splat('i16', _BIAS)}")
         parts = [b.part("i16", 16 * self.vectors, biased, 16 * i, 16) for i in range(self.vectors)]
         return [b.value(f"sext {SHORT} {part} to {WORD}") for part in parts]
@@ -359,7 +361,7 @@ class _Sums:
                 near = b.value(f"xor {WORD} {x}, {b.value(f'add {WORD} {x}, {x}')}")
                 over = b.value(f"or {WORD} {over}, {near}")
             parts: list[str] = []
-            for i in range(STEP):
+            for i in range(unrolled(b)):
                 place = b.value(f"add i64 {at}, {i}")
                 common = self.at.common(place)
                 for v in range(self.vectors):
@@ -373,7 +375,7 @@ class _Sums:
             sums = [b.value(f"add {WORD} {x}, {y}") for x, y in zip(now, parts, strict=False)]
             return [*sums, over]
 
-        found = loop(b, self.vectors + 1, WORD, [*starts, "zeroinitializer"], step)
+        found = loop(b, self.vectors + 1, WORD, [*starts, "zeroinitializer"], step, unrolled(b))
         flags = [b.value(f"icmp slt {WORD} {found[-1]}, zeroinitializer")]
         if not self.code.rounds:
             flags += [b.value(f"icmp ugt {WORD} {_size(b, total)}, {everywhere(_LARGEST_SUM)}") for total in found[:-1]]

@@ -10,7 +10,7 @@ across K (table: [group][k][chunk]); for 16-bit types also "mn_pairs", which is 
 from __future__ import annotations
 
 from ptxtools.machine.products import GROUP, PAIRS
-from ptxtools.native.code.emitter import Emitter
+from ptxtools.native.code.emitter import Emitter, splat
 from ptxtools.semantics.tensorcore import LEAST
 
 from .decode import PACKED, SHORT, SINGLE, SIZE, TYPES, WHOLE, WORD, base_of, decode, decode_packed, everywhere
@@ -37,12 +37,9 @@ _FORMS = [(t, major) for t, bits in TYPES.items() for major in MAJORS
 NAMES = tuple(name_of(t, major) for t, major in _FORMS)
 
 
-def functions(code: Emitter) -> list[str]:
-    """IR of all of them. Each returns the greatest exponent: i32 (base, table, groups, k, values, exponents)."""
-    return [_function(code, t, major) for t, major in _FORMS]
-
-
-def _function(code: Emitter, t: str, major: str) -> str:
+def function(code: Emitter, name: str) -> str:
+    """IR of one of them. It returns the greatest exponent: i32 (base, table, groups, k, values, exponents)."""
+    t, major = _FORMS[NAMES.index(name)]
     f = _Factor(code, t, PAIRS if major == "mn_pairs" else None)
     code.repeat("%groups", 1, f.along if major == "k" else f.across)
     highest = code.value(f"load {WORD}, ptr {f.highest}, align 64")
@@ -55,7 +52,7 @@ class _Factor:
 
     def __init__(self, code: Emitter, t: str, order: tuple[int, ...] | None) -> None:
         self.type, self.bits, self.code, self.order = t, TYPES[t], code, order
-        self.highest = self.code.room(WORD)
+        self.highest, self.square = self.code.room(WORD), self.code.room(f"[{GROUP} x {SINGLE}]")
         self.code.line(f"store {WORD} {everywhere(NO_EXPONENT)}, ptr {self.highest}, align 64")
 
     # --- chunks along K -----------------------------------------------------------------------------------------------
@@ -69,8 +66,12 @@ class _Factor:
         def span(number: str) -> None:
             line = b.value(f"add i64 {b.value(f'mul i64 {group}, {spans}')}, {number}")
             first = b.value(f"mul i64 {line}, {2 * GROUP}")
-            chunks = [self._chunk(b.value(f"add i64 {first}, {i}")) for i in range(2 * GROUP)]
             start = b.value(f"mul i64 {number}, {each}")
+            if b.brief:
+                for half in range(0, each, 16):
+                    self._turned_in_memory(group, b.value(f"add i64 {start}, {half}"), first, each, half)
+                return
+            chunks = [self._chunk(b.value(f"add i64 {first}, {i}")) for i in range(2 * GROUP)]
             for half in range(0, each, 16):
                 width = min(16, each)
                 turned = _turned(b, self._decoded_rows(chunks, each, half))
@@ -79,6 +80,26 @@ class _Factor:
 
         b.repeat(spans, 1, span)
 
+    def _turned_in_memory(self, group: str, start: str, first: str, each: int, half: int) -> None:
+        """The same for up to 16 columns from number `half` on, in loops over rows and columns."""
+        b, square = self.code, self.square
+
+        def row(number: str) -> None:
+            at = b.value(f"add i64 {first}, {b.value(f'shl i64 {number}, 1')}")
+            pair = [self._chunk(at), self._chunk(b.value(f"add i64 {at}, 1"))]
+            b.line(f"store {SINGLE} {self._decoded_rows(pair, each, half)[0]}, ptr {b.element(SINGLE, square, number)}")
+
+        def column(number: str) -> None:
+            places = ", ".join(f"i64 {16 * i}" for i in range(16))
+            indices = b.value(f"add <16 x i64> {b.spread('i64', number, 16)}, <{places}>")
+            lanes = b.value(f"getelementptr float, ptr {square}, <16 x i64> {indices}")
+            arguments = [("<16 x ptr>", lanes), ("<16 x i1>", splat("i1", "true")), (SINGLE, "zeroinitializer")]
+            self._store(group, b.value(f"add i64 {start}, {number}"),
+                        b.call("llvm.masked.gather.v16f32.v16p0", SINGLE, arguments))  # fmt: skip
+
+        b.repeat(str(GROUP), 1, row)
+        b.repeat(str(min(16, each)), 1, column)
+
     def _decoded_rows(self, chunks: list[str], each: int, first: int) -> list[str]:
         """16 elements of every row, which has two chunks with `each` elements."""
         b = self.code
@@ -86,7 +107,7 @@ class _Factor:
             inside = each // 2
             some = chunks[first // inside :: 2]
             return [decode_packed(b, self.type, chunk, first % inside) for chunk in some]
-        rows = [_joined(b, chunks[i : i + 2], self.bits) for i in range(0, 2 * GROUP, 2)]
+        rows = [_joined(b, chunks[i : i + 2], self.bits) for i in range(0, len(chunks), 2)]
         if each != 16:
             kind, order = f"<{each} x i{self.bits}>", [first + i % min(16, each) for i in range(16)]
             rows = [b.shuffle(kind, order, row) for row in rows]

@@ -106,7 +106,12 @@ def addresses() -> Mapping[str, int]:
 def _compiled(names: tuple[str, ...]) -> dict[str, int]:
     from ptxtools.native.code import jit, library
 
-    return library.functions_of(names, lambda attributes: module(names, attributes, jit.host_features()))
+    features = jit.host_features()
+    return library.functions_of(
+        names,
+        lambda attributes: module(names, attributes, features),
+        lambda attributes: module(names, attributes, features, brief=True),
+    )
 
 
 @cache

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Sequence
 
 from ptxtools.native.code.emitter import ZERO, Emitter, module_of
 from ptxtools.semantics.accumulation import SCALED_GROUP
@@ -154,28 +153,34 @@ _FORMS = {
 }  # fmt: skip
 HALVES = "tile_halves"
 ROWS_NAMES = (*(f"tile_rows_{form}" for form in _FORMS), "tile_rows_grouped")
-#: The functions that work through the steps of a product, and their own.
-_STEPS = (sparse.SCATTER, *scales.NAMES, *steps.NAMES, *tensor.NAMES, *wgmma.NAMES)
 #: What is compiled together: a function by itself, unless others call it.
-GROUPS = (*((name,) for name in (*ROWS_NAMES, HALVES, *factors.NAMES, *blocks.NAMES)), *fused.GROUPS, _STEPS)
+GROUPS = (
+    *((name,) for name in (*ROWS_NAMES, HALVES, *factors.NAMES, *blocks.NAMES)), *fused.GROUPS,
+    (sparse.SCATTER, steps.SCATTER), (scales.READ, scales.SCALE), (scales.GROUPED, scales.STEP_GROUPED),
+    (steps.RUN, steps.TAKE, steps.NEGATE, steps.BLOCK, *tensor.NAMES), wgmma.NAMES,
+)  # fmt: skip
 NAMES = tuple(name for group in GROUPS for name in group)
+#: What makes the IR of some functions, by their names.
+_MAKERS: tuple[tuple[tuple[str, ...], Callable[[Emitter], list[str]]], ...] = (
+    *(((f"tile_rows_{form}",), lambda code, form=form, how=how: [_rows_function(code, f"tile_rows_{form}", *how)])
+      for form, how in _FORMS.items()),
+    (("tile_rows_grouped",), lambda code: [_grouped_function(code, "tile_rows_grouped")]),
+    ((HALVES,), lambda code: [_halves_function(code, HALVES)]),
+    *(((name,), lambda code, name=name: [factors.function(code, name)]) for name in factors.NAMES),
+    *(((name,), lambda code, name=name: [blocks.function(code, name)]) for name in blocks.NAMES),
+    (fused.NAMES, fused.functions),
+    ((sparse.SCATTER,), lambda code: [sparse.function(code)]),
+    (scales.NAMES, scales.functions),
+    (steps.NAMES, steps.functions),
+    (tensor.NAMES, lambda code: tensor.functions()),
+    ((*wgmma.NAMES, *wgmma.OWN), lambda code: wgmma.functions()),
+)  # fmt: skip
 
 
-def module(names: Sequence[str], attributes: str, features: Iterable[str] = ()) -> str:
-    """Some of `GROUPS` as LLVM IR, for CPUs with these features."""
-    texts, declarations = _texts(frozenset(features))
-    others = set(NAMES).difference(names)
-    if "wgmma_product" in others:
-        others.update(wgmma.OWN)
-    return module_of([text for name, text in texts if name not in others], declarations, attributes, "nounwind")
-
-
-@cache
-def _texts(features: frozenset[str]) -> tuple[list[tuple[str, str]], str]:
-    """All functions, each with its name, and what they declare."""
-    code = Emitter(features)
-    functions = [_grouped_function(code, "tile_rows_grouped"), _halves_function(code, HALVES)]
-    functions += [_rows_function(code, f"tile_rows_{form}", *how) for form, how in _FORMS.items()]
-    functions += [*factors.functions(code), *blocks.functions(code), *fused.functions(code), sparse.function(code)]
-    functions += [*scales.functions(code), *steps.functions(code), *tensor.functions(), *wgmma.functions()]
-    return [(text[text.index("@") + 1 : text.index("(")], text) for text in functions], code.declarations
+def module(names: Sequence[str], attributes: str, features: Iterable[str] = (), *, brief: bool = False) -> str:
+    """Some of `GROUPS` as LLVM IR, for CPUs with these features. brief: as of `Emitter`."""
+    code = Emitter(features, brief=brief)
+    wanted = {*names, *(wgmma.OWN if "wgmma_product" in names else ())}
+    texts = [text for made, make in _MAKERS if wanted.intersection(made) for text in make(code)]
+    functions = [text for text in texts if text[text.index("@") + 1 : text.index("(")] in wanted]
+    return module_of(functions, code.declarations, attributes, "nounwind")

@@ -205,7 +205,7 @@ def elements(k: VectorSums, rows: int, addends: list[str], load_a: Load, load_b:
     zero = "zeroinitializer"
     largest = loop(
         b, rows, k.vector, zero,
-        lambda at, now: _largest(k, rows, at, now, load_a, load_b),
+        lambda at, now: _largest(k, rows, at, now, load_a, load_b), unrolled(b),
     )  # fmt: skip
     own = [k.power_of(c) for c in addends]
     most = [k.greater(p, q) for p, q in zip(largest, own, strict=True)]
@@ -221,7 +221,7 @@ def elements(k: VectorSums, rows: int, addends: list[str], load_a: Load, load_b:
             starts.append(b.value(f"sitofp {k.words} {whole} to {k.doubles}"))
     totals = loop(
         b, rows, k.doubles, starts,
-        lambda at, now: _sums(k, rows, at, now, load_a, load_b, units),
+        lambda at, now: _sums(k, rows, at, now, load_a, load_b, units), unrolled(b),
     )  # fmt: skip
     return [k.finish(t, p, q, c) for t, p, q, c in zip(totals, most, largest, addends, strict=True)]
 
@@ -232,7 +232,7 @@ def chain_elements(k: VectorSums, rows: int, addends: list[str], load_a: Load, l
     narrow = f"<{k.width} x float>"
 
     def step(at: str, now: list[str]) -> list[str]:
-        for i in range(STEP):
+        for i in range(unrolled(b)):
             place = b.value(f"add i64 {at}, {i}")
             right = load_b("value", place)
             for row in range(rows):
@@ -240,15 +240,21 @@ def chain_elements(k: VectorSums, rows: int, addends: list[str], load_a: Load, l
         return now
 
     starts = [b.value(f"fpext {narrow} {c} to {k.doubles}") for c in addends] if k.wide else addends
-    sums = loop(b, rows, k.vector, starts, step)
+    sums = loop(b, rows, k.vector, starts, step, unrolled(b))
     singles = [b.value(f"fptrunc {k.doubles} {s} to {narrow}") for s in sums] if k.wide else sums
     return [k.canonical(single) for single in singles]
 
 
+def unrolled(b: Emitter) -> int:
+    """Columns of A that a round of a loop does."""
+    return 2 if b.brief else STEP
+
+
 def loop(
-    b: Emitter, rows: int, kind: str, starts: str | list[str], step: Callable[[str, list[str]], list[str]]
-) -> list[str]:
-    """for (at = 0; at < %k; at += 8) with one vector carried for each row."""
+    b: Emitter, rows: int, kind: str, starts: str | list[str], step: Callable[[str, list[str]], list[str]],
+    each: int = STEP,
+) -> list[str]:  # fmt: skip
+    """for (at = 0; at < %k; at += each) with one vector carried for each row."""
     before, body = b.label(), b.label()
     b.jump(before)
     b.begin(before)
@@ -262,7 +268,7 @@ def loop(
         b.line(f"{now[row]} = phi {kind} [{start}, %{before}], [{after[row]}, %{body}]")
     for name, found in zip(after, step(at, list(now)), strict=True):
         b.line(f"{name} = freeze {kind} {found}")
-    b.line(f"{following} = add i64 {at}, {STEP}")
+    b.line(f"{following} = add i64 {at}, {each}")
     more = b.value(f"icmp ult i64 {following}, %k")
     end = b.label()
     b.branch(more, body, end)
@@ -271,7 +277,7 @@ def loop(
 
 
 def _largest(k: VectorSums, rows: int, at: str, now: list[str], load_a: Load, load_b: LoadShared) -> list[str]:
-    for i in range(STEP):
+    for i in range(unrolled(k.code)):
         place = k.code.value(f"add i64 {at}, {i}")
         right = load_b("power", place)
         for row in range(rows):
@@ -284,7 +290,7 @@ def _sums(
 ) -> list[str]:
     b = k.code
     narrow: list[str | None] = [None] * rows
-    for i in range(STEP):
+    for i in range(unrolled(b)):
         place = b.value(f"add i64 {at}, {i}")
         right = load_b("value", place)
         for row in range(rows):

@@ -49,15 +49,19 @@ def random(t: str, rows: int, k: int) -> np.ndarray:
     return codes & np.uint16(0xBFFF)
 
 
+@cache
 def functions_for(cpu: str) -> dict[str, int]:
-    """Addresses of the code for a plainer CPU."""
+    """Addresses of the code for a plainer CPU, or of what is compiled quickly for this one."""
+    if cpu == "brief":
+        text = rows.module(rows.NAMES, jit.attributes(widest=True), jit.host_features(), brief=True)
+        return jit.link_object(jit.compile_object(text, jit.QUICK), rows.NAMES)
     if not jit.is_x86() or (cpu == "haswell" and "avx2" not in jit.host_features()):
         pytest.skip("this machine cannot run it")
     return jit.link_object(compiled(str(llvm.get_default_triple()), cpu, ""), NAMES)
 
 
 @pytest.mark.share(12)
-@pytest.mark.parametrize("cpu", ["x86-64", "haswell"])
+@pytest.mark.parametrize("cpu", ["x86-64", "haswell", "brief"])
 @pytest.mark.parametrize("make", [hard.any_bits, hard.cancellation, hard.largest_sums, hard.tiny])
 @pytest.mark.parametrize("t", ["f16", "tf32", "e4m3"])
 def test_whole_instructions_on_plainer_cpus(
@@ -72,7 +76,7 @@ def test_whole_instructions_on_plainer_cpus(
 
 
 @pytest.mark.share(10)
-@pytest.mark.parametrize("cpu", ["x86-64", "haswell"])
+@pytest.mark.parametrize("cpu", ["x86-64", "haswell", "brief"])
 @pytest.mark.parametrize("number", range(20))
 def test_every_form_on_plainer_cpus(cpu: str, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cases from the whole table."""
@@ -90,7 +94,7 @@ def test_every_form_on_plainer_cpus(cpu: str, number: int, monkeypatch: pytest.M
 
 
 @pytest.mark.share(3)
-@pytest.mark.parametrize("cpu", ["x86-64", "haswell"])
+@pytest.mark.parametrize("cpu", ["x86-64", "haswell", "brief"])
 @pytest.mark.parametrize(("t", "rule"), [("f16", Rule(25, 16, "f32")), ("bf16", Rule(13, 16, "e8m13")),
                                          ("f16", Rule(25, 16, "f16"))])  # fmt: skip
 def test_plainer_cpus_give_the_same(cpu: str, t: str, rule: Rule, monkeypatch: pytest.MonkeyPatch) -> None:
