@@ -376,8 +376,9 @@ def test_rows_that_are_alike(block: Shape) -> None:
         mov.u32 %r7, %tid.z; mov.u32 %r10, %ntid.y; mul.lo.u32 %r10, %r10, %r8; mad.lo.u32 %r9, %r7, %r10, %r9;
         mad.lo.u32 %r7, %r9, 4, %r1; mad.lo.u32 %r2, %t, 4, %r1; mad.lo.u32 %r3, %r13, 64, %r1; mov.u32 %r6, 0;
         mul.lo.u32 %r11, %r9, 2654435; add.u32 %r11, %r11, %n; st.shared.u32 [%r7], %r11; bar.sync 0; {steps}
-        bar.sync 0; st.shared.u32 [%r7], %r6; bar.sync 0; {steps} ld.shared.u32 %r4, [%r2]; st.shared.u32 [%r7+4096], %r6;
-        ld.shared.u32 %r5, [%r2]; xor.b32 %r4, %r4, %r5; add.u32 %r6, %r6, %r4; ld.param.u64 %out, [out];
+        bar.sync 0; st.shared.u32 [%r7], %r6; bar.sync 0; {steps} ld.shared.u32 %r4, [%r2];
+        st.shared.u32 [%r7+4096], %r6; ld.shared.u32 %r5, [%r2];
+        xor.b32 %r4, %r4, %r5; add.u32 %r6, %r6, %r4; ld.param.u64 %out, [out];
         mov.u32 %r12, %ntid.z; mul.lo.u32 %r12, %r12, %r10; mad.lo.u32 %r9, %n, %r12, %r9; mul.wide.u32 %d1, %r9, 4;
         add.u64 %out, %out, %d1; st.global.u32 [%out], %r6; ret;"""
     text = body_kernel(body, 4, SHARED)
