@@ -28,7 +28,9 @@ from .test_unison import checked
 SHARED = ".shared .align 16 .b8 words[8192];"
 #: Blocks of threads; rows of half a warp, or not.
 BLOCKS = [(64, 1, 1), (128, 1, 1), (32, 1, 1), (16, 4, 1), (32, 3, 1), (16, 2, 2), (96, 1, 1), (48, 2, 1), (50, 1, 1),
-          (8, 8, 1), (200, 1, 1)]  # fmt: skip
+          (8, 8, 1), (200, 1, 1), (16, 8, 1), (16, 4, 2)]  # fmt: skip
+#: Blocks for loops; warps go round in twos, or in fours where their rows are the same.
+LOOPING = [*BLOCKS[:7], (16, 8, 1), (16, 16, 1), (16, 4, 2)]
 Shape = tuple[int, int, int]
 
 
@@ -338,7 +340,7 @@ def loop_kernel(seed: int) -> str:
 
 
 def _loops_agree(seed: int) -> bool:
-    text, block = loop_kernel(seed), BLOCKS[seed % 7]
+    text, block = loop_kernel(seed), LOOPING[seed % len(LOOPING)]
     words = 100 if seed % 9 == 0 else 4096
     expected, _ = _run(text, block, "interpreter", words)
     got, (could, missed) = _run(text, block, "regions", words)
@@ -361,6 +363,29 @@ def test_such_loops_in_short_slices(seed: int) -> None:
 
 def test_many_of_them_run_as_a_whole() -> None:
     assert sum(_loops_agree(seed) for seed in range(4000, 4020)) >= 5
+
+
+@pytest.mark.parametrize("block", [(16, 8, 1), (16, 4, 1), (32, 4, 1), (16, 4, 2), (16, 16, 1), (16, 12, 1)])
+def test_rows_that_are_alike(block: Shape) -> None:
+    """Products of what all threads of a column load, and all of a row, between stores to the same words."""
+    steps = "".join(
+        f"ld.shared.u32 %r4, [%r2+{64 * k}]; ld.shared.u32 %r5, [%r3+{4 * k}]; mad.lo.u32 %r6, %r4, %r5, %r6;"
+        for k in range(8)
+    )
+    body = f"""mov.u32 %r13, %tid.y; mov.u32 %r8, %ntid.x; mad.lo.s32 %r9, %r13, %r8, %t; mov.u32 %r1, words;
+        mov.u32 %r7, %tid.z; mov.u32 %r10, %ntid.y; mul.lo.u32 %r10, %r10, %r8; mad.lo.u32 %r9, %r7, %r10, %r9;
+        mad.lo.u32 %r7, %r9, 4, %r1; mad.lo.u32 %r2, %t, 4, %r1; mad.lo.u32 %r3, %r13, 64, %r1; mov.u32 %r6, 0;
+        mul.lo.u32 %r11, %r9, 2654435; add.u32 %r11, %r11, %n; st.shared.u32 [%r7], %r11; bar.sync 0; {steps}
+        bar.sync 0; st.shared.u32 [%r7], %r6; bar.sync 0; {steps} ld.shared.u32 %r4, [%r2];
+        st.shared.u32 [%r7+4096], %r6; ld.shared.u32 %r5, [%r2];
+        xor.b32 %r4, %r4, %r5; add.u32 %r6, %r6, %r4; ld.param.u64 %out, [out];
+        mov.u32 %r12, %ntid.z; mul.lo.u32 %r12, %r12, %r10; mad.lo.u32 %r9, %n, %r12, %r9; mul.wide.u32 %d1, %r9, 4;
+        add.u64 %out, %out, %d1; st.global.u32 [%out], %r6; ret;"""
+    text = body_kernel(body, 4, SHARED)
+    expected, _ = _run(text, block, "interpreter")
+    got, found = _run(text, block, "regions")
+    assert got == expected
+    assert found == (True, 0)
 
 
 _PLACES = """mov.u32 %r1, %ctaid.y; mov.u32 %r2, %nctaid.x; mad.lo.u32 %r3, %r1, %r2, %n; mov.u32 %r4, %ctaid.z;

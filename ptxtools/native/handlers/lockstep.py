@@ -364,11 +364,18 @@ class _Code:
         visited = "%all"
         if None not in way.ranges and not writes:
             visited = self._visited([one for one in way.ranges if one is not None])
-        if way.rounds:
-            self.loops.pairs(lambda pair: lockstep_rounds.body(self.loops, self.scalars, way, pair))
-        elif way.ranges or writes:
-            first = e.value(f"shl i32 1, {number}") if self.start else ""
-            self.loops.each(visited, first, lambda number: self.loops.warp(way, writes, number))
+        first = e.value(f"shl i32 1, {number}") if self.start else ""
+
+        def work() -> None:
+            if way.rounds:
+                self.loops.together(lambda warps: lockstep_rounds.body(self.loops, self.scalars, way, warps))
+            elif way.ranges or writes:
+                self.loops.each(visited, first, lambda number: self.loops.warp(way, writes, number))
+
+        if way.has_rows():
+            self.loops.both(work)
+        else:
+            work()
         self._set("number", e.value(f"zext i32 {last} to i64"))
         for key, (bits, parts) in sorted(self.kept.get(to, {}).items()) if to >= 0 else ():
             form = way.forms.get(key)
@@ -508,6 +515,10 @@ _ENTRY = """
   %edge.z = zext i32 %last.z to i64
   %last.yz = or i32 %last.y, %last.z
   %flat = icmp eq i32 %last.yz, 0
+  %narrow.more = and i32 %warps.of, 3
+  %narrow.many = icmp eq i32 %narrow.more, 0
+  %narrow.rows = icmp eq i32 %block.x, 16
+  %narrow = and i1 %narrow.rows, %narrow.many
   %odd.of = and i32 %warps.of, 1
   %even = icmp eq i32 %odd.of, 0
   %v.answer = alloca i32

@@ -29,6 +29,11 @@ class Address(NamedTuple):
     ahead: str = ""
 
 
+def alike(address: Address) -> bool:
+    """Whether all rows of a CTA have the same words."""
+    return address.parts[1] == 4 and address.parts[2:] == (0, 0)
+
+
 def slot_type(key: Key) -> str:
     """The type of a slot's content, of which a predicate is a word."""
     return "i32" if key[1] == "pred" else vector(ELEMENT[key[1]])
@@ -46,14 +51,14 @@ def store_slot(e: Emitter, key: Key, value: Value) -> None:
 
 class Lanes(run.Contents):
     """Contents of a run's operands. forms: of those that have one; values: of slots that have been written; shared:
-    what several runs of the warp need."""
+    what several runs of the warp need; narrow: each half of a warp is a whole row of the CTA."""
 
     def __init__(
         self, h: Handler, forms: dict[int, Form], slots: dict[int, Key], values: dict[Key, Value],
-        shared: dict[tuple[object, ...], str],
+        shared: dict[tuple[object, ...], str], *, narrow: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(h, slots)
-        self.forms, self.values, self.shared = forms, values, shared
+        self.forms, self.values, self.shared, self.narrow = forms, values, shared, narrow
 
     def __getitem__(self, number: int) -> Value:
         if number not in self.known and number not in self.loose:
@@ -111,7 +116,7 @@ class Lanes(run.Contents):
         if (parts[1:], side) in self.shared:
             return self.shared[parts[1:], side]
         for axis, part in zip("xyz", parts[1:], strict=True):
-            if part == 0:
+            if part == 0 or (axis == "x" and self.narrow):
                 continue
             if (axis, "first", side) not in self.shared:
                 place = e.item(f"warp.tid_{axis}", str(_HALF * side))
@@ -125,11 +130,15 @@ class Lanes(run.Contents):
 
 class Rows:
     """Accesses of a run, each half of the lanes at words in a row or at one word; all are in bounds. lanes: an i32,
-    those that make them, or "" for all."""
+    those that make them, or "" for all. alike: loads of rows that are the same for all warps, where nobody stores."""
 
-    def __init__(self, h: Handler, contents: Lanes, addresses: dict[Step, Address], lanes: str) -> None:
+    def __init__(
+        self, h: Handler, contents: Lanes, addresses: dict[Step, Address], lanes: str,
+        alike: dict[Step, Value] | None = None,
+    ) -> None:  # fmt: skip
         self.handler, self.code, self.contents = h, h.code, contents
         self.addresses, self.lanes = addresses, lanes
+        self.alike: dict[Step, Value] = {} if alike is None else alike
         self.skipped: set[int] = set()
 
     def _active(self, step: Step) -> str:
@@ -157,6 +166,11 @@ class Rows:
         sides: list[str] = []
         if address.parts[1:] == (0, 0, 0):
             return [e.spread("i32", self._word(address, active, 0, active))]
+        if self.contents.narrow and not active and alike(address):
+            if step not in self.alike:
+                row = e.value(f"load {_ROW}, ptr {self._pointer(address, 0)}, align 4")
+                self.alike[step] = e.concatenate("i32", [row, row], _HALF)
+            return [self.alike[step]]
         for side in SIDES:
             if address.parts[1] == 0:
                 mine = e.value(f"and i32 {active}, {-65536 if side else 65535}") if active else ""

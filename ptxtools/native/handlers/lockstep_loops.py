@@ -19,6 +19,8 @@ from .linear import Facts, Form, Linear
 from .lockstep_lanes import Lanes, Rows, slot_type, store_slot
 from .lockstep_ways import Chain, Way, Work
 
+#: Warps that go round together where rows of all threads load the same.
+_ALIKE = 4
 #: Names that handlers know the warp and its frame by.
 _OF_WARP = re.compile(r"%(warp|fp)(?![\w.])")
 
@@ -31,6 +33,20 @@ class Loops:
         self.names = 0
         #: What several runs of a warp need.
         self.shared: dict[tuple[object, ...], str] = {}
+        #: As of `Lanes`.
+        self.narrow = False
+
+    def both(self, emit: Callable[[], None]) -> None:
+        """Emit something for CTAs with rows of half a warp, whose warps are as many as `together` takes, and for
+        others."""
+        e = self.code
+        narrow, other, on = (e.label(hint) for hint in ("narrow", "broad", "on"))
+        e.branch("%narrow", narrow, other)
+        for label, self.narrow in ((narrow, True), (other, False)):
+            e.begin(label)
+            emit()
+            e.jump(on)
+        e.begin(on)
 
     def each(self, visited: str, first: str, body: Callable[[str], None]) -> None:
         """Do something for each of a set of warps (i32), for one of them (a set, too, or "") before the others; body:
@@ -65,23 +81,23 @@ class Loops:
         e.jump(loop)
         e.begin(done)
 
-    def pairs(self, body: Callable[[tuple[int, int]], None]) -> None:
-        """Do something for all warps, two at once; there are as many as that takes."""
-        e = self.code
-        start, loop, end, done = (e.label(hint) for hint in ("pairs", "pair", "behind", "done"))
+    def together(self, body: Callable[[tuple[int, ...]], None]) -> None:
+        """Do something for all warps, two at once, or four where loads are alike; there are as many as that takes."""
+        e, many = self.code, _ALIKE if self.narrow else 2
+        start, loop, end, done = (e.label(hint) for hint in ("groups", "group", "behind", "done"))
         e.jump(start)
         e.begin(start)
         e.jump(loop)
         e.begin(loop)
         number, then = e.name(), e.name()
         e.value(f"phi i32 [0, %{start}], [{then}, %{end}]", number)
-        pair = self.find(number), self.find(e.value(f"or i32 {number}, 1"))
+        warps = [self.find(number), *(self.find(e.value(f"or i32 {number}, {more}")) for more in range(1, many))]
         self.shared.clear()
-        body(pair)
+        body(tuple(warps))
         self.shared.clear()
         e.jump(end)
         e.begin(end)
-        e.value(f"add i32 {number}, 2", then)
+        e.value(f"add i32 {number}, {many}", then)
         e.branch(e.value(f"icmp ult i32 {then}, %warps.of"), loop, done)
         e.begin(done)
 
@@ -129,7 +145,7 @@ class Loops:
         h, detail = self.handler, work.detail
         assert detail is not None
         slots = {number: (slot, storage) for number, slot, storage in detail.read}
-        contents = Lanes(h, work.forms, slots, values, self.shared)
+        contents = Lanes(h, work.forms, slots, values, self.shared, narrow=self.narrow)
         contents.made = {number: storage for step in detail.steps for number, storage, _ in step.targets}
         rows = Rows(h, contents, work.addresses, mask)
         rows.skipped = {number for number, form in work.forms.items() if isinstance(form, Linear)}

@@ -1,9 +1,10 @@
 """Loops of CTAs that run as a whole (`lockstep`): a block that all warps go round in as often, with loads and
-arithmetic. Two warps go round at once: a sum that each round adds to waits for the one before."""
+arithmetic. Two or four warps go round at once: a sum that each round adds to waits for the one before."""
 
 from __future__ import annotations
 
 from ptxtools.native.code.live_words import Key
+from ptxtools.native.code.runs import Step
 from ptxtools.native.code.sections import overlap
 from ptxtools.program.details import Run
 from ptxtools.semantics.algebra import Value
@@ -174,43 +175,45 @@ def apart(scalars: Scalars, way: Way) -> None:
                 scalars.demand(f.either(behind, f.compare("slt", f.add(most, 3), low)))
 
 
-def body(loops: Loops, scalars: Scalars, way: Way, pair: tuple[int, int]) -> None:
-    """What two warps do."""
-    values: list[dict[Key, Value]] = [{}, {}]
-    shared: list[dict[tuple[object, ...], str]] = [{}, {}]
+def body(loops: Loops, scalars: Scalars, way: Way, warps: tuple[int, ...]) -> None:
+    """What some warps do together."""
+    everyone = range(len(warps))
+    values: list[dict[Key, Value]] = [{} for _ in everyone]
+    shared: list[dict[tuple[object, ...], str]] = [{} for _ in everyone]
 
     def single(work: Work, which: int) -> None:
         loops.shared = shared[which]
-        with loops.of(pair[which]):
+        with loops.of(warps[which]):
             loops.handler.begin_part()
             loops.work(work, values[which], "")
 
     at = next(number for number, work in enumerate(way.works) if work.rounds is not None)
     for work in way.works[:at]:
-        for which in (0, 1):
+        for which in everyone:
             single(work, which)
     turning = way.works[at]
     assert turning.rounds is not None
-    _go_round(loops, scalars, turning, turning.rounds, pair, values, shared)
-    for which in (0, 1):  # stores are in order
+    _go_round(loops, scalars, turning, turning.rounds, warps, values, shared)
+    for which in everyone:  # stores are in order
         for work in way.works[at + 1 :]:
             single(work, which)
 
 
 def _go_round(
-    loops: Loops, scalars: Scalars, work: Work, rounds: Rounds, pair: tuple[int, int],
+    loops: Loops, scalars: Scalars, work: Work, rounds: Rounds, warps: tuple[int, ...],
     values: list[dict[Key, Value]], shared: list[dict[tuple[object, ...], str]],
 ) -> None:  # fmt: skip
-    """The rounds of two warps."""
+    """The rounds of some warps."""
+    everyone = range(len(warps))
     e, h, detail = loops.code, loops.handler, rounds.detail
     slots = {number: (slot, storage) for number, slot, storage in detail.read}
     kept = {number: (slot, storage) for number, slot, storage in detail.kept}
     carried = [key for key in slots.values() if key in kept.values() and key not in rounds.grown]
     inits: list[dict[Key, Value]] = []
-    for which in (0, 1):
+    for which in everyone:
         loops.shared = shared[which]
-        with loops.of(pair[which]):
-            contents = Lanes(h, rounds.begun, slots, values[which], loops.shared)
+        with loops.of(warps[which]):
+            contents = Lanes(h, rounds.begun, slots, values[which], loops.shared, narrow=loops.narrow)
             numbers = {key: number for number, key in slots.items()}
             inits.append({key: contents[numbers[key]] for key in carried})
             for address in work.addresses.values():
@@ -232,7 +235,7 @@ def _go_round(
         later.append((len(e.lines) - 1, part, f"i{form.bits}", form.parts[0]))
         forms[first] = Linear(form.bits, (part, *form.parts[1:]))
     places: list[dict[Key, tuple[int, str]]] = []
-    for which in (0, 1):
+    for which in everyone:
         places.append({})
         for key in carried:
             part = e.value("")
@@ -241,16 +244,17 @@ def _go_round(
     addresses = quiet.run(detail, forms, Way({}), None)
     made: list[dict[Key, Value]] = []
     loose: set[Key] = set()
-    for which in (0, 1):
+    same: dict[Step, Value] = {}
+    for which in everyone:
         loops.shared = dict(shared[which])
-        with loops.of(pair[which]):
+        with loops.of(warps[which]):
             h.begin_part()
             inside = dict(values[which]) | {key: part for key, (_, part) in places[which].items()}
-            contents = Lanes(h, forms, slots, inside, loops.shared)
+            contents = Lanes(h, forms, slots, inside, loops.shared, narrow=loops.narrow)
             contents.made = {number: storage for step in detail.steps for number, storage, _ in step.targets}
             contents.find_loose(detail.steps, {key: number for number, key in kept.items() if key in carried})
             loose = {kept[number] for number in contents.loose_numbers & kept.keys()}
-            rows = Rows(h, contents, addresses, "")
+            rows = Rows(h, contents, addresses, "", same)
             rows.skipped = {number for number, form in forms.items() if isinstance(form, Linear)}
             for step in detail.steps:
                 run.make(h, step, contents, {}, rows)
@@ -270,7 +274,7 @@ def _go_round(
         form = forms[after]
         assert isinstance(form, Linear)
         e.lines[line] = f"  {part} = phi {kind} [{begun}, %{start}], [{form.parts[0]}, %{end}]"
-    for which in (0, 1):
+    for which in everyone:
         for key, (line, part) in places[which].items():
             ways = f"[{inits[which][key]}, %{start}], [{made[which][key]}, %{end}]"
             e.lines[line] = f"  {part} = phi {slot_type(key)} {ways}"

@@ -21,11 +21,13 @@ from . import run, wide
 from .inline import First, Inline
 from .linear import Facts, Form, Linear, Part, Pred, Range, UnknownError
 from .lockstep_bounds import Bound, Bounds
-from .lockstep_lanes import Address, Lanes
+from .lockstep_lanes import Address, Lanes, alike
 from .parts import Window, window
 
 #: Most steps of a kernel's loops over warps, those of each way through a section: they are compiled in addition.
 MOST_STEPS = 320
+#: Loads outside of loops for which it pays to compile a way twice.
+_FEWEST_ROWS = 4
 _BITS = {"b32": 32, "b64": 64}
 _OF_LAUNCH = {f"%{name}.{axis}": f"ctx.{field}_{axis}" for name, field in (("ntid", "block"), ("nctaid", "grid"))
               for axis in "xyz"}  # fmt: skip
@@ -92,6 +94,13 @@ class Way:
     weight: int = 0
     cost: int = 0
     bounds: dict[object, Bound] = field(default_factory=dict)
+
+    def has_rows(self) -> bool:
+        """Whether there are several loads that are the same for all rows of threads, in CTAs with more than one."""
+        addresses = [work.addresses for work in self.works]
+        loads = [one for some in addresses for step, one in some.items() if step.kind == "ld"]
+        several = 1 if self.rounds else _FEWEST_ROWS
+        return any(one.parts[2] != 0 for one in loads) and sum(map(alike, loads)) >= several
 
     def copy(self) -> Way:
         return Way(

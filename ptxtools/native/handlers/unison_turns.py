@@ -19,8 +19,8 @@ BLOCKS = "blocks"
 #: ready, living, waiting, todo: sets of warps: that can run, that have not exited, that are at the barrier, that have
 #: yet to run in this round. number: of the warp that runs; mask, pend, slice: of it; spent: what warps have used that
 #: clock and left do not know of; block: where it goes on, and bit: that block as a set; apart: blocks at which other
-#: lanes of it wait, %v.lanes has which; record: of the barrier it came to, as bytes from the first one; clean: no warp has
-#: been touched since the CTA was begun.
+#: lanes of it wait, %v.lanes has which; record: of the barrier it came to, as bytes from the first one; clean: no warp
+#: has been touched since the CTA was begun.
 VARIABLES = {
     "apart": BLOCKS, "bit": BLOCKS,
     "ready": "i32", "living": "i32", "waiting": "i32", "todo": "i32", "number": "i32",
