@@ -198,6 +198,9 @@ class Observer:
         """A lane issues an instruction that reads and writes tensor memory (`machine.claims.Span`); or has allocated
         some: of kind "fresh"."""
 
+    def matrices(self, at: View, lane: int, spans: Sequence[Span]) -> None:
+        """A lane issues a tcgen05.mma or tcgen05.cp that reads these bytes of shared memory."""
+
     def tensormap(self, at: View, lane: int, address: int, what: str) -> None:
         """A lane works with the tensor map at a generic address. what: "used" by a copy, or "changed" by
         tensormap.replace or tensormap.cp_fenceproxy."""
@@ -224,6 +227,9 @@ class Observer:
 
     def wrote_global(self, address: int, size: int) -> None:
         """Likewise for global memory."""
+
+    def discarded(self, address: int, size: int) -> None:
+        """Bytes of global memory are left without a value; an `access` that writes them has been told before."""
 
     def allows(self, address: int, size: int) -> bool:  # type: ignore[empty-body]
         """Whether such an operation may access these bytes of global memory."""
@@ -254,6 +260,7 @@ _OUTSIDE = WORK | {
     "launched",
     "queued",
     "tensor",
+    "matrices",
     "tensormap",
     "transacted",
     "signalled",
@@ -265,6 +272,7 @@ _OUTSIDE = WORK | {
     "wrote_shared",
     "wrote_local",
     "wrote_global",
+    "discarded",
     "allows",
 }
 

@@ -29,7 +29,7 @@ from ptxtools.program.operations import (
 )
 from ptxtools.program.program import LANES
 from ptxtools.records import replace
-from ptxtools.sim.tensor.wgmma_reads import WarpgroupReads
+from ptxtools.sim.tensor.wgmma_reads import WarpgroupReads, multiplies
 from ptxtools.sim.tensormap.descriptor import BYTES as MAP_BYTES
 
 from .async_flights import Flights, Ground, flights_of
@@ -136,7 +136,7 @@ class AsyncTrial:
                 if op.detail.what.startswith("mbarrier"):
                     return flights and (op.kind == "observe.leave") == ("_wait" in op.detail.what)
                 return _rule(op) == COMES or (proxies and _rule(op) != ALWAYS) or (flights and _named(op))
-            return op.kind != "observe.together" or _multiplies(op)
+            return op.kind != "observe.together" or multiplies(op)
 
         return matters
 
@@ -196,7 +196,7 @@ class AsyncTrial:
 
     def together(self, at: View, lanes: Array) -> None:
         """A warp is about to multiply what the engine does not know yet."""
-        if not _multiplies(at.op):
+        if not multiplies(at.op):
             return
         if len(lanes) != LANES:
             raise Doubt
@@ -271,10 +271,6 @@ def _named(op: Op) -> bool:
     what = op.detail.what if isinstance(op.detail, Meeting) else ""
     comes = op.kind == "observe.arrive" and what in ("bar", "arrive")
     return (comes or (op.kind == "observe.leave" and what == "bar")) and op.src[1] is not None
-
-
-def _multiplies(op: Op) -> bool:
-    return op.opcode is not None and op.opcode.name.startswith("wgmma.mma_async")
 
 
 def _wide(op: Op) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ptxtools.machine.filters import NOBODY, Bounds, stretches
+from ptxtools.machine.filters import MATRICES, NOBODY, Bounds, stretches
 from ptxtools.machine.launch import flagged_local
 from ptxtools.machine.observers import Anew
 from ptxtools.machine.residents import Cta
@@ -22,7 +22,9 @@ from ptxtools.program.layout import RESERVED, RESERVED_OFFSETS
 from ptxtools.program.passes.registers import copying
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 from ptxtools.sim.runtime import HEAP_CALLS
+from ptxtools.sim.tensor.wgmma_reads import multiplies
 
+from .factors import Factors
 from .memcheck import CALL
 from .registers import RegisterCheck
 from .sharing import independent
@@ -60,6 +62,8 @@ class InitCheck:
     def __init__(self, session: Session, grid: Grid) -> None:
         self._session: Session = weakref.proxy(session)  # which outlives this
         self._device, self._kernel = session.device, grid.program.kernel
+        if _discards(grid.program):
+            unwritten_of(self._device).know(self._device.arena.live())
         self._again = grid.again  # a load of what nobody wrote is followed in another run
         self._suspects: dict[int, Callable[[], None]] = {}  # such loads, and their reports
         self._followed = grid.program.suspects
@@ -67,6 +71,7 @@ class InitCheck:
         self._reserved = RESERVED_OFFSETS["end"] if RESERVED.name in (name for name, *_ in grid.program.shared) else 0
         self._registers = RegisterCheck(session)
         self._tensor = TensorCells(session)
+        self._factors = Factors(session, grid.program, self._shared_flags)
 
     @staticmethod
     def state(device: Device) -> Hashable:
@@ -76,8 +81,14 @@ class InitCheck:
     @staticmethod
     def concerned(program: Program, device: Device) -> Callable[[Op], bool]:
         """Which events of a program matter: accesses to global memory only where some may not have been written."""
-        unknown = _unknown(device) or bool(device.runtime.calls(program))
-        return lambda op: unknown or op.kind != "observe.access" or op.space not in ("global", "const")
+        unknown = _unknown(device) or bool(device.runtime.calls(program)) or _discards(program)
+
+        def matters(op: Op) -> bool:
+            if op.kind == "observe.together":
+                return multiplies(op)
+            return unknown or op.kind != "observe.access" or op.space not in ("global", "const")
+
+        return matters
 
     @staticmethod
     def shares(program: Program) -> bool:
@@ -87,7 +98,7 @@ class InitCheck:
     @staticmethod
     def restarts(program: Program, device: Device) -> bool:
         """Whether the kernel loads what somebody must have written."""
-        unknown = _unknown(device)
+        unknown = _unknown(device) or _discards(program)
         return any(op.kind == "ld" and (unknown or op.space not in _WRITTEN) for op in program.operations())
 
     @staticmethod
@@ -126,6 +137,8 @@ class InitCheck:
 
     def passing(self, op: Op) -> int | None:
         """Registers matter to the lanes that run an instruction; a guard that nobody has written, to all."""
+        if op.kind == "observe.together":
+            return MATRICES
         touch = op.of(Touch)
         return NOBODY if touch.guard < 0 and touch.kind != "entry" else None
 
@@ -232,14 +245,22 @@ class InitCheck:
         """Registers that lanes might not have written."""
         self._registers.touched(at, lanes)
 
+    def together(self, at: View, lanes: Array) -> None:
+        """A warp is about to execute a product of its warpgroup."""
+        if multiplies(at.op):
+            self._factors.multiplies(at)
+
+    def matrices(self, at: View, lane: int, spans: Sequence[Span]) -> None:
+        """A product, or a copy to tensor memory, reads shared memory."""
+        self._factors.read(at, lane, spans)
+
     def tensor(self, at: View, lane: int, spans: Sequence[Span]) -> None:
         """An instruction works on tensor memory."""
         self._tensor.touched(at, lane, spans)
 
     def sent(self, at: View, lane: int, cta: Cta, pick: Callable[[Array], Array]) -> None:
         """A copy takes shared memory to global memory."""
-        flags = shared_flags(cta)
-        flags[: self._reserved] = True
+        flags = self._shared_flags(cta)
         copied = pick(flags.view(np.uint8)).astype(np.bool_)
         if copied.all():
             return
@@ -247,6 +268,12 @@ class InitCheck:
             f"nobody wrote {int((~copied).sum()):,} of the {copied.size:,} bytes that the copy takes to global memory"
         )
         self._session.report(at, lane, _NAME, message, (at.op.where, "copy"), kind="copy")
+
+    def _shared_flags(self, cta: Cta) -> Array:
+        """Which bytes of a CTA's shared memory have been written, by the system, too."""
+        flags = shared_flags(cta)
+        flags[: self._reserved] = True
+        return flags
 
     def wrote_shared(self, cta: Cta, offset: int, size: int) -> None:
         """Something else than a look wrote shared memory: copies, mbarriers."""
@@ -261,6 +288,10 @@ class InitCheck:
         flags, place = self._of_global(address)
         if flags is not None:
             flags[place : place + size] = True
+
+    def discarded(self, address: int, size: int) -> None:
+        """Global memory has lost its value."""
+        unwritten_of(self._device).discarded(address, size)
 
     def _in_one(self, view: View, access: Access) -> tuple[Array | None, Array] | None:
         """Flags of the memory that all lanes access, and their places there; flags are None where everything is
@@ -323,6 +354,11 @@ def _hands_over(program: Program, op: Op) -> bool:
 def _unknown(device: Device) -> bool:
     """Whether there is global memory that nobody has written."""
     return device.runtime.used_heap is not None or bool(unwritten_of(device))
+
+
+def _discards(program: Program) -> bool:
+    """Whether a program leaves global memory without a value."""
+    return "discard" in program.kinds
 
 
 def _doubtful(device: Device) -> set[tuple[str, int]]:

@@ -29,6 +29,7 @@ from ptxtools.program.operations import (
 )
 from ptxtools.program.program import LANES
 from ptxtools.records import replace
+from ptxtools.sim.tensor.wgmma_reads import multiplies
 
 from . import race_meeting
 from .race_accesses import commuting, looks_of, piece_of
@@ -154,7 +155,7 @@ class RaceTrial(RaceCheck):
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
         """Which events of a program matter: all but those of local memory, and of warps at other work."""
         judged = RaceCheck.concerned(program, device)
-        return lambda op: _multiplies(op) if op.kind == "observe.together" else judged(op)
+        return lambda op: multiplies(op) if op.kind == "observe.together" else judged(op)
 
     def filter(self, launch: Launch) -> Bounds:
         """Local memory is a thread's own."""
@@ -181,7 +182,7 @@ class RaceTrial(RaceCheck):
     def passing(self, op: Op) -> int | None:
         """Of what orders threads only the barriers count; mbarriers and products of warps are looked at."""
         if op.kind == "observe.together":
-            return MATRICES if _multiplies(op) else ALWAYS
+            return MATRICES if multiplies(op) else ALWAYS
         if isinstance(op.detail, Meeting) and op.detail.what.startswith("mbarrier"):
             return None
         return COMES if op.kind == "observe.arrive" and op.of(Meeting).what == "bar" else ALWAYS
@@ -215,7 +216,7 @@ class RaceTrial(RaceCheck):
 
     def together(self, at: View, lanes: Array) -> None:
         """A warp multiplies."""
-        if _multiplies(at.op):
+        if multiplies(at.op):
             self._tensor.multiplies(at)
             self._tensor.teach(at)
 
@@ -274,10 +275,6 @@ class RaceTrial(RaceCheck):
 
     def fence(self, at: View, lanes: Array) -> None:
         """Nor from this."""
-
-
-def _multiplies(op: Op) -> bool:
-    return op.opcode is not None and op.opcode.name.startswith("wgmma.mma_async")
 
 
 def _odd(op: Op) -> bool:

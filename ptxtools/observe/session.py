@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from ptxtools.program.program import Program
     from ptxtools.sim.allocations import Allocations
     from ptxtools.sim.device import Device, Grid
-    from ptxtools.sim.kept import Kept
     from ptxtools.sim.program_lines import ProgramLines
 
     from .race_grids import Before
@@ -72,20 +71,18 @@ class Session:
         """What puts back all that is known now."""
         known = {name: copy(value) for name, value in vars(self).items() if isinstance(value, list | dict | int)}
         counts = [(finding, finding.count) for finding in self.findings]
-        flags: list[Kept] = []
+        unwritten: Callable[[], None] | None = None
         if TrapKind.INITCHECK in self._names:
-            from ptxtools.sim.kept import Kept
-
             from .unwritten import unwritten_of
 
-            flags = [Kept(some.view("u1")) for some in unwritten_of(self.device).flags()]
+            unwritten = unwritten_of(self.device).saved()
 
         def put_back() -> None:
             vars(self).update(known)
             for finding, count in counts:
                 finding.count = count
-            for before in flags:
-                before.put_back()
+            if unwritten is not None:
+                unwritten()
 
         return put_back
 

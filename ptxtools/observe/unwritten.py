@@ -9,6 +9,8 @@ from ptxtools.diagnostics import TrapKind
 from ptxtools.machine.filters import FLAGS_BEHIND
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     import numpy.typing as npt
 
     from ptxtools.sim.device import Device
@@ -26,16 +28,33 @@ class Unwritten:
     def __bool__(self) -> bool:
         return bool(self._starts)
 
-    def add(self, address: int, size: int) -> None:
-        """A buffer that nobody has written."""
+    def add(self, address: int, size: int, *, written: bool = False) -> None:
+        """A buffer that nobody has written, or one that may come to be so."""
         import numpy as np
 
         insort(self._starts, address)
-        self._flags[address] = np.zeros(size + FLAGS_BEHIND, np.bool_)[:size]
+        self._flags[address] = np.full(size + FLAGS_BEHIND, written, np.bool_)[:size]
 
-    def flags(self) -> list[Array]:
-        """The flags of all such buffers, to be changed in place."""
-        return list(self._flags.values())
+    def know(self, buffers: Iterable[tuple[int, int]]) -> None:
+        """Keep flags of all of these, which are written as far as nothing else is known. (address, bytes)"""
+        for address, size in buffers:
+            if address not in self._flags:
+                self.add(address, size, written=True)
+
+    def saved(self) -> Callable[[], None]:
+        """What puts all flags back as they are now; of buffers that come to be known since then all are set."""
+        from ptxtools.sim.kept import Kept
+
+        before = {address: Kept(some.view("u1")) for address, some in self._flags.items()}
+
+        def put_back() -> None:
+            for address, some in self._flags.items():
+                if address in before:
+                    before[address].put_back()
+                else:
+                    some[:] = True
+
+        return put_back
 
     def places(self) -> list[tuple[int, int, int]]:
         """Of each such buffer, ascending: first byte, the one behind the last, host address of the flags."""
@@ -55,6 +74,12 @@ class Unwritten:
         start = self._starts[place]
         flags = self._flags[start]
         return (flags, address - start) if address < start + len(flags) else None
+
+    def discarded(self, address: int, size: int) -> None:
+        """Bytes have no value any more."""
+        found = self.find(address)
+        if found is not None:
+            found[0][found[1] : found[1] + size] = False
 
     def begins(self, first: int, last: int) -> bool:
         """Whether such a buffer begins behind the first of two addresses, up to the last."""

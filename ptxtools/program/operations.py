@@ -166,6 +166,7 @@ OPERATIONS: dict[str, Operation] = {
                      detail=(Action,), actions=_REDUCTIONS | {"sync", "arrive"}),
     "cluster_barrier": Operation(BARRIER, waits=True, seen="cluster", detail=(Action,),
                                  actions=frozenset({"arrive", "wait"})),
+    "discard": Operation(EVENT, "", "address"),
     "nanosleep": Operation(EVENT, "", "nanoseconds", waits=True),
     "syscall": Operation(EVENT, "result*?", "argument*", detail=(Callee,)),
     "setmaxnreg": Operation(EVENT, waits=True, detail=(RegisterChange,)),

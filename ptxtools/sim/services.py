@@ -16,6 +16,7 @@ HOMES: dict[str, str] = {
     "bulk.group": "asynchronous.bulk",
     "bulk.tensor": "asynchronous.tensors",
     "clusterlaunchcontrol.try_cancel": "asynchronous.launchcontrol",
+    "discard": "discard",
     "istypep": "textures.queries",
     "mbarrier.slow": "asynchronous.barriers",
     "setmaxnreg": "registers",

@@ -19,6 +19,8 @@ _GRID = "the launch says how many CTAs there are"
 _ROLES = "it takes several warps, and what mbarriers tell them of work under way"
 _DATA = "data decide it"
 _CALLS = "what functions are given and give back is not followed"
+_FACTORS = "what products read is not compared with what was written"
+_DISCARD = "what discard leaves is not followed"
 _TABLES = "warps are not walked through tables of branches and functions"
 #: The bugs that no rule sees, and why.
 UNSEEN = {
@@ -38,6 +40,11 @@ UNSEEN = {
     "memory_given_back_on_the_stack": "the stack is not followed",
     "predicate_of_a_select": "a predicate that one guard sets is taken to be set",
     "bytes_of_one_word_by_two_warps": "parts of words are not followed",
+    "wgmma_part_of_b_not_written": _FACTORS, "tcgen05_a_not_written": _FACTORS, "scales_copied_from_nowhere": _FACTORS,
+    "second_stage_of_b_not_written": _FACTORS,
+    "discarded_before_it_is_read": _DISCARD, "discarded_and_half_written_anew": _DISCARD,
+    "discarded_by_the_grid_before": _DISCARD, "discard_of_half_a_line": _DISCARD,
+    "discarded_beside_a_reader": _DISCARD,
     "memory_of_a_barrier_that_lives": "what a copy writes is not compared with mbarriers",
     "store_by_a_copy_of_nothing": "what copies read is not compared with what was written",
     "tensor_store_of_nothing": _MAP,

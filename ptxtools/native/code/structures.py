@@ -383,7 +383,8 @@ class GroupFilter(NamedTuple):
 
 class MatrixFilter(NamedTuple):
     """The payload of an event before a product of a warpgroup. a_slot, b_slot: of descriptors; tables_*: TABLES rows of
-    TABLE; chunks_*: in each; owned: words say who has touched shared memory, four bytes each."""
+    TABLE; chunks_*: in each; owned: words say who has touched shared memory, four bytes each; flags: how far behind
+    each byte of shared memory it has a flag, or 0."""
 
     tables_a: Address
     tables_b: Address
@@ -392,6 +393,7 @@ class MatrixFilter(NamedTuple):
     chunks_a: int
     chunks_b: int
     owned: bool
+    flags: Long
 
 
 Payload = (

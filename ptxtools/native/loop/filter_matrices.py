@@ -4,7 +4,8 @@
 Where marks are kept, copies must not be writing the chunks, what threads stored there must lie behind a fence for the
 asynchronous proxy, and the chunks get the number of the product. A store is fenced if it came before the epoch in which
 the warp has had a fence, or if the warp that stored has had one behind it, in an epoch before this one. Where words say
-who has touched memory, nobody may have written the chunks in this epoch, and several threads read them.
+who has touched memory, nobody may have written the chunks in this epoch, and several threads read them. Where bytes
+have flags, all of them must be set.
 """
 
 from __future__ import annotations
@@ -16,10 +17,17 @@ NAME = "filter_matrices"
 _WARP = (1 << STORED_SHIFT) - 1
 
 
+#: Where chunk %i of some is.
+_AT = """  %place.p = getelementptr i32, ptr %places, i32 %i
+  %place = load i32, ptr %place.p
+  %place64 = zext i32 %place to i64
+  %at = add i64 %base, %place64
+"""
+
 #: Marks of some chunks, and the latest time that any of their bytes were stored; they get the product's number.
-_FLYING = """
+_FLYING = f"""
 define internal i1 @flying(ptr %shared, i64 %marks, i64 %stores, i64 %reads, i32 %product, i64 %base, ptr %places,
-    i32 %count, ptr %latest, i64 %copies, ptr %written) #1 {
+    i32 %count, ptr %latest, i64 %copies, ptr %written) #1 {{
   %copies.p = getelementptr i8, ptr %shared, i64 %copies
   %flies = icmp ne i64 %copies, 0
   %marks.p = getelementptr i8, ptr %shared, i64 %marks
@@ -31,11 +39,7 @@ each:
   %i = phi i32 [ 0, %0 ], [ %i.next, %next ]
   %marked = phi <16 x i8> [ zeroinitializer, %0 ], [ %marked.next, %next ]
   %late = phi <4 x i32> [ zeroinitializer, %0 ], [ %late.next, %next ]
-  %place.p = getelementptr i32, ptr %places, i32 %i
-  %place = load i32, ptr %place.p
-  %place64 = zext i32 %place to i64
-  %at = add i64 %base, %place64
-  %mark.p = getelementptr i8, ptr %marks.p, i64 %at
+{_AT}  %mark.p = getelementptr i8, ptr %marks.p, i64 %at
   %mark = load <16 x i8>, ptr %mark.p, align 1
   %marked.next = or <16 x i8> %marked, %mark
   %store.p = getelementptr i8, ptr %stores.p, i64 %at
@@ -63,7 +67,7 @@ all:
   %whole = bitcast <16 x i8> %marked.next to i128
   %none = icmp eq i128 %whole, 0
   ret i1 %none
-}
+}}
 declare <4 x i32> @llvm.umax.v4i32(<4 x i32>, <4 x i32>)
 declare i32 @llvm.vector.reduce.umax.v4i32(<4 x i32>)
 declare i32 @llvm.umax.i32(i32, i32)
@@ -123,11 +127,7 @@ define internal i1 @owned(ptr %words, i32 %epoch, i64 %base, ptr %places, i32 %c
 each:
   %i = phi i32 [ 0, %0 ], [ %i.next, %each ]
   %bad = phi <4 x i1> [ zeroinitializer, %0 ], [ %bad.next, %each ]
-  %place.p = getelementptr i32, ptr %places, i32 %i
-  %place = load i32, ptr %place.p
-  %place64 = zext i32 %place to i64
-  %at = add i64 %base, %place64
-  %p = getelementptr i8, ptr %words, i64 %at
+{_AT}  %p = getelementptr i8, ptr %words, i64 %at
   %found = load <4 x i32>, ptr %p, align 4
   %epochs = and <4 x i32> %found, splat (i32 {-1 << EPOCH_SHIFT})
   %fresh = icmp eq <4 x i32> %epochs, %prefix.all
@@ -146,6 +146,27 @@ all:
   ret i1 %good
 }}
 declare i1 @llvm.vector.reduce.or.v4i1(<4 x i1>)
+"""
+
+#: Whether the flags of some chunks are all set.
+_WRITTEN = f"""
+define internal i1 @written(ptr %flags, i64 %base, ptr %places, i32 %count) #1 {{
+  br label %each
+each:
+  %i = phi i32 [ 0, %0 ], [ %i.next, %each ]
+  %set = phi <16 x i8> [ splat (i8 1), %0 ], [ %set.next, %each ]
+{_AT}  %p = getelementptr i8, ptr %flags, i64 %at
+  %found = load <16 x i8>, ptr %p, align 1
+  %set.next = and <16 x i8> %set, %found
+  %i.next = add i32 %i, 1
+  %more = icmp ult i32 %i.next, %count
+  br i1 %more, label %each, label %all
+all:
+  %left = icmp eq <16 x i8> %set.next, zeroinitializer
+  %bits = bitcast <16 x i1> %left to i16
+  %good = icmp eq i16 %bits, 0
+  ret i1 %good
+}}
 """
 
 _SERVICE = f"""
@@ -242,7 +263,7 @@ fences.b:
 owners.maybe:
   %owned = get matrices.owned
   %unowned = icmp eq i32 %owned, 0
-  br i1 %unowned, label %done, label %owners
+  br i1 %unowned, label %flags.maybe, label %owners
 owners:
   %owners.at = get ctx.owners
   %owners.head = getelementptr i8, ptr %shared, i64 %owners.at
@@ -251,7 +272,17 @@ owners:
   %a.owned = call i1 @owned(ptr %words, i32 %epoch, i64 %a.base, ptr %a.places, i32 %a.count)
   %b.owned = call i1 @owned(ptr %words, i32 %epoch, i64 %b.base, ptr %b.places, i32 %b.count)
   %good = and i1 %a.owned, %b.owned
-  br i1 %good, label %done, label %ask
+  br i1 %good, label %flags.maybe, label %ask
+flags.maybe:
+  %flags.at = get matrices.flags
+  %flagless = icmp eq i64 %flags.at, 0
+  br i1 %flagless, label %done, label %flags
+flags:
+  %flags.p = getelementptr i8, ptr %shared, i64 %flags.at
+  %a.written = call i1 @written(ptr %flags.p, i64 %a.base, ptr %a.places, i32 %a.count)
+  %b.written = call i1 @written(ptr %flags.p, i64 %b.base, ptr %b.places, i32 %b.count)
+  %both.written = and i1 %a.written, %b.written
+  br i1 %both.written, label %done, label %ask
 done:
   ret i32 SERVED_DONE
 ask:
@@ -269,5 +300,6 @@ def functions() -> list[str]:
         _FLYING,
         _FENCED,
         _OWNED,
+        _WRITTEN,
         _SERVICE.replace("HIGH_BITS", str(HIGH)).replace("COPY_PLANE", str(COPY)),
     ]

@@ -187,8 +187,10 @@ def reads(view: View, a: Ref | None, b: Ref, places: Places) -> None:
     """From now on what products read with the current descriptors, moved as above, is looked at natively, where
     observers keep words of four bytes, or none, of who has touched memory."""
     cell, listeners = _cell(view), view.launch.observers
-    if cell is None or cell.refused or listeners is None or listeners.owners not in (_WORD, EPOCHS):
+    if cell is None or cell.refused or listeners is None or listeners.owners not in (0, _WORD, EPOCHS):
         return
+    cta = view.cta
+    flags = 0 if cta.flags is None else _address(cta.flags) - _address(np.frombuffer(cta.shared, np.uint8))
     with cell.lock:
         tables = cell.tables
         if tables is None:
@@ -202,12 +204,18 @@ def reads(view: View, a: Ref | None, b: Ref, places: Places) -> None:
                     chunks_a=_count(view, "a", a, places),
                     chunks_b=_count(view, "b", b, places),
                     owned=listeners.owners == _WORD,
+                    flags=Long(flags),
                 )
             )
         for known, which, operand in zip(tables, "ab", (a, b), strict=True):
             if operand is not None:
                 _learn(known, which, view.read(operand, view.leader), places)
         cell.serve(service_of(filter_matrices.NAME))
+
+
+def _address(array: Array) -> int:
+    first: int = array.__array_interface__["data"][0]
+    return first
 
 
 def _count(view: View, which: str, descriptor: Ref | None, places: Places) -> int:

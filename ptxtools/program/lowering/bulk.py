@@ -95,6 +95,15 @@ def _event(kind: str, op: Opcode, sources: _Sources) -> Op:
     return Op(kind, op, (), tuple(sources.refs), (), tuple(sources.types), detail=SourceNames(tuple(sources.names)))
 
 
+@lowers("discard")
+def discard(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
+    """Leaves memory undefined (9.7.9.17)."""
+    after = f.guarded_region()
+    place = locate(f, instruction.operands[0], "global")
+    f.event(Op("discard", op, (), (_sum(f, place.base, place.offset),), (), ("u64",)))
+    f.end_region(after)
+
+
 @lowers("cp.async.bulk.commit_group", "cp.async.bulk.wait_group")
 def group(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     after = f.guarded_region()

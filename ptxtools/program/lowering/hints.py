@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from .function import FunctionLowering
 
 
-@lowers("prefetch", "prefetchu", "applypriority", "discard", "pmevent")
+@lowers("prefetch", "prefetchu", "applypriority", "pmevent")
 def nothing(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
-    """No operation. `discard` leaves memory undefined, so leaving it alone is right as well (9.7.9.18)."""
+    """No operation."""
 
 
 @lowers("griddepcontrol")

@@ -31,6 +31,7 @@ def product(view: View) -> None:
         issue(
             view, lambda call=call: run(call), "tcgen05.mma", lane,  # type: ignore[misc]
             lambda call=call: spans(call), lambda call=call: _cells(call),  # type: ignore[misc]
+            lambda call=call: [] if _has_gaps(call) else _matrices(call),  # type: ignore[misc]
         )  # fmt: skip
         direct.take_over(call)
 
@@ -38,6 +39,11 @@ def product(view: View) -> None:
 def spans(call: Call) -> list[Span]:
     """What a product reads and writes."""
     return _cells(call) + _matrices(call)
+
+
+def _has_gaps(call: Call) -> bool:
+    """Whether bytes in the matrices in shared memory may lie between elements (9.7.16.10.4.4)."""
+    return not NARROW.keys().isdisjoint((call.said.shape.atype, call.said.shape.btype))
 
 
 @lru_cache

@@ -18,11 +18,14 @@ _LOADS = "tcgen05 loads"
 
 def issue(
     view: View, work: Callable[[], None], text: str, lane: int = 0, spans: Callable[[], list[Span]] | None = None,
-    cells: Callable[[], list[Span]] | None = None,
+    cells: Callable[[], list[Span]] | None = None, matrices: Callable[[], list[Span]] | None = None,
 ) -> None:  # fmt: skip
     """Do the work after everything that this CTA has issued before: mma, cp, shift and commit stay in order. spans: the
     memory that it reads and writes, asked for only if somebody listens; cells: tensor memory alone, if that is less
-    work."""
+    work; matrices: shared memory alone, if all bytes of it matter."""
+    listeners = view.launch.observers
+    if matrices is not None and listeners is not None and listeners.hear("matrices"):
+        listeners.tell("matrices", view, lane, matrices())
     if spans is not None:
         _tell(view, lane, cells or spans)
         work = _claimed(announce(view, lane, text, spans, (_KEY, view.cta)), work)

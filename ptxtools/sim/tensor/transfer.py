@@ -177,7 +177,10 @@ def copy(view: View) -> None:
     """Shared memory to tensor memory (9.7.16.9.2); with .cta_group::2 in both CTAs, each from its shared memory."""
     for lane in view.lanes():
         work, spans = copied(view, lane)
-        issue(view, work, "tcgen05.cp", lane, spans)
+        issue(
+            view, work, "tcgen05.cp", lane, spans,
+            matrices=lambda spans=spans: [span for span in spans() if not span.tensor],  # type: ignore[misc]
+        )  # fmt: skip
 
 
 def copied(view: View, lane: int) -> tuple[Work, Callable[[], list[Span]]]:

@@ -56,6 +56,11 @@ class WarpgroupReads:
         return cast(View, _Before(at, op))
 
 
+def multiplies(op: Op) -> bool:
+    """Whether an operation, or the event before it, is a product of a warpgroup."""
+    return op.opcode is not None and op.opcode.name.startswith("wgmma.mma_async")
+
+
 class _Before:
     """The view of an operation, at the event before it."""
 
