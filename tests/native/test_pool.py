@@ -122,7 +122,6 @@ def test_a_thread_sleeps_and_is_woken(kept: None) -> None:
     known = Known()
     for _ in range(3):
         known.add(1)
-        (seat,) = pool._free
         wait_for(lambda: seat_field("state") == pool._ASLEEP)
     pool.rouse(1)
     wait_for(lambda: seat_field("state") == pool._ASLEEP)
@@ -226,7 +225,7 @@ def test_launches_of_several_threads() -> None:
             known = Known()
             for n in range(1, 60):
                 known.add(n)
-        except BaseException as error:  # noqa: BLE001 - told below
+        except BaseException as error:
             failures.append(error)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
