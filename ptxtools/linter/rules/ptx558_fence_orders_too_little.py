@@ -25,6 +25,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from ptxtools.check.edits import rewritten
+from ptxtools.ir.nodes import Guard
 from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
@@ -52,9 +53,10 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
     for run in facts.runs:
         waits = [at for at, line in enumerate(run) if line.plan.family in ("bar", "barrier", "call")]
         stores = [at for at, line in enumerate(run) if _stores_for_all(line)] if waits else []
+        told: dict[tuple[int, str, bool], bool] = {}
         for at, line in enumerate(run):
             guarded = line.item.guard is not None and line.plan.family in ("fence", "membar")
-            if guarded and stores and _for_itself(run, at, waits, stores):
+            if guarded and stores and _for_itself(run, at, waits, stores, told):
                 message = "this fence orders nothing that other threads store before the barrier"
                 help_ = ("let all threads fence, or fence behind the barrier",)
                 context.warn(CODE, message, parts_of(line.item).opcode, help=help_, section="8.8, 8.10.6 (Causality)")
@@ -97,16 +99,25 @@ def _wider(lines: Iterable[Line], families: tuple[str, ...], scope: str) -> tupl
     return None
 
 
-def _for_itself(run: list[Line], at: int, waits: list[int], stores: list[int]) -> bool:
+def _for_itself(
+    run: list[Line], at: int, waits: list[int], stores: list[int], told: dict[tuple[int, str, bool], bool]
+) -> bool:
     """Whether some threads fence although all have stored, and then tell others what is behind the next barrier. waits:
-    where all threads wait in a run; stores: where all store."""
+    where all threads wait in a run; stores: where all store; told: whether threads tell, by barrier and guard."""
     guard, behind, last = run[at].item.guard, bisect(waits, at), bisect(stores, at) - 1
     if "proxy" in run[at].item.opcode or behind == len(waits):
         return False
     if last < 0 or (behind and stores[last] < waits[behind - 1]):
         return False
-    barrier = waits[behind]
-    for line in islice(run, barrier + 1, None):
+    known = waits[behind], guard.name if guard else "", guard is not None and guard.negated
+    if known not in told:
+        told[known] = _tell(islice(run, waits[behind] + 1, None), guard)
+    return told[known]
+
+
+def _tell(lines: Iterable[Line], guard: Guard | None) -> bool:
+    """Whether the threads of a guard tell others something before the next fence."""
+    for line in lines:
         if line.plan.family in ("fence", "membar", "call"):
             return False
         if line.plan.family in ("atom", "red") and line.item.guard == guard:

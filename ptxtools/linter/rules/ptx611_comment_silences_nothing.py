@@ -13,6 +13,7 @@ Better:
 from __future__ import annotations
 
 import re
+from functools import cache, lru_cache
 
 from ptxtools.check import codes as errors
 from ptxtools.diagnostics.comments import idle_for_checkers
@@ -48,7 +49,13 @@ def check(context: LintContext) -> None:
             context.warn(CODE, f"this comment silences nothing: {why}", span, section="4.2")
 
 
+@lru_cache(1 << 12)
 def _known(prefix: str) -> bool:
+    return prefix.upper().startswith(_SYNTAX) or any(code.startswith(prefix.upper()) for code in _codes())
+
+
+@cache
+def _codes() -> frozenset[str]:
+    """All codes but those of syntax."""
     known = {value for value in vars(errors).values() if isinstance(value, str)}
-    known |= {name[: len(CODE)].upper() for name in names()}
-    return prefix.upper().startswith(_SYNTAX) or any(code.startswith(prefix.upper()) for code in known)
+    return frozenset(known | {name[: len(CODE)].upper() for name in names()})
