@@ -134,6 +134,7 @@ class _GridRun:
     def run(self) -> Outcome:
         try:
             if self._is_shared_natively():
+                pool.rouse(self.count - 1)
                 for number in range(1, self.count):
                     self._share(self._worker(number))
                 self._work(self._worker(0))

@@ -6,7 +6,7 @@ loop needs Python does the thread come back from native code, and goes on as oth
 thread waits for the end in the same way.
 
 On a busy machine nobody waits for the processor because of a thread that only looks: it offers it to others at each
-look, and when its clock tells that others have had it, it sleeps at once.
+look, and when its clock tells that others have had it, it sleeps at once, and so it does the next times.
 
 Written for Linux, whose futexes threads sleep at. All changes of a seat's words are atomic.
 """
@@ -29,11 +29,13 @@ from ptxtools.records import NamedTuple
 #: Nanoseconds for which a thread looks before it sleeps; between two looks, by which it sees that others have run; for
 #: which it sleeps before it ends; for which the launching thread sleeps before Python looks for signals.
 LOOK, GAP, IDLE, SIGNALS = 150_000, 20_000, 1_000_000_000, 50_000_000
+#: How often nobody looks where others have just run.
+BUSY = 100
 
 #: state: FREE, ASLEEP, POSTED (there is work), TAKEN; over: RUNNING, AWAITED (somebody sleeps until it is over), or it
-#: is over: NATIVELY, or AFTERWARDS, behind Python. ends: nobody needs the thread. run: the loop; ctx: the worker's
-#: context; idle: nanoseconds for which the thread sleeps before it ends.
-SEAT = structure("seat", 64, "i32: state over ends pad\nptr: run ctx\ni64: idle")
+#: is over: NATIVELY, or AFTERWARDS, behind Python. ends: nobody needs the thread; busy: how often it sleeps at once.
+#: run: the loop; ctx: the worker's context; idle: nanoseconds for which the thread sleeps before it ends.
+SEAT = structure("seat", 64, "i32: state over ends busy\nptr: run ctx\ni64: idle")
 _FREE, _ASLEEP, _POSTED, _TAKEN = range(4)
 _RUNNING, _NATIVELY, _AWAITED, _AFTERWARDS = range(4)
 #: What `serve` answers where it is not a RUN_* code that Python has to see to.
@@ -200,11 +202,11 @@ def module(attributes: str) -> str:
     pause = 'call void asm sideeffect "pause", "~{memory}"()' if jit.is_x86() else ""
     text = _TEXT.format(
         pause=pause, futex=_FUTEX[platform.machine()],
-        state=SEAT.offset("state"), over=SEAT.offset("over"), ends=SEAT.offset("ends"),
+        state=SEAT.offset("state"), over=SEAT.offset("over"), ends=SEAT.offset("ends"), busy=SEAT.offset("busy"),
         run=SEAT.offset("run"), ctx=SEAT.offset("ctx"), idle=SEAT.offset("idle"),
         free=_FREE, asleep=_ASLEEP, posted=_POSTED, taken=_TAKEN,
         running=_RUNNING, natively=_NATIVELY, awaited=_AWAITED, afterwards=_AFTERWARDS, expired=_EXPIRED,
-        look=LOOK, gap=GAP, signals=SIGNALS,
+        look=LOOK, gap=GAP, signals=SIGNALS, most=BUSY,
     )  # fmt: skip
     return module_of([expand(text)], "", attributes)
 
@@ -246,38 +248,56 @@ out:
   ret void
 }}
 
-define internal i64 @rest(i64 %last) #0 {{        ; a moment; the time then, or 0: others have run meanwhile
+define internal i64 @rest(ptr %seat, i64 %last, i1 %offers) #0 {{ ; a moment; the time then, or 0: others have run
+  %busy = getelementptr i8, ptr %seat, i64 {busy}
   br label %each
 each:
   %n = phi i32 [0, %0], [%n.next, %each]
   {pause}
   %n.next = add i32 %n, 1
   %more = icmp ult i32 %n.next, 8
-  br i1 %more, label %each, label %out
-out:
+  br i1 %more, label %each, label %offer
+offer:
+  br i1 %offers, label %yield, label %out
+yield:
   %r = call i32 @sched_yield()
+  br label %out
+out:
   %time = call i64 @now()
   %passed = sub i64 %time, %last
   %away = icmp ugt i64 %passed, {gap}
-  %answer = select i1 %away, i64 0, i64 %time
-  ret i64 %answer
+  br i1 %away, label %note, label %on
+note:
+  store atomic i32 {most}, ptr %busy monotonic, align 4
+  ret i64 0
+on:
+  ret i64 %time
 }}
 
 define i32 @seat_serve(ptr %seat) #0 {{           ; RUN_* code of work that needs Python, or that nothing came
   %state = getelementptr i8, ptr %seat, i64 {state}
   %over = getelementptr i8, ptr %seat, i64 {over}
   %ends = getelementptr i8, ptr %seat, i64 {ends}
+  %busy = getelementptr i8, ptr %seat, i64 {busy}
   br label %begin
 begin:
   %began = call i64 @now()
-  br label %look
+  %times = load atomic i32, ptr %busy monotonic, align 4
+  %quiet = icmp eq i32 %times, 0
+  br i1 %quiet, label %look, label %skip
+skip:
+  %times.less = sub i32 %times, 1
+  store atomic i32 %times.less, ptr %busy monotonic, align 4
+  %skip.seen = load atomic i32, ptr %state acquire, align 4
+  %skip.there = icmp eq i32 %skip.seen, {posted}
+  br i1 %skip.there, label %take, label %doze
 look:
   %last = phi i64 [%began, %begin], [%time, %wait]
   %seen = load atomic i32, ptr %state acquire, align 4
   %there = icmp eq i32 %seen, {posted}
   br i1 %there, label %take, label %wait
 wait:
-  %time = call i64 @rest(i64 %last)
+  %time = call i64 @rest(ptr %seat, i64 %last, i1 true)
   %passed = sub i64 %time, %began                 ; very much, where others have run
   %early = icmp ult i64 %passed, {look}
   br i1 %early, label %look, label %doze
@@ -359,6 +379,9 @@ out:
 
 define i32 @seat_wait(ptr %seat) #0 {{            ; whether it is over
   %over = getelementptr i8, ptr %seat, i64 {over}
+  %busy = getelementptr i8, ptr %seat, i64 {busy}
+  %times = load atomic i32, ptr %busy monotonic, align 4
+  %quiet = icmp eq i32 %times, 0
   %began = call i64 @now()
   br label %look
 look:
@@ -366,11 +389,13 @@ look:
   %seen = load atomic i32, ptr %over acquire, align 4
   %bit = and i32 %seen, 1
   %done = icmp ne i32 %bit, 0
-  br i1 %done, label %out, label %wait
+  br i1 %done, label %out, label %ask
 out:
   ret i32 1
+ask:
+  br i1 %quiet, label %wait, label %lie
 wait:
-  %time = call i64 @rest(i64 %last)
+  %time = call i64 @rest(ptr %seat, i64 %last, i1 false)
   %passed = sub i64 %time, %began
   %early = icmp ult i64 %passed, {look}
   br i1 %early, label %look, label %lie
