@@ -6,6 +6,7 @@ import ctypes
 import functools
 import random
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -416,6 +417,23 @@ def test_no_load_moves_over_a_store():
     ]
 
 
+def _new_process(monkeypatch: pytest.MonkeyPatch, folder: Path) -> tuple[library.Level, library.Level]:
+    """Only what is on disk is compiled."""
+    quick, full = (library.Level(level, folder) for level in (jit.QUICK, jit.FULL))
+    for name, value in (("_quick", quick), ("_full", full), ("_products", {})):
+        monkeypatch.setattr(library, name, value)
+    return quick, full
+
+
+def _anew(body: str) -> tuple[Launch, Memory, int]:
+    """A launch of a kernel that has not run, with an output of 32 words."""
+    memory = Memory()
+    out = memory.put(np.zeros(32, np.uint32))
+    launch = launch_of(body_kernel(body, 4), memory, [out, out])
+    launch.program.cache.clear()
+    return launch, memory, out
+
+
 def test_runs_that_are_not_compiled_are_compiled_quickly_first(monkeypatch, tmp_path):
     """Once it pays, code for a run takes the place of its operations; a process that finds such code begins with it."""
     for name, value in (("QUICK", True), ("AT_ONCE", False), ("PAYS_QUICKLY", 3000)):
@@ -424,13 +442,8 @@ def test_runs_that_are_not_compiled_are_compiled_quickly_first(monkeypatch, tmp_
         st.global.u32 [%out], %r3; ret;"""
     found = []
     for _ in range(2):
-        quick, full = (library.Level(level, tmp_path) for level in (jit.QUICK, jit.FULL))
-        monkeypatch.setattr(library, "_quick", quick)
-        monkeypatch.setattr(library, "_full", full)
-        memory = Memory()
-        out = memory.put(np.zeros(32, np.uint32))
-        launch = launch_of(body_kernel(body, 4), memory, [out, out])
-        launch.program.cache.clear()
+        quick, _ = _new_process(monkeypatch, tmp_path)
+        launch, memory, out = _anew(body)
         for _ in range(2):
             native.run(launch)
             tiers.settle()
@@ -456,14 +469,9 @@ def test_products_that_were_compiled_quickly_are_compiled_well_first(monkeypatch
         add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 99; @%p1 bra AGAIN;
         st.global.f32 [%out], %f1; ret;"""
     for pays in (3000, 1 << 60):
-        quick, full = (library.Level(level, tmp_path) for level in (jit.QUICK, jit.FULL))
-        for name, value in (("_quick", quick), ("_full", full), ("_products", {})):
-            monkeypatch.setattr(library, name, value)
+        quick, full = _new_process(monkeypatch, tmp_path)
         monkeypatch.setattr(tiers, "PAYS_FOR_PRODUCTS", pays)
-        memory = Memory()
-        out = memory.put(np.zeros(32, np.uint32))
-        launch = launch_of(body_kernel(body, 4), memory, [out, out])
-        launch.program.cache.clear()
+        launch, memory, out = _anew(body)
         for _ in range(2):
             native.run(launch)
             tiers._wait()
