@@ -6,6 +6,7 @@ import ctypes
 import functools
 import random
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -416,6 +417,23 @@ def test_no_load_moves_over_a_store():
     ]
 
 
+def _new_process(monkeypatch: pytest.MonkeyPatch, folder: Path) -> tuple[library.Level, library.Level]:
+    """Only what is on disk is compiled."""
+    quick, full = (library.Level(level, folder) for level in (jit.QUICK, jit.FULL))
+    for name, value in (("_quick", quick), ("_full", full), ("_products", {})):
+        monkeypatch.setattr(library, name, value)
+    return quick, full
+
+
+def _anew(body: str) -> tuple[Launch, Memory, int]:
+    """A launch of a kernel that has not run, with an output of 32 words."""
+    memory = Memory()
+    out = memory.put(np.zeros(32, np.uint32))
+    launch = launch_of(body_kernel(body, 4), memory, [out, out])
+    launch.program.cache.clear()
+    return launch, memory, out
+
+
 def test_runs_that_are_not_compiled_are_compiled_quickly_first(monkeypatch, tmp_path):
     """Once it pays, code for a run takes the place of its operations; a process that finds such code begins with it."""
     for name, value in (("QUICK", True), ("AT_ONCE", False), ("PAYS_QUICKLY", 3000)):
@@ -424,13 +442,8 @@ def test_runs_that_are_not_compiled_are_compiled_quickly_first(monkeypatch, tmp_
         st.global.u32 [%out], %r3; ret;"""
     found = []
     for _ in range(2):
-        quick, full = (library.Level(level, tmp_path) for level in (jit.QUICK, jit.FULL))
-        monkeypatch.setattr(library, "_quick", quick)
-        monkeypatch.setattr(library, "_full", full)
-        memory = Memory()
-        out = memory.put(np.zeros(32, np.uint32))
-        launch = launch_of(body_kernel(body, 4), memory, [out, out])
-        launch.program.cache.clear()
+        quick, _ = _new_process(monkeypatch, tmp_path)
+        launch, memory, out = _anew(body)
         for _ in range(2):
             native.run(launch)
             tiers.settle()
@@ -443,3 +456,29 @@ def test_runs_that_are_not_compiled_are_compiled_quickly_first(monkeypatch, tmp_
         results = memory.get(out, np.uint32, 32).tolist()
         assert len(set(results)) == 1 and results[0] == functools.reduce(lambda a, b: a ^ b, range(3, 303, 3))
     assert found == [(False, True)] * 4
+
+
+def test_products_that_were_compiled_quickly_are_compiled_well_first(monkeypatch, tmp_path):
+    """Once it pays; a process that finds such code begins with it. Other handlers stay as they are."""
+    for name, value in (("QUICK", True), ("AT_ONCE", False)):
+        monkeypatch.setattr(tiers, name, value)
+    body = """mov.b32 %r1, 0x3c004000; mov.b32 %r4, 0; mov.f32 %f1, 0f3F800000; mov.f32 %f2, %f1; mov.f32 %f3, %f1;
+        mov.f32 %f4, %f1;
+        AGAIN: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
+            {%f1, %f2, %f3, %f4}, {%r1, %r1, %r1, %r1}, {%r1, %r1}, {%f1, %f2, %f3, %f4};
+        add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, 99; @%p1 bra AGAIN;
+        st.global.f32 [%out], %f1; ret;"""
+    for pays in (3000, 1 << 60):
+        quick, full = _new_process(monkeypatch, tmp_path)
+        monkeypatch.setattr(tiers, "PAYS_FOR_PRODUCTS", pays)
+        launch, memory, out = _anew(body)
+        for _ in range(2):
+            native.run(launch)
+            tiers._wait()
+            (encoded,) = (one for one in launch.program.cache.values() if hasattr(one, "products"))
+            (name,) = encoded.products.ops
+            places = encoded.products.places[name]
+            handlers = {RECORD.read(encoded.code, RECORD.size * at, "handler") for at in places}
+            assert handlers == {library._products[name]} and library._products[name] != quick.addresses[name]
+            assert memory.get(out, np.float32, 32).tolist() == [1 + 99 * 16 * 2.5] * 32
+        assert not full.addresses and list(library._products) == [name]

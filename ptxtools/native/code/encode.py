@@ -13,7 +13,7 @@ from typing import Any, NewType, TypeAlias
 from ptxtools.machine.launch import Launch, launch_value, widening
 from ptxtools.native.loop.cells import Cell
 from ptxtools.program.details import Action, Counted, HostMemory, MatrixProduct, Measured, SpecialRegister, ThreadCopy
-from ptxtools.program.operations import LANE_ACCESS, weight
+from ptxtools.program.operations import LANE_ACCESS, OPERATIONS, weight
 from ptxtools.program.program import (
     CALL_BYTES,
     Block,
@@ -82,6 +82,7 @@ class Encoded:
     whole: tiers.Regions  # the kernel in unison
     better: tiers.Regions  # handlers that were compiled quickly
     runs: tiers.Regions  # runs that are not compiled at all
+    products: tiers.Regions  # matrix products that were compiled quickly
     unison: int  # address of its record, 0: there is none
     looks: list[Op]  # what regions over several blocks pass over
     bounded: bool = False  # observers may have something to say about those, but need not be told
@@ -187,7 +188,7 @@ class _Encoder:
             prototype(self.addresses[library.BASE]), tiers.Regions(self.code, self.later, self.places),
             tiers.Regions(self.code, joint, {name: [at] for name in joint}, pays),
             tiers.Regions(self.code, self.handlers if self.better else {}, self.quick, better=self.better),
-            self._late_runs(),
+            self._late_runs(), self._products(),
             ctypes.addressof(self.code) + RECORD_BYTES * at if joint else 0,
             [look for chain in (*chained, *(joined if whole else ())) for look in chain.looks],
         )  # fmt: skip
@@ -208,9 +209,23 @@ class _Encoder:
     def _late_runs(self) -> tiers.Regions:
         """The runs that take detours."""
         lacking = {name: op for name, op in self.handlers.items() if self._lacks(name)}
-        places = {name: self.quick[name] for name in lacking}
-        instead = self.addresses[tiers.DETOUR] if lacking else 0
-        return tiers.Regions(self.code, lacking, places, tiers.PAYS_QUICKLY, instead=instead)
+        detours = dict.fromkeys(lacking, self.addresses[tiers.DETOUR]) if lacking else {}
+        source = library.quickly, library.quickly_at_hand
+        return self._of_records(lacking, tiers.PAYS_QUICKLY, source, detours)
+
+    def _products(self) -> tiers.Regions:
+        """Matrix products that were compiled quickly."""
+        quick = {
+            name: op for name, op in self.handlers.items() if name in self.quick and OPERATIONS[op.kind].multiplies
+        }
+        source = library.products, library.products_at_hand
+        return self._of_records(quick, tiers.PAYS_FOR_PRODUCTS, source, {name: self.addresses[name] for name in quick})
+
+    def _of_records(
+        self, ops: dict[str, Op], pays: int, source: tiers.Source, instead: dict[str, int]
+    ) -> tiers.Regions:
+        places = {name: self.quick[name] for name in ops}
+        return tiers.Regions(self.code, ops, places, pays, source=source, instead=instead)
 
     # --- which handlers -----------------------------------------------------------------------------------------------
 

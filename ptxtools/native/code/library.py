@@ -72,6 +72,42 @@ def quickly_at_hand(handlers: dict[str, Op]) -> bool:
         return not lacking or _quick.store.has_pack(lacking)
 
 
+def products(handlers: dict[str, Op]) -> dict[str, int]:
+    """The addresses of handlers of matrix products, compiled well, for programs whose others were compiled quickly.
+    When those are compiled well, these are on disk."""
+    with _lock:
+        lacking = [name for name in handlers if name not in _products]
+        if lacking:
+            units = _full.store.units(lacking)
+            try:
+                _link_products(units, lacking)
+            except RuntimeError:  # they are not all on disk, or not for this machine
+                from . import generate
+
+                module = generate.handler_module({name: handlers[name] for name in lacking}, jit.host_features())
+                piece = (lacking, jit.compile_object(module))
+                _full.store.save_unit(piece)
+                _link_products([piece], lacking)
+        return _products
+
+
+def _link_products(units: list[objects.Piece], names: list[str]) -> None:
+    """Load object code with these handlers. RuntimeError if it lacks one."""
+    if not {name for have, _ in units for name in have}.issuperset(names):
+        raise RuntimeError("the native code lacks functions")
+    shared = {name: _quick.addresses[name] for name in SHARED}
+    for have, data in units:
+        wanted = [name for name in have if name in names and name not in _products]
+        _products.update(jit.link_object(data, wanted, shared))
+
+
+def products_at_hand(handlers: dict[str, Op]) -> bool:
+    """Whether `products` needs no compiling for these."""
+    with _lock:
+        lacking = {name for name in handlers if name not in _products}
+        return lacking.issubset(name for have, _ in _full.store.units(lacking) for name in have)
+
+
 def at_hand(handlers: dict[str, Op]) -> bool:
     """Whether these handlers need no compiling."""
     with _lock:
@@ -227,3 +263,4 @@ class Level:
 
 
 _full, _quick = Level(jit.FULL), Level(jit.QUICK)
+_products: dict[str, int] = {}

@@ -15,8 +15,8 @@ import ctypes
 import threading
 import time
 import warnings
-from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from . import library
 from .structures import RECORD
@@ -30,6 +30,8 @@ PAYS = 64_000_000
 PAYS_IN_UNISON = 10_000_000
 #: The same before runs are compiled quickly, whose operations are done one by one until then.
 PAYS_QUICKLY = 8_000_000
+#: The same before handlers of matrix products are compiled well, which then take a third of the time.
+PAYS_FOR_PRODUCTS = 8_000_000
 #: Compile them when a program is made ready, and wait for it.
 AT_ONCE = False
 #: Begin with handlers that were compiled quickly, where others are not there.
@@ -57,24 +59,30 @@ def first_code(
     return library.early(handlers, ends, simple) if QUICK and not AT_ONCE else (library.addresses(handlers), [])
 
 
+#: What gives the addresses of handlers, and what says whether it has them without compiling.
+Source: TypeAlias = tuple[Callable[[dict[str, "Op"]], dict[str, int]], Callable[[dict[str, "Op"]], bool]]
+
+
 class Regions:
     """What of an encoded program is compiled once that pays: `ops` by the names of their handlers, and the numbers of
     the records with these names and others. pays: thread-instructions after which they are compiled; better: names that
-    have been compiled quickly until then."""
+    have been compiled quickly until then. source: what else compiles them, and says whether that is done; instead: the
+    handlers that records must still have."""
 
     def __init__(
         self, code: ctypes.Array[ctypes.c_char], ops: dict[str, Op], places: dict[str, list[int]], pays: int = 0,
-        better: Sequence[str] = (), instead: int = 0,
+        better: Sequence[str] = (), source: Source | None = None,
+        instead: Mapping[str, int] | None = None,
     ) -> None:  # fmt: skip
-        """instead: compile quickly, for records whose handler has this address."""
         self.code, self.ops, self.places, self.pays, self.better = code, ops, places, pays, list(better)
-        self.spent, self.instead = 0, instead
+        self.spent, self.instead = 0, instead or {}
+        self.source = source or (library.addresses, library.at_hand)
         self.filled = not ops
         self._lock = threading.Lock()
         self.waiting = bool(ops)
         if self.waiting and AT_ONCE:
             self._fill()
-        elif self.waiting and not better and (library.quickly_at_hand if instead else library.at_hand)(ops):
+        elif self.waiting and not better and self.source[1](ops):
             self._try()
 
     def ran(self, instructions: int, *, whole: bool = False) -> None:
@@ -104,16 +112,13 @@ class Regions:
     def _fill(self) -> None:
         """Compile what is not there, and let the records call it."""
         self.waiting = False
-        if self.instead:
-            addresses = library.quickly(self.ops)
-        else:
-            addresses = library.better(self.better, self.ops) if self.better else library.addresses(self.ops)
+        addresses = library.better(self.better, self.ops) if self.better else self.source[0](self.ops)
         first = ctypes.addressof(self.code) + RECORD.offset("handler")
         with _patching:
             for name, places in self.places.items():
                 for at in places:  # aligned, so that a worker sees the old address or the new one
                     handler = ctypes.c_int64.from_address(first + RECORD.size * at)
-                    if self.instead in (0, handler.value):
+                    if self.instead.get(name, handler.value) == handler.value:
                         handler.value = addresses[name]
         self.filled = True
 
@@ -163,5 +168,10 @@ def settle() -> None:
     """Wait until all that has been begun, or is to begin in a while, is compiled."""
     for work in list(_waiting):
         _begin(work)
+    _wait()
+
+
+def _wait() -> None:
+    """Wait until all that has been begun is compiled."""
     while _running:
         _running.pop().join()

@@ -347,7 +347,7 @@ class _GridRun:
 
     def _ran(self, total: int, *, whole: bool = False) -> None:
         encoded = self.encoded
-        for tier in (encoded.runs, encoded.regions, encoded.whole, encoded.better):
+        for tier in (encoded.runs, encoded.products, encoded.regions, encoded.whole, encoded.better):
             if tier.waiting:
                 tier.ran(total, whole=whole)
 

@@ -10,7 +10,7 @@ import numpy as np
 from ptxtools.machine.products import GROUP, Array, Block, Factor, TensorProduct
 from ptxtools.semantics.accumulation import Rule
 
-from . import blocks, decode, factors, scales, sparse, steps
+from . import blocks, decode, factors, fused, scales, sparse, steps
 from . import interface as tiles
 from .factors import TOGETHER
 from .stored import form_of
@@ -48,6 +48,13 @@ class _Arranged:
         fours = -(-rows // (GROUP * TOGETHER)) * GROUP * TOGETHER
         self.values, self.exponents = _room.take(4 * k * self.rows), _room.take(2 * k * fours)
         self.scales = self.powers = 0
+        #: The greatest exponent; the base, and where f64 and bytes are (`fused`).
+        self.most, self.base = _room.take(4), _room.take(4)
+        self.wide = (0, 0, 0)
+
+    def converted(self, k: int) -> None:
+        """It is to be converted, too."""
+        self.wide = _room.take(8 * k * self.rows), _room.take(k * self.rows), _room.take(k * self.rows)
 
     def scaled(self, count: int) -> None:
         """There are so many scale factors along K."""
@@ -76,6 +83,15 @@ class Prepared:
         if product.negated:
             for one in a:
                 self._step(steps.NEGATE, one.values, one.rows // GROUP * product.k)
+        self._fuses = (
+            not (self._sums or product.scale) and product.dtype == "f32" and tiles.fuses()
+            and all(block.rows % 2 == 0 for block in product.d)
+        )  # fmt: skip
+        if self._fuses:
+            for one in a:
+                self._convert(one, fused.COMMON, one.rows // GROUP, 1)
+            for one in b:
+                self._convert(one, fused.own_of("rows"), TOGETHER, one.rows // blocks.BLOCK)
         for block in product.d:
             (self._group_block if self._grouped else self._block)(block, a[block.a], b[block.b])
         table = np.zeros((len(self._rows), steps.WORDS), np.uint64)
@@ -106,11 +122,11 @@ class Prepared:
         take = self._addresses[factors.name_of(chunks.type, chunks.major)]
         where = tiles.address_of(chunks.memory) + chunks.start, self._array(chunks.offsets)
         if factor.metadata is None:
-            self._step(steps.TAKE, take, *where, groups, k, found.values, found.exponents)
+            self._step(steps.TAKE, found.most, take, *where, groups, k, found.values, found.exponents)
         else:
             metadata, memory = factor.metadata
             stored = _Arranged(factor.rows, k // 2)
-            self._step(steps.TAKE, take, *where, groups, k // 2, stored.values, stored.exponents)
+            self._step(steps.TAKE, found.most, take, *where, groups, k // 2, stored.values, stored.exponents)
             powers = 0 if chunks.type in decode.WHOLE else stored.exponents
             self._step(
                 steps.SCATTER, stored.values, powers, groups, k // 2, self._array(memory),
@@ -140,6 +156,14 @@ class Prepared:
                 scales.SCALE, found.values, found.exponents, vectors, product.k, found.scales, found.powers, count
             )  # fmt: skip
 
+    def _convert(self, one: _Arranged, name: str, groups: int, times: int) -> None:
+        k = self._product.k
+        one.converted(k)
+        self._step(
+            steps.CONVERT, one.base, self._addresses[name], one.most, one.values, one.exponents, *one.wide, groups, k,
+            times,
+        )  # fmt: skip
+
     # --- D ------------------------------------------------------------------------------------------------------------
 
     def _place(self, block: Block) -> tuple[int, int]:
@@ -162,10 +186,17 @@ class Prepared:
         values = a.values + 4 * GROUP * k * group
         exponents = a.exponents + 2 * GROUP * (TOGETHER * k * four + group % TOGETHER)
         d, stride = self._place(block)
-        self._step(
-            steps.BLOCK, self._addresses[blocks.name_of("rows", self._sums)], values, exponents, b.values, b.exponents,
-            d, d, block.rows, block.width, k, stride, stride, *self._rounding(),
+        row = (
+            self._addresses[blocks.name_of("rows", self._sums)], values, exponents, b.values, b.exponents, d, d,
+            block.rows, block.width, k, stride, stride, *self._rounding(),
         )  # fmt: skip
+        if not self._fuses:
+            self._step(steps.BLOCK, *row)
+            return
+        first = k * block.first
+        common = a.wide[0] + 8 * first, a.wide[1] + first, a.wide[2] + first
+        function = self._addresses[fused.name_of("rows")]
+        self._step(steps.FUSED, function, a.base, b.base, *common, *b.wide, *row)
 
     def _group_block(self, block: Block, a: _Arranged, b: _Arranged) -> None:
         d, stride = self._place(block)

@@ -9,26 +9,31 @@ from __future__ import annotations
 
 from ptxtools.native.code.emitter import Emitter
 
-from . import blocks, factors, sparse
+from . import blocks, factors, fused, sparse
 
 #: Words of a step.
-WORDS = 24
-RUN, TAKE, SCATTER, NEGATE, BLOCK = (
+WORDS = 32
+RUN, TAKE, SCATTER, NEGATE, CONVERT, BLOCK, FUSED = (
     "tile_run",
     "tile_step_take",
     "tile_step_scatter",
     "tile_step_negate",
+    "tile_step_convert",
     "tile_step_block",
+    "tile_step_fused",
 )
-NAMES = (RUN, TAKE, SCATTER, NEGATE, BLOCK)
+NAMES = (RUN, TAKE, SCATTER, NEGATE, CONVERT, BLOCK, FUSED)
 _STEP = "ptr %operands, i32 %highest"
 
 
 def functions(code: Emitter) -> list[str]:
-    """IR of all of them. take: a function of `factors` and its operands. scatter: operands of `sparse`. negate: values
-    (f32) and how many vectors of 16. block: a function of `blocks` for "rows" and its operands, but for `force`. run
-    (steps, how many): 1 if all of them were done, else 0."""
-    return [_run(code), _take(code), _scatter(code), _negate(code), _block(code)]
+    """IR of all of them. take: where the greatest exponent goes (i32), a function of `factors`, its operands. scatter:
+    operands of `sparse`. negate: values (f32) and how many vectors of 16. convert: where the base goes (i32), a
+    conversion of `fused`, where the greatest exponent is, values, exponents, f64 and bytes, groups of 16, K, and how
+    often all of it is to be done, for so many rows further on. block: a function of `blocks` for "rows" and its
+    operands, but for `force`. fused: the same behind the function of `fused`, where the bases of A and B are, and
+    what they were converted to. run (steps, how many): 1 if all of them were done, else 0."""
+    return [_run(code), _take(code), _scatter(code), _negate(code), _convert(code), _block(code), _fused(code)]
 
 
 def _run(b: Emitter) -> str:
@@ -70,14 +75,19 @@ def types_of(parameters: str) -> list[str]:
     return [parameter.split()[0] for parameter in parameters.split(",") if parameter.strip()]
 
 
+#: The types of the operands of a function of `blocks`, but for `force`.
+_PLAIN = types_of(blocks.PARAMETERS["rows"])[:-1]
+
+
 def higher(b: Emitter, exponent: str) -> str:
     """The greater of an exponent and the highest so far."""
     return b.apply("smax", "i32", exponent, "%highest")
 
 
 def _take(b: Emitter) -> str:
-    function, *rest = operands(b, ["ptr", *types_of(factors.PARAMETERS)])
+    most, function, *rest = operands(b, ["ptr", "ptr", *types_of(factors.PARAMETERS)])
     found = b.value(f"call i32 {function.split()[1]}({', '.join(rest)})")
+    b.line(f"store i32 {found}, {most}")
     return b.function(TAKE, _STEP, higher(b, found))
 
 
@@ -101,8 +111,65 @@ def _negate(b: Emitter) -> str:
     return b.function(NEGATE, _STEP, "%highest")
 
 
+def _convert(b: Emitter) -> str:
+    kinds = ["ptr"] * 8 + ["i64"] * 3
+    result, function, most, *places, groups, k, times = (o.split()[1] for o in operands(b, kinds))
+    b.line(f"store i32 0, ptr {result}")
+    most = b.value(f"load i32, ptr {most}")
+    bytes_ = b.value(f"mul i64 {b.value(f'shl i64 {groups}, 4')}, {k}")
+
+    def strip(number: str) -> None:
+        first = b.value(f"mul i64 {number}, {bytes_}")
+        kinds = ("float", "i16", "double", "i8", "i8")
+        at = [b.element(kind, place, first) for kind, place in zip(kinds, places, strict=True)]
+        base = b.value(f"call i32 {function}(ptr {at[0]}, ptr {at[1]}, i64 {groups}, i64 {k}, i32 {most}, i32 0, "
+                       f"ptr {at[2]}, ptr {at[3]}, ptr {at[4]})")  # fmt: skip
+        known = b.value(f"load i32, ptr {result}")
+        none = b.value(f"icmp eq i32 {known}, {fused.NO_BASE}")
+        b.line(f"store i32 {b.value(f'select i1 {none}, i32 {known}, i32 {base}')}, ptr {result}")
+
+    b.repeat(times, 1, strip)
+    return b.function(CONVERT, _STEP, "%highest")
+
+
 def _block(b: Emitter) -> str:
-    function, *rest = operands(b, ["ptr", *types_of(blocks.PARAMETERS["rows"])[:-1]])
+    function, *rest = operands(b, ["ptr", *_PLAIN])
     force = b.value(f"icmp sgt i32 %highest, {blocks.HIGHEST}")
     b.line(f"call void {function.split()[1]}({', '.join(rest)}, i1 {force})")
     return b.function(BLOCK, _STEP, "%highest")
+
+
+def _fused(b: Emitter) -> str:
+    kinds = ["ptr"] * 9
+    found = operands(b, [*kinds, "ptr", *_PLAIN])
+    function, base_a, base_b, *converted = (operand.split()[1] for operand in found[:9])
+    common, own = converted[:3], converted[3:]
+    plain, *rest = (operand.split()[1] for operand in found[9:])
+    a, powers_a, b_values, powers_b, c, out, rows, columns, k, stride, _, *rule = rest
+    force = b.value(f"icmp sgt i32 %highest, {blocks.HIGHEST}")
+    bases = [b.value(f"load i32, ptr {base}") for base in (base_a, base_b)]
+    no = [b.value(f"icmp eq i32 {base}, {fused.NO_BASE}") for base in bases]
+    unfit = b.value(f"or i1 {force}, {b.value(f'or i1 {no[0]}, {no[1]}')}")
+    whole = b.value(f"select i1 {unfit}, i64 0, i64 {b.value(f'and i64 {columns}, -{blocks.BLOCK}')}")
+    base = b.value(f"add i32 {bases[0]}, {bases[1]}")
+    numbers = ", ".join(f"{kind} {x}" for kind, x in zip(_PLAIN[-len(rule) :], rule, strict=True))
+
+    def of_columns(first: str) -> list[str]:
+        index = b.value(f"mul i64 {first}, {k}")
+        return [b.element("float", b_values, index), b.element("i16", powers_b, index)]
+
+    def strip(first: str) -> None:
+        index = b.value(f"mul i64 {first}, {k}")
+        mine = [b.element(kind, place, index) for kind, place in zip(("double", "i8", "i8"), own, strict=True)]
+        operands = [f"ptr {x}" for x in [*mine, *common, b.element("float", out, first)]]
+        operands += [f"i64 {rows}", f"i64 {k}", f"i32 {base}", f"i64 {stride}", f"ptr {plain}", f"ptr {a}"]
+        operands += [f"ptr {x}" for x in [powers_a, *of_columns(first)]]
+        b.line(f"call void {function}({', '.join(operands)}, {numbers})")
+
+    b.repeat(whole, blocks.BLOCK, strip)
+    left = b.value(f"sub i64 {columns}, {whole}")
+    places = [b.element("float", place, whole) for place in (c, out)]
+    others = [f"ptr {x}" for x in [a, powers_a, *of_columns(whole), *places]]
+    sizes = [f"i64 {x}" for x in (rows, left, k, stride, stride)]
+    b.line(f"call void {plain}({', '.join([*others, *sizes])}, {numbers}, i1 {force})")
+    return b.function(FUSED, _STEP, "%highest")
