@@ -5,6 +5,7 @@ from __future__ import annotations
 from ptxtools.native.code.handler import Handler
 from ptxtools.native.code.structures import TRAP_ADDRESS, TRAP_MISALIGNED
 from ptxtools.program.details import ThreadCopy
+from ptxtools.program.program import LANES
 from ptxtools.semantics.algebra import Value
 
 from . import lanewise
@@ -76,6 +77,8 @@ def _shared(h: Handler) -> str:
 
 def _all(h: Handler, host: Value, target: Value, size: int) -> None:
     e = h.code
+    if size == 16:
+        _in_fours(h, host, target)
     sources, targets = array(h, 64), array(h, 64)
     e.line(f"store <32 x i64> {host}, ptr {sources}, align 64")
     e.line(f"store <32 x i64> {target}, ptr {targets}, align 64")
@@ -87,6 +90,28 @@ def _all(h: Handler, host: Value, target: Value, size: int) -> None:
     e.line(f"store <{size} x i8> {data}, ptr {e.value(f'getelementptr i8, ptr {shared}, i64 {near}')}, align 1")
     lanes.again()
     h.go_on()
+
+
+def _in_fours(h: Handler, host: Value, target: Value) -> None:
+    """Copies of all lanes, if each four of them copy 64 bytes in a row; else it goes on."""
+    e, near = h.code, h.full
+    steps = ", ".join(f"i64 {16 * (lane % 4)}" for lane in range(LANES))
+    for addresses in (host, target):
+        first = e.shuffle(f"<{LANES} x i64>", (lane - lane % 4 for lane in range(LANES)), addresses)
+        apart = e.value(f"sub <{LANES} x i64> {addresses}, {first}")
+        rows = e.value(f"icmp eq <{LANES} x i64> {apart}, <{steps}>")
+        whole = e.value(f"icmp eq i32 {e.value(f'bitcast <{LANES} x i1> {rows} to i32')}, -1")
+        near = e.value(f"and i1 {near}, {whole}")
+    fours, single = e.label("fours"), e.label("single")
+    e.branch(near, fours, single)
+    e.begin(fours)
+    shared = _shared(h)
+    for lane in range(0, LANES, 4):
+        to, at = (e.value(f"extractelement <{LANES} x i64> {one}, i32 {lane}") for one in (target, host))
+        data = e.value(f"load <64 x i8>, ptr {e.value(f'inttoptr i64 {at} to ptr')}, align 16")
+        e.line(f"store <64 x i8> {data}, ptr {e.value(f'getelementptr i8, ptr {shared}, i64 {to}')}, align 1")
+    h.go_on()
+    e.begin(single)
 
 
 def _each(h: Handler, c: _Copy) -> None:
