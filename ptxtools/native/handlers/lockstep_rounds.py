@@ -98,8 +98,9 @@ def find(scalars: Scalars, detail: Run, way: Way, counts: Part, weight: int, cos
         last_forms[number] = _advanced(scalars, forms[number], growth, later)
         next_forms[number] = _advanced(scalars.quietly(), forms[number], growth, 1)
     entered = dict(forms)
-    addresses = scalars.run(detail, first_forms, way, None)
-    scalars.run(detail, last_forms, way, None)
+    changing = _changing(detail, set(growths))
+    addresses = scalars.run(detail, first_forms, way, None, changing)
+    scalars.run(detail, last_forms, way, None, changing)
     _aligned(scalars, addresses, scalars.quietly().run(detail, next_forms, Way({}), None))
     rounds = Rounds(detail, str(counts), grown, begun, entered, weight, cost)
     way.rounds.append(rounds)
@@ -116,6 +117,14 @@ def find(scalars: Scalars, detail: Run, way: Way, counts: Part, weight: int, cos
             scalars.keep(way, key, Pred(every, nobody, same=True))
         else:
             scalars.keep(way, key, None)
+
+
+def _changing(detail: Run, numbers: set[int]) -> set[int]:
+    """Numbers of a run whose contents may be others in each round; numbers: those that grow from round to round."""
+    for step in detail.steps:
+        if numbers & {step.guard, *step.before, *(number for number, _, _ in step.sources)}:
+            numbers |= {number for number, _, _ in step.targets}
+    return numbers
 
 
 def _aligned(scalars: Scalars, first: dict[Step, Address], second: dict[Step, Address]) -> None:
