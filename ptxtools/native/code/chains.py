@@ -74,6 +74,7 @@ class _Finder:
     def __init__(self, program: Program, bodies: Sequence[Sequence[Op]]) -> None:
         self.program, self.bodies, self.known = program, bodies, runs.constants(program)
         self.guarded = False  # accesses may have guards, all of them
+        self.loops: set[int] = set()
         self.live, self.rows = live_ends(program), along_rows(program)
         self.entries = [0] * len(program.blocks)
         for block in program.blocks:
@@ -84,6 +85,7 @@ class _Finder:
 
     def found(self, *, everywhere: bool, all_of_them: bool) -> list[Chained]:
         loops, self.guarded = set(runs.loops(self.program.blocks)), all_of_them
+        self.loops = loops
         worth = [number for number in range(len(self.bodies)) if everywhere or number in loops]
         covered: set[int] = set()
         result: list[Chained] = []
@@ -134,8 +136,8 @@ class _Finder:
 
     def _region(self, chain: _Chain) -> Chained | None:
         """The region that begins in a chain's first block."""
-        least = 0
-        for start, end in runs.stretches(chain.ops, self.known, guarded=self.guarded):
+        least, few = 0, self._fewest(chain.blocks[0])
+        for start, end in runs.stretches(chain.ops, self.known, guarded=self.guarded, least=few):
             if start > chain.ends[0] or (start == chain.ends[0] and chain.ends[0] > 0):
                 return None
             last = max((place for place, at in enumerate(chain.ends) if at <= end), default=0)
@@ -148,7 +150,7 @@ class _Finder:
         before = self._before(first, start)
         ops = chain.ops[start : chain.ends[last]]
         guarded = all(op.guard is not None for op in ops if op.kind in LANE_ACCESS) and not self.guarded
-        if before is None or len(ops) < 2 or guarded:
+        if before is None or len(ops) < self._fewest(first) or guarded:
             return None
         growing = runs._GrowingRun(self.known)
         if not all(growing.add(op) for op in ops) or not growing.accessed:
@@ -175,6 +177,10 @@ class _Finder:
             max(chain.blocks[: last + 1]),
             looks,
         )
+
+    def _fewest(self, block: int) -> int:
+        """Operations of the shortest region that begins in a block: as parts of it all, an access alone will do."""
+        return 1 if self.guarded and block not in self.loops else 2
 
     def _before(self, block: int, start: int) -> int | None:
         """How many handlers a block's first operations have."""

@@ -123,9 +123,11 @@ def loops(blocks: list[Block]) -> list[int]:
     return sorted(span, key=lambda number: (span[number], number))
 
 
-def stretches(ops: list[Op], known: Constants | None = None, *, guarded: bool = False) -> Iterator[tuple[int, int]]:
-    """Ranges of at least two neighbours that can be one run; known: as of `_GrowingRun`; guarded: all accesses of one
-    may have guards."""
+def stretches(
+    ops: list[Op], known: Constants | None = None, *, guarded: bool = False, least: int = 2
+) -> Iterator[tuple[int, int]]:
+    """Ranges of at least so many neighbours that can be one run; known: as of `_GrowingRun`; guarded: all accesses of
+    one may have guards."""
     start = 0
     while start < len(ops):
         run = _GrowingRun(known)
@@ -140,7 +142,7 @@ def stretches(ops: list[Op], known: Constants | None = None, *, guarded: bool = 
             accesses and not guarded and all(op.guard is not None for op in accesses)
         ):  # mostly for few lanes: one by one
             yield from ((start + a, start + b) for a, b in stretches(ops[start:end]))
-        elif work > 1:
+        elif work >= least:
             yield start, end
         start = max(end, start + 1)
 

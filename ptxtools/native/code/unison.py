@@ -54,7 +54,8 @@ class Part(NamedTuple):
     where the record is that is called, as bytes from the program's first one; spends: it uses up time of the slice;
     passed: of a run over several blocks, what its ends take of a slice, what they count as, and the last of them.
     whole: what it and the parts behind it, `covers` in all, do where all lanes of the warp run, if that is something
-    else; number: the guard's of the branch in `whole`, or -1. rounds: what a record does that goes round by itself."""
+    else; number: the guard's of the branch in `whole`, or -1. rounds: what a record does that goes round by itself; one
+    over several blocks is for whole CTAs only, other warps go on in records."""
 
     run: Run | None
     record: int
@@ -118,7 +119,7 @@ def form(
     native services of events may be called again by records where they refuse."""
     known = runs.constants(program)
     barrier = _only_barrier(program, known)
-    if barrier is None or not _fits(program) or any(one.region.of(Run).again for one in chained):
+    if barrier is None or not _fits(program) or not all(_goes_round(one.region.of(Run), barrier) for one in chained):
         return None
     heads, passed = {one.block: one for one in chained}, {block for one in chained for block in one.passed}
     ends = live_ends(program)
@@ -137,7 +138,10 @@ def form(
             before = _before(block.ops[chain.start :], ends[number])
             parts = maker.parts(number, block.ops[: chain.start], body[: chain.before], first, before, rows[number])
             at = first + RECORD_BYTES * sum(record_count(op) for _, op in body[: chain.before])
-            parts.append(Part(chain.region.of(Run), at, -1, passed=(chain.cost, chain.weight, chain.highest)))
+            part = Part(chain.region.of(Run), at, -1, passed=(chain.cost, chain.weight, chain.highest))
+            if part.run is not None and part.run.again is not None:
+                part = part._replace(run=None, rounds=part.run, spends=True)
+            parts.append(part)
             ends_at, end = chain.last, program.blocks[chain.last].terminator
         else:
             parts = maker.parts(number, block.ops, body, first, live[number], rows[number])
@@ -163,6 +167,14 @@ def form(
     read |= {(slot, storage) for run in going for _, slot, storage in run.read}
     constants = sorted((*key, value) for key, value in known.items() if key is not None and key in read)
     return Op("unison", detail=Unison(tuple(stages), barrier, tuple(constants))), maker.copies
+
+
+def _goes_round(run: Run, barrier: int) -> bool:
+    """Whether a run over several blocks is over at its end, or a CTA may go round in it as a whole."""
+    if run.again is None:
+        return True
+    loads = all(step.kind != "st" for step in run.steps) and not finds_addresses(run.steps)
+    return barrier < 0 and loads
 
 
 def runs_of(parts: Iterable[Part]) -> Iterator[Run]:

@@ -38,7 +38,7 @@ OVER, NOTHING, STOPPED = range(3)
 #: What goes in and comes back, 8 bytes each.
 STATE = ("count", "clock", "left", "spent", "slice", "number", "block")
 #: What a miss costs the attempts of a launch, and how much of that makes an end of them; each CTA that is run pays 1.
-_MISS, _MOST_MISSED = 8, 64
+_MISS, MOST_MISSED = 8, 64
 _SIGNATURE = "ptr %warps, ptr %ip, ptr %ctx, ptr %cta, ptr %state, ptr %at"
 
 #: Of a slot at the start of a section: its bits, and the parts of its form, None of one that is not known before; of a
@@ -145,7 +145,7 @@ class _Code:
             if stage.kind == "met":
                 look_at_meeting(e, stage, at)
         bounded = any(part.passed is not None for stage in self.kernel.stages for part in stage.parts)
-        e.expand(_BEGIN.format(most=_MOST_MISSED, known=_BOUNDED if bounded else _UNBOUNDED))
+        e.expand(_BEGIN.format(most=MOST_MISSED, known=_BOUNDED if bounded else _UNBOUNDED))
         for start in sorted(self.kept):
             mark = len(e.lines)
             if not self.section(start):

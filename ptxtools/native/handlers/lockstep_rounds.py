@@ -12,7 +12,7 @@ from ptxtools.semantics.floating import canonical
 
 from . import ahead, run
 from .linear import Form, Linear, Part, Pred, UnknownError
-from .lockstep_lanes import Lanes, Rows, slot_type
+from .lockstep_lanes import Address, Lanes, Rows, slot_type
 from .lockstep_loops import Loops
 from .lockstep_ways import Rounds, Scalars, Way, Work
 from .patterns import SIDES
@@ -92,13 +92,16 @@ def find(scalars: Scalars, detail: Run, way: Way, counts: Part, weight: int, cos
             forms.pop(before[key], None)
         if key in before and any(overlap(key, other) for other in before if other != key):
             raise UnknownError
-    first_forms, last_forms = dict(forms), dict(forms)
+    first_forms, next_forms, last_forms = dict(forms), dict(forms), dict(forms)
     later = f.sub(counts, 1)
     for number, growth in growths.items():
         last_forms[number] = _advanced(scalars, forms[number], growth, later)
+        next_forms[number] = _advanced(scalars.quietly(), forms[number], growth, 1)
     entered = dict(forms)
-    addresses = scalars.run(detail, first_forms, way, None)
-    scalars.run(detail, last_forms, way, None)
+    changing = _changing(detail, set(growths))
+    addresses = scalars.run(detail, first_forms, way, None, changing)
+    scalars.run(detail, last_forms, way, None, changing)
+    _aligned(scalars, addresses, scalars.quietly().run(detail, next_forms, Way({}), None))
     rounds = Rounds(detail, str(counts), grown, begun, entered, weight, cost)
     way.rounds.append(rounds)
     way.works.append(Work(None, {}, addresses, rounds=rounds))
@@ -114,6 +117,22 @@ def find(scalars: Scalars, detail: Run, way: Way, counts: Part, weight: int, cos
             scalars.keep(way, key, Pred(every, nobody, same=True))
         else:
             scalars.keep(way, key, None)
+
+
+def _changing(detail: Run, numbers: set[int]) -> set[int]:
+    """Numbers of a run whose contents may be others in each round; numbers: those that grow from round to round."""
+    for step in detail.steps:
+        if numbers & {step.guard, *step.before, *(number for number, _, _ in step.sources)}:
+            numbers |= {number for number, _, _ in step.targets}
+    return numbers
+
+
+def _aligned(scalars: Scalars, first: dict[Step, Address], second: dict[Step, Address]) -> None:
+    """Demand that addresses which are multiples of a word in the first round are in all rounds."""
+    f = scalars.facts
+    for step, address in first.items():
+        growth = f.sub(second[step].host, address.host)
+        scalars.demand(f.compare("eq", scalars.code.value(f"and i64 {growth}, 3"), 0))
 
 
 def _terms(detail: Run, before: int, after: int) -> list[int] | None:

@@ -3,7 +3,7 @@ are, which lanes part; all of it as scalar code in front of the loop over warps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from ptxtools.native.code.emitter import Emitter
 from ptxtools.native.code.handler import ELEMENT
@@ -208,14 +208,19 @@ class Scalars:
                 self.keep(way, (slot, storage), forms.get(operand))
         return forms
 
-    def run(self, detail: Run, forms: dict[int, Form], way: Way, chain: Chain | None) -> dict[Step, Address]:
-        """Find the forms of what a run makes, and where its accesses are."""
+    def run(
+        self, detail: Run, forms: dict[int, Form], way: Way, chain: Chain | None, changing: Collection[int] = ()
+    ) -> dict[Step, Address]:  # fmt: skip
+        """Find the forms of what a run makes, and where its accesses are. changing: guards that say nothing of the
+        lanes that make an access, since it is made in other rounds, too."""
         addresses: dict[Step, Address] = {}
         for step in detail.steps:
             if step.kind in COUNTS:
                 raise UnknownError
             if step.space:
-                addresses[step] = self._address(step, forms, way, chain, bounded=isinstance(detail, BoundedRun))
+                addresses[step] = self._address(
+                    step, forms, way, chain, bounded=isinstance(detail, BoundedRun), all_lanes=step.guard in changing
+                )  # fmt: skip
             elif step.guard < 0 and len(step.targets) == 1 and step.targets[0][0] >= 0:
                 made = self._made(step, forms)
                 if made is not None:
@@ -291,9 +296,11 @@ class Scalars:
         return Linear(_BITS[storage], (part, 0, 0, 0))
 
     def _address(
-        self, step: Step, forms: dict[int, Form], way: Way, chain: Chain | None, *, bounded: bool
+        self, step: Step, forms: dict[int, Form], way: Way, chain: Chain | None, *, bounded: bool,
+        all_lanes: bool,
     ) -> Address:  # fmt: skip
-        """Where an access is, which is in bounds; bounded: where observers have nothing to say of it."""
+        """Where an access is, which is in bounds; bounded: where observers have nothing to say of it; all_lanes: for
+        all lanes, whatever its guard says."""
         f, number, store = self.facts, step.sources[0][0], step.kind == "st"
         form = forms.get(number) if number >= 0 else Linear(64, (0, 0, 0, 0))
         if not isinstance(form, Linear) or wide.width_of(step) > 1 or form.parts[1] not in (0, 4):
@@ -306,7 +313,7 @@ class Scalars:
         space = self.window(step.space)
         at = f.add(form.parts[0], step.imm)
         offset = f.sub(at, space.base) if space.base != "0" else at
-        guard = forms.get(step.guard)
+        guard = forms.get(step.guard) if not all_lanes else None
         held = chain.held if chain is not None else None
         nobody = "false"
         if isinstance(guard, Pred):

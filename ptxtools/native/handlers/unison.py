@@ -230,9 +230,19 @@ class Whole:
                 self.values = self._chain(part, part.run, *part.passed)
             elif part.run is not None:
                 self.flags, self.values = self._run(part, part.run, guard if part is parts[-1] else -1)
+            elif part.copy < 0:
+                self._leave_rounds(part)
+                self.values = {}
             else:
                 self._call(part)
                 self.values = {}
+
+    def _leave_rounds(self, part: Part) -> None:
+        """Go on in records; as long as CTAs may run as a whole, that is no miss."""
+        e = self.code
+        missed = e.value(f"icmp uge i32 {e.field('rec.s9')}, {lockstep.MOST_MISSED}")
+        e.branch(missed, self._leave(part.record), self._leave(part.record, soon=True))
+        e.begin(e.label("nobody"))
 
     def _either(self, parts: Sequence[Part], guard: int) -> None:
         """What parts do together if all lanes run, or one by one."""
