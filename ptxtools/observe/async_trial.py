@@ -35,6 +35,7 @@ from ptxtools.sim.tensormap.descriptor import BYTES as MAP_BYTES
 from .async_flights import Flights, Ground, flights_of
 from .async_planes import Planes
 from .async_registers import settled
+from .race_waits import asks
 from .sharing import independent, works
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ def possible(program: Program) -> bool:
         and any(OPERATIONS[kind].seen == "mbarrier" for kind in kinds)
     ):
         return False  # nobody is told of mbarriers then, by which others may hear of work before its end
-    return all(map(_plain, kinds)) and ("wgmma.mma_async" not in kinds or settled(program))
+    settles = "wgmma.mma_async" not in kinds or settled(program)
+    return all(map(_plain, kinds)) and settles and not program.found(asks)
 
 
 def _copies_bulk(program: Program) -> bool:

@@ -52,7 +52,8 @@ class Maps:
     def __init__(self, session: Session, grid: Grid) -> None:
         self._session: Session = weakref.proxy(session)
         self._kernel, known = grid.program.kernel, in_global(session.device)
-        self.wanted = grid.program.found(copies_tensors) and (not grid.again or grid.program.kernel in known)
+        self._copies = grid.program.found(copies_tensors)  # else there is nothing that a change could come too late for
+        self.wanted = self._copies and (not grid.again or grid.program.kernel in known)
         self._changes: dict[int, tuple[int, int]] = {}  # number of the stretch -> time, place
         self._now = 0
         self._fenced = 0
@@ -76,7 +77,7 @@ class Maps:
     def used(self, at: View, lane: int, address: int, what: str) -> None:
         """A copy uses the map at a generic address, or an instruction changes it."""
         space, place = at.resolve(address, "generic")
-        if space != "global":
+        if space != "global" or not self._copies:
             return
         if not self.wanted:
             in_global(self._session.device).add(self._kernel)

@@ -26,6 +26,13 @@ def deciding(program: Program) -> list[int]:
     return [where for where in sorted(found) if not _Walk(program, where).returns()]
 
 
+def asks(program: Program) -> bool:
+    """Whether a program asks for a phase without waiting for it: what it does if the phase is not complete is seen only
+    where work ends late."""
+    found = {op.where for _, _, op in _waits(program) if op.of(Action).name.startswith("test_wait")}
+    return any(where in found for where in deciding(program))
+
+
 def _waits(program: Program) -> Iterator[tuple[int, int, Op]]:
     """Waits with a result: block, position behind them in it, operation."""
     for number, block in enumerate(program.blocks):

@@ -156,6 +156,8 @@ class Flights:
                 continue
             # The thread that issues a cp.async reads and stores: others have to wait for it behind a barrier.
             flight = flies and kind == "bulk"
+            if flight and not writes and bar is not None and bar.count is None:
+                flight = False  # the mbarrier is that of a peer, who may tell that the copy is done
             if space == "global" and not writes:
                 self.memory.grids.note(op.line, operand, place.address, mask, "reads")
                 continue

@@ -201,6 +201,7 @@ def store(view: View) -> None:
         targets = [operands.at("a", address, lane, len(data), align=len(data)) for address in addresses]
         barrier = None
         if operands.has("mbar"):
+            operands.shared("a", lane, len(data), align=len(data))
             barrier = barrier_at(view, operands.one("mbar", lane), lane, operands.spaces["mbar"])
         step = _Store(view, lane, targets, data, update, barrier)
         text = f"an asynchronous store of {len(data)} bytes" + (f", for the mbarrier at {barrier}" if barrier else "")

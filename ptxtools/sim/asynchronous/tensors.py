@@ -13,6 +13,8 @@ from ptxtools.diagnostics import Cause
 from ptxtools.machine.claims import Span, span_of_rows
 from ptxtools.machine.events import View, serves
 from ptxtools.machine.residents import Cta
+from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
+from ptxtools.sim import accesses
 from ptxtools.sim.tensormap import BYTES, TensorMap, TensorMapError
 from ptxtools.sim.tensormap.boxes import Memory, Region
 from ptxtools.sim.tensormap.descriptor import ALIGNMENT
@@ -207,6 +209,10 @@ def change_map(view: View) -> None:
         if field == "swizzle_mode" and value > 3:
             raise view.trap(f"swizzle mode {value} is not simulated: its layout is not published", lane)
         dimension = operands.one("ord", lane) if operands.has("ord") else 0
+        space, found = view.resolve(operands.one("addr", lane), operands.spaces["addr"])
+        if space == "shared":
+            found = view.shared_owner(found, lane=lane).rank << RANK_SHIFT | found & OFFSET_MASK
+        accesses.tell(view, space, "write", BYTES, [lane], [found])
         replace(place, field, dimension, value)
         _tell(view, lane, operands.one("addr", lane), "changed")
 
