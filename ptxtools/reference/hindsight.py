@@ -20,20 +20,27 @@ if TYPE_CHECKING:
     from .weak import WeakMemory
 
 
-class Hindsight:
-    """What one late choice tells. It is kept or undone in the end, as a whole."""
+def _was_read(write: Write, agent: Agent, view: View) -> bool:
+    """Whether a read in front of a view may have returned a write of this thread that is behind it (8.10.6)."""
+    return any(other is not agent and time < view.time for other, time in write.glances.items())
 
-    def __init__(self, memory: WeakMemory) -> None:
-        self.memory = memory
+
+class Hindsight:
+    """What the late choice of one read tells. It is kept or undone in the end, as a whole."""
+
+    def __init__(self, memory: WeakMemory, read: Pending) -> None:
+        self.memory, self.read = memory, read
         self.back: list[Callable[[], None]] = []
         self.learned: list[tuple[Agent, View]] = []
 
-    def observes(self, read: Pending, write: Write) -> bool:
-        """Whether a read may observe a write, which precedes what is behind it."""
+    def observes(self, write: Write) -> bool:
+        """Whether the read may observe a write, or be followed by it: that precedes what is behind the read."""
+        read = self.read
         return self._tell(read.agent, read.time, View({read.location: frozenset({write})}))
 
-    def acquires(self, read: Pending, write: Write) -> bool:
-        """Whether its thread may have acquired what the write publishes since."""
+    def acquires(self, write: Write) -> bool:
+        """Whether the thread may have acquired what the write publishes since."""
+        read = self.read
         for message in write.messages:
             agent = read.agent
             if not agent.remembers(read.time):
@@ -68,6 +75,8 @@ class Hindsight:
     def _agrees(self, agent: Agent, step: Step, view: View) -> bool:
         what = step.what
         if isinstance(what, Pending):
+            if step.order == "update":
+                return self._is_update_behind(what, view)
             return self._is_read_behind(what, view)
         if isinstance(what, Write):
             assert step.location is not None and step.history is not None
@@ -104,33 +113,27 @@ class Hindsight:
                 self.back.append(partial(setattr, read, "touched", False))
 
     def _is_read_behind(self, read: Pending, view: View) -> bool:
-        """Whether a read, and what it writes if it is one of an atomic operation, may follow what the view tells of."""
+        """Whether a read may follow what the view tells of."""
         history = read.history
-        new = self._known(view, read.location, history) - read.seen
+        before = self._known(view, read.location, history)
         self._touch(read.agent, read.location, view)
-        own, update = read.own, read.update
-        if update is not None:
-            self.back.append(partial(setattr, update, "after", update.after))
-            update.after = update.after.union(other for other in view.reads if not other.done)
-        if own is not None and not self._is_behind(own, read.agent, read.location, history, view):
-            return False
-        if not new:
+        if not before:
             return True
         if self.memory.histories.get(read.location) is not history:
             return False
-        seen, write = read.seen | new, read.returned
+        seen, write = read.seen | before, read.returned
         if write not in readable(read.agent, read.scope, history, set(seen)):
             return False
         for owner, name, value in ((read, "seen", read.seen), (write, "never", set(write.never)),
                                    (write, "passed", list(write.passed))):  # fmt: skip
             self.back.append(partial(setattr, owner, name, value))
         read.seen = seen
-        returned(read.agent, read.scope if own is None else "", history, set(seen), write)
+        returned(read.agent, read.scope if read.own is None else "", history, set(seen), write)
         return True
 
     def _is_behind(self, write: Write, agent: Agent, location: Location, history: list[Write], view: View) -> bool:
         """Whether a write may follow what the view tells of, and whether nothing in front has read it (8.10.6)."""
-        if any(other is not agent and time < view.time for other, time in write.glances.items()):
+        if _was_read(write, agent, view):
             return False
         before = self._known(view, location, history)
         if write in before or write in hidden_by(before):
@@ -145,6 +148,21 @@ class Hindsight:
         self.back.append(partial(setattr, write, "after", write.after))
         write.after = write.after.union(read for read in view.reads if not read.done)
         return True
+
+    def _is_update_behind(self, read: Pending, view: View) -> bool:
+        """Whether what an atomic operation writes may follow what the view tells of. That of the read which is being
+        decided gets its place later."""
+        own, update = read.own, read.update
+        assert update is not None
+        self.back.append(partial(setattr, update, "after", update.after))
+        update.after = update.after.union(other for other in view.reads if not other.done)
+        if own is None:
+            return True
+        if read is not self.read:
+            return self._is_behind(own, read.agent, read.location, read.history, view)
+        self.back.append(partial(setattr, own, "after", own.after))
+        own.after = update.after
+        return not _was_read(own, read.agent, view)
 
     def _extend(self, published: View, view: View) -> bool:
         """What a thread has published since tells of the view, too."""

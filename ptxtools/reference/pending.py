@@ -28,8 +28,8 @@ _STAYING = ("jump", "branch", "barrier", "event", "warpsync", "switch")
 @dataclass(slots=True, eq=False)
 class Update:
     """What an atomic operation makes of what it reads. new: the value that it writes; expected: of a cas; exchanges:
-    whether it writes the same whatever it reads; observes: whether it is a read operation (8.4), which red is not; own:
-    its write, none if a cas fails; messages, after: what that write carries by itself."""
+    whether it writes the same whatever it reads; observes: whether it is a read operation (8.4), which red is not;
+    own: its write, none if a cas fails; messages, after: what that write carries by itself."""
 
     new: Callable[[Array], Array]
     expected: Array | None
@@ -39,11 +39,11 @@ class Update:
     messages: tuple[Message, ...] = ()
     after: frozenset[Pending] = frozenset()
 
-    def value(self, read: Write) -> Array | None:
+    def value(self, read: Array) -> Array | None:
         """What it writes if it reads this; None for a cas that fails."""
-        if self.expected is not None and read.value[0] != self.expected[0]:
+        if self.expected is not None and read[0] != self.expected[0]:
             return None
-        return self.new(read.value)
+        return self.new(read)
 
     @property
     def depends(self) -> bool:

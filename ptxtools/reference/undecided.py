@@ -21,7 +21,7 @@ from .memory import narrow
 from .pending import MOST_PENDING, Pending, Update, slots_of
 from .registry import Array, Threads
 from .reordered import is_local
-from .views import Write, chained, mutual, settle, strong
+from .views import Write, chained, mutual, settle, strong, use
 
 if TYPE_CHECKING:
     from .weak import WeakMemory
@@ -63,8 +63,10 @@ class Undecided:
         agent = read.agent
         if read.done or (read.ref is None and read.update is None) or self.memory.random.random() >= agent.habits.late:
             read.done = True
+            use(read.returned)
             return
         agent.pending.append(read)
+        read.returned.takers.add(read)
         self.threads.add(read.thread)
         if read.generic:
             agent.reads.add(read)
@@ -72,18 +74,19 @@ class Undecided:
             self.decide(agent.pending[0])
 
     def decide(self, read: Pending) -> None:
-        """Let a read return another write that it may return by now, or leave it at that. Reads of the location that
-        follow it are decided first, since what it returns must not be later."""
+        """Let a read return another write that it may return by now, or leave it at that."""
         agent = read.agent
         if read not in agent.pending:
             return
         agent.pending.remove(read)
-        for other in read.followed[::-1]:
-            if isinstance(other, Pending):
-                self.decide(other)
+        self._choose(read)
+        read.returned.takers.discard(read)
+        use(read.returned)
+
+    def _choose(self, read: Pending) -> None:
         stale = self.memory.histories.get(read.location) is not read.history
         decided, read.done = read.done or stale, True
-        if decided or self.memory.random.random() >= agent.habits.otherwise:
+        if decided or self.memory.random.random() >= read.agent.habits.otherwise:
             return
         found = self._others(read)
         self.memory.random.shuffle(found)
@@ -93,6 +96,8 @@ class Undecided:
         self._write_register(read, write)
 
     def _write_register(self, read: Pending, write: Write) -> None:
+        read.returned.takers.discard(read)
+        write.takers.add(read)
         read.returned = write
         if read.ref is None:
             return
@@ -114,8 +119,8 @@ class Undecided:
             settle(write, read.agent, None, observed=False)
             return True
         update, strongly = read.update, mutual(read.agent, read.scope, write.agent, write.scope)
-        hindsight = Hindsight(self.memory)
-        if update is None or (update.own is None and update.value(write) is None):
+        hindsight = Hindsight(self.memory, read)
+        if update is None or (update.own is None and update.value(write.value) is None):
             allowed = not strongly or self._may_observe(read, write, hindsight)
         else:
             allowed = self._updates(read, update, write, strongly, hindsight)
@@ -141,7 +146,7 @@ class Undecided:
 
     def _may_observe(self, read: Pending, write: Write, hindsight: Hindsight) -> bool:
         """Whether a read may observe a write, by all that has happened behind it."""
-        return self._is_free(read, write) and hindsight.observes(read, write) and hindsight.acquires(read, write)
+        return self._is_free(read, write) and hindsight.observes(write) and hindsight.acquires(write)
 
     def _is_followed(self, read: Pending, write: Write) -> bool:
         """Whether this write is in front of what the accesses behind a read, at its location, have to do with."""
@@ -170,22 +175,22 @@ class Undecided:
 
     def _updates(self, read: Pending, update: Update, write: Write, strongly: bool, hindsight: Hindsight) -> bool:
         """Let an atomic operation read a write, and write what follows from that."""
-        own, value, history = update.own, update.value(write), read.history
+        own, value, history = update.own, update.value(write.value), read.history
         if own is not None and value is not None and not strongly and is_whole(
             read.agent, read.scope, own, write, history
         ):  # fmt: skip
-            own.behind, own.value = write, value
-            if not own.taken:
-                own.messages = update.messages
-            if own is history[-1]:
-                self.memory.write_back(read.location, own)
-            return True
-        if own is not None and (own not in history or (own.taken and (value is None or update.depends))):
+            values = self._values(own, value, write)
+            if values is not None:
+                own.behind, own.messages = write, update.messages
+                self._revalue(read, values)
+                return True
+        if own is not None and (own not in history or not self._may_change(update, value, strongly)):
+            return False
+        values = self._values(own, value, write) if own is not None and value is not None else []
+        if values is None:
             return False
         if strongly and not (self._may_observe(read, write, hindsight) if update.observes
                              else self._is_free(read, write)):  # fmt: skip
-            return False
-        if value is not None and (read.touched or any(isinstance(other, Pending) for other in read.followed)):
             return False
         kept, last = _Kept(history), history[-1]
         at = history.index(own) if own is not None else 0
@@ -193,12 +198,46 @@ class Undecided:
             self._take_out(own, read)
         if value is None:
             update.own = None
-        elif not self._put(read, update, write, value, strongly, at):
+        elif not self._put(read, update, write, value, strongly, at, hindsight):
             kept.restore()
             return False
+        else:
+            self._revalue(read, values)
         if history[-1] is not last or history[-1] is update.own:
             self.memory.write_back(read.location, history[-1])
         return True
+
+    def _may_change(self, update: Update, value: Array | None, strongly: bool) -> bool:
+        """Whether an atomic operation may write this in place of what somebody may have read."""
+        assert update.own is not None
+        return not update.own.taken or (value is not None and (update.observes or not strongly))
+
+    def _values(self, own: Write, value: Array, write: Write) -> list[tuple[Write, Array]] | None:
+        """The values of writes if an atomic operation comes to read this one: of its own, and of those of undecided
+        ones that have read that. None if one has been used, or the write is among them (8.10.4)."""
+        update = own.pending.update if own.pending is not None else None
+        found = [(own, value)] if update is not None and update.depends else []
+        for changed, new in found:
+            if changed is write:
+                return None
+            for read in changed.takers:
+                if read.done or read not in read.agent.pending:
+                    return None
+                update = read.update
+                after = update.value(new) if update is not None else None
+                if (after is None) != (read.own is None):
+                    return None
+                if update is not None and update.own is not None and after is not None and update.depends:
+                    found.append((update.own, after))
+        return found
+
+    def _revalue(self, read: Pending, values: list[tuple[Write, Array]]) -> None:
+        for write, value in values:
+            write.value = value
+            for other in list(write.takers):
+                self._write_register(other, write)
+            if write is read.history[-1]:
+                self.memory.write_back(read.location, write)
 
     def _take_out(self, own: Write, read: Pending) -> None:
         own.instead = read.seen | own.earlier
@@ -206,22 +245,26 @@ class Undecided:
         for other in read.history:
             other.earlier.discard(own)
 
-    def _put(self, read: Pending, update: Update, write: Write, value: Array, strongly: bool, at: int) -> bool:
+    def _put(
+        self, read: Pending, update: Update, write: Write, value: Array, strongly: bool, at: int, hindsight: Hindsight
+    ) -> bool:
         """Give the write of an atomic operation a place, in front of what its thread has stored there since. at: where
         it was, if it was in the history."""
         history, own = read.history, update.own
         new = own or Write(value, read.agent, read.scope)
         before = {write, *read.seen} if strongly else set(read.seen)
-        later = [history.index(other) for other in read.followed if isinstance(other, Write) and other in history]
-        value_was, behind_was = new.value, new.behind
-        new.value, new.behind = value, write
+        ends = {other.own if isinstance(other, Pending) else other for other in read.followed}
+        later = [place for place, other in enumerate(history) if other in ends]
+        behind_was, value_was = new.behind, new.value
+        new.behind, new.value = write, value
         start = at if own is not None and own.taken else 0  # who has read it looked behind nothing in front of it
-        if not self.memory.place(new, history, before.intersection(history), start, min(later, default=-1)):
-            new.value, new.behind = value_was, behind_was
+        alone = not (read.touched or read.followed)  # nothing at this location is behind it
+        placed = self.memory.place(new, history, before.intersection(history), start, min(later, default=-1), alone)
+        new.instead = None if placed else new.instead
+        if not placed or not (alone or hindsight.observes(new)):
+            new.behind, new.value = behind_was, value_was
             return False
-        new.instead = None
-        if not new.taken:
-            new.after, new.messages = update.after, update.messages + chained(new)
+        new.after, new.messages = update.after, update.messages + chained(new)
         self.finish(new)
         if own is None:
             update.own = new
@@ -236,8 +279,9 @@ class Undecided:
             return False
         update = read.update
         assert update is not None
-        value = update.value(write)
-        if own.taken and (value is None or update.depends):
+        value = update.value(write.value)
+        values = self._values(own, value, write) if value is not None else []
+        if values is None or not self._may_change(update, value, strongly=True):
             return False
         if not self._is_free(read, write) or (value is None and read.touched):
             return False
@@ -247,10 +291,10 @@ class Undecided:
             fellows = fellows.union(other for other in read.followed if isinstance(other, Write))
         else:
             own.behind = write
-        hindsight = Hindsight(self.memory)
+        hindsight = Hindsight(self.memory, read)
         placed = put(write, history, at, seen, fellows.intersection(history))
         if not placed or (value is None and not self._is_followed(read, write)) or not (
-            not update.observes or hindsight.acquires(read, write)
+            not update.observes or hindsight.acquires(write)
         ):  # fmt: skip
             hindsight.undo()
             kept.restore()
@@ -258,8 +302,7 @@ class Undecided:
         hindsight.keep()
         if value is None:
             update.own = None
-        else:
-            own.value = value
+        self._revalue(read, values)
         self.displaced.append(read)
         return True
 
@@ -268,10 +311,8 @@ class Undecided:
         displaced, self.displaced = self.displaced, []
         for read in displaced:
             own, update = read.own, read.update
-            if own is not None and update is not None and not own.taken:
+            if own is not None and update is not None:
                 own.messages = update.messages + chained(own)
-            if own is not None and own is read.history[-1]:
-                self.memory.write_back(read.location, own)
             self._note(read, write, strongly=True)
             self._write_register(read, write)
 

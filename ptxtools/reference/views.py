@@ -47,7 +47,7 @@ class Write:
     in coherence order (8.9.6); after: undecided reads that precede it in causality order; pending: the read of an
     atomic operation; taken: somebody has read it, or it stands for another one, so that it stays where it is; instead:
     of one that was taken out, those that it has followed; glances: threads that have read it without observing it, and
-    when for the first time.
+    when for the first time; takers: undecided reads that return it for the time being.
 
     What reads rest on that looked behind a write which their thread knows, but which races with this one: never: those
     writes, which this one must not come to precede; passed: thread and scope of strong reads, with the last such write
@@ -68,6 +68,7 @@ class Write:
     taken: bool = False
     instead: frozenset[Write] | None = None
     glances: dict[Agent, int] = field(default_factory=dict)
+    takers: set[Pending] = field(default_factory=set)
 
 
 def known(write: Write) -> set[Write]:
@@ -84,8 +85,8 @@ def chained(write: Write) -> tuple[Message, ...]:
 
 
 def settle(write: Write, agent: Agent, time: int | None, *, observed: bool) -> None:
-    """A thread has read this write: its value stays (8.10.4). If it observes it, what it does now is behind the reads
-    of that atomic operation and of those that it observes, too (8.9.5). time: of the read, if anything orders it."""
+    """A thread has read this write, which stays. If it observes it, what it does now is behind the reads of that atomic
+    operation and of those that it observes, too (8.9.5). time: of the read, if anything orders it."""
     chain: Write | None = write
     if not observed and time is not None:
         write.glances[agent] = min(time, write.glances.get(agent, time))
@@ -93,9 +94,18 @@ def settle(write: Write, agent: Agent, time: int | None, *, observed: bool) -> N
         chain.taken = True
         read = chain.pending
         if read is not None and read.update is not None:
-            read.done = read.done or read.update.depends or (observed and read.agent is not agent)
+            read.done = read.done or (observed and read.agent is not agent)
         behind = chain.behind
         chain = behind if observed and behind is not None and strong(chain, behind) else None
+
+
+def use(write: Write) -> None:
+    """The value of a write has been used: it stays, and so does what the atomic operation has read that it comes from
+    (8.10.4)."""
+    read = write.pending
+    while read is not None and read.update is not None and read.update.depends and not read.done:
+        read.done = True
+        read = read.returned.pending
 
 
 @dataclass(slots=True, eq=False)
@@ -109,8 +119,9 @@ class Phase:
 
 @dataclass(slots=True, eq=False)
 class Step:
-    """What a thread has done. what: a read, a write, a view that it has published, or None where it acquires; location:
-    of a write, or what is acquired (None: all); scope: of what acquires; order: of a fence, "sc"."""
+    """What a thread has done. what: a read, a write, a view that it has published, or None where it acquires;
+    location: of a write, or what is acquired (None: all); scope: of what acquires; order: "sc" of such a fence,
+    "update" where an atomic operation writes."""
 
     time: int
     what: Pending | Write | View | None

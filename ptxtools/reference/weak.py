@@ -269,8 +269,8 @@ class WeakMemory:
                     read = self._update(op, int(threads[at]), location, history,
                                         [value[at : at + 1] for value in own])  # fmt: skip
                     olds[number][at] = read.returned.value[0]
-                    if vector == 1:
-                        late.append(read)
+                    read.done |= vector > 1
+                    late.append(read)
         for ref, t, old in zip(op.dst, op.dst_types, olds, strict=False):
             m.write(ref, old, t, threads)
         for read in late:
@@ -310,6 +310,7 @@ class WeakMemory:
             settle(
                 read, agent, time, observed=mutual(agent, scope, read.agent, read.scope)
             )  # 8.9.2, though it is no read
+        agent.steps.append(Step(self.tick(), found, order="update"))  # behind what it acquires itself
         assert found.update is not None
         found.update.after = agent.undecided()
         found.update.messages = self._published(agent, location, order, scope) if own is not None else ()
@@ -390,9 +391,17 @@ class WeakMemory:
             agent.read.clear()
             agent.all = True
 
-    def place(self, write: Write, history: list[Write], seen: set[Write], start: int = 0, end: int = -1) -> bool:
+    def place(
+        self,
+        write: Write,
+        history: list[Write],
+        seen: set[Write],
+        start: int = 0,
+        end: int = -1,
+        displaces: bool = True,
+    ) -> bool:
         """Put a write behind those that precede it, where nothing forbids it. start: of the places; end: of these, or
-        -1."""
+        -1; displaces: whether it may come in front of an undecided atomic operation that then reads it."""
         assert write.agent is not None
         low = max((at for at, other in enumerate(history) if other in seen), default=0)
         low = max(low, start - 1)
@@ -404,9 +413,10 @@ class WeakMemory:
         places = list(range(high, low, -1))
         if self.random.random() >= write.agent.habits.behind:
             self.random.shuffle(places)
-        displaces = self.undecided.displaces
         return any(
-            put(write, history, at, seen, fellows) or displaces(write, history, at, seen, fellows) for at in places
+            put(write, history, at, seen, fellows)
+            or (displaces and self.undecided.displaces(write, history, at, seen, fellows))
+            for at in places
         )
 
     def written(self, write: Write, location: Location, history: list[Write]) -> None:

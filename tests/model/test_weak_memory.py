@@ -109,6 +109,61 @@ def test_cycles(seed):
     assert set(outcomes(kernel, allowed.names, 6, seed=seed)) <= set(allowed.states), cycle.text
 
 
+@rows(("text", "copies"), [
+    # Each thread's acquire reads what the other adds behind its own, and so synchronises with the third: either way one
+    # of the two reads takes effect when its thread has gone on.
+    ("""PTX t
+{ x = 0; y = 0; }
+ P0@cta 0,gpu 0 | P1@cta 1,gpu 0 | P2@cta 2,gpu 0 ;
+ ld.acquire.gpu r1, x | ld.acquire.gpu r3, y | st.release.gpu x, 1 ;
+ atom.relaxed.gpu.add r2, y, 1 | atom.relaxed.gpu.add r4, x, 1 | st.release.gpu y, 1 ;
+exists (P0:r1 == 2 /\\ P0:r2 == 1 /\\ P1:r3 == 2 /\\ P1:r4 == 1)
+""", 600),
+    # The same with two threads, each of which has released what the other adds to.
+    ("""PTX t
+{ x = 0; y = 0; }
+ P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;
+ st.release.gpu y, 1 | st.release.gpu x, 1 ;
+ ld.acquire.gpu r1, x | ld.acquire.gpu r3, y ;
+ atom.relaxed.gpu.add r2, y, 1 | atom.relaxed.gpu.add r4, x, 1 ;
+exists (P0:r1 == 2 /\\ P0:r2 == 1 /\\ P1:r3 == 2 /\\ P1:r4 == 1)
+""", 800),
+    # A read observes a store in the end that another thread, which has synchronised with its own, has stored over.
+    ("""PTX t
+{ x = 0; f = 0; g = 0; }
+ P0@cta 0,gpu 0 | P1@cta 1,gpu 0 | P2@cta 2,gpu 0 ;
+ ld.relaxed.gpu r1, x | ld.acquire.gpu r2, f | ld.relaxed.gpu r3, g ;
+ st.release.gpu f, 1 | st.relaxed.gpu x, 1 | add r4, r3, 4 ;
+ | st.relaxed.gpu g, 1 | st.relaxed.gpu x, r4 ;
+exists (P0:r1 == 5 /\\ P1:r2 == 1 /\\ P2:r3 == 1 /\\ x == 1)
+""", 1000),
+    # A strong read of a thread that knows of no write returns the oldest one.
+    ("""PTX t
+{ x = 0; }
+ P0@cta 0,gpu 0 | P1@cta 0,gpu 0 ;
+ bar.red.popc.u32 r1, 0, 1 | st.relaxed.gpu x, 1 ;
+ ld.relaxed.cta r2, x | st.relaxed.gpu x, 2 ;
+exists (P0:r2 == 0)
+""", 100),
+    # An atomic operation that has been read takes effect late; what has read it returns what it writes then.
+    ("""PTX t
+{ x = 0; y = 0; }
+ P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;
+ ld.relaxed.gpu r1, y | atom.relaxed.cta.or r3, x, 1 ;
+ add r2, r1, 7 | atom.relaxed.cta.add r4, x, 4 ;
+ st.relaxed.gpu x, r2 | st.relaxed.gpu y, 1 ;
+exists (P1:r3 == 8 /\\ P1:r4 == 9)
+""", 600),
+])  # fmt: skip
+def test_what_threads_learn_in_hindsight(text, copies):
+    """What may happen only if a read takes effect long after its thread has gone on."""
+    test = read(text)
+    kernel, allowed = Kernel(test, meet=True), run(test)
+    seen = {state for seed in range(copies // 100) for state in outcomes(kernel, allowed.names, 100, seed)}
+    assert allowed.allowed
+    assert seen == set(allowed.states)
+
+
 TWICE = """PTX t
 {{ x = 0; y = 0; }}
  P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;
