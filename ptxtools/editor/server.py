@@ -26,6 +26,7 @@ from ptxtools.syntax.reformat import reformat
 from . import answers
 from .background import FORKS
 from .completion import complete
+from .layout import edit_within
 from .log import log_to_client
 from .outline import Outline
 from .state import State
@@ -296,6 +297,20 @@ def _formatting(server: Server, params: lsp.DocumentFormattingParams) -> list[ls
     return [lsp.TextEdit(state.places.range((first, last)), made.text[first : len(made.text) - len(state.text) + last])]
 
 
+def _formatting_part(
+    server: Server, params: lsp.DocumentRangeFormattingParams | lsp.DocumentOnTypeFormattingParams
+) -> list[lsp.TextEdit]:
+    """The canonical layout of some lines, or of the one that was typed in."""
+    state = server.state(params.text_document.uri)
+    if isinstance(params, lsp.DocumentRangeFormattingParams):
+        area = state.places.span(params.range)
+    else:
+        area = (state.places.offset(params.position),) * 2
+    made = reformat(state.text)
+    found = None if made.errors else edit_within(state.text, made.text, area)
+    return [lsp.TextEdit(state.places.range(found[0]), found[1])] if found is not None else []
+
+
 async def _hints(server: Server, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
     state = server.state(params.text_document.uri)
     start, end = state.places.span(params.range)
@@ -341,6 +356,8 @@ _FEATURES: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
     (lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL, _outline, ()),
     (lsp.TEXT_DOCUMENT_FOLDING_RANGE, _folding, ()),
     (lsp.TEXT_DOCUMENT_FORMATTING, _formatting, ()),
+    (lsp.TEXT_DOCUMENT_RANGE_FORMATTING, _formatting_part, ()),
+    (lsp.TEXT_DOCUMENT_ON_TYPE_FORMATTING, _formatting_part, (lsp.DocumentOnTypeFormattingOptions(";", ["}"]),)),
     (lsp.TEXT_DOCUMENT_INLAY_HINT, _hints, ()),
     (lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, _semantic, (_LEGEND,)),
     (lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL_DELTA, _semantic_delta, (_LEGEND,)),

@@ -68,6 +68,9 @@ class State:
         self.found: list[Diagnostic] | None = None
         #: An earlier text with its findings, that this one comes of by edits in place.
         self._base: tuple[str, list[Diagnostic]] | None = None
+        #: The first text, where nothing was known of any text before, and edits since then were in place.
+        self._first: str | None = None
+        self._is_first = before is None
         #: The hints, when they are known; and an earlier text with its hints.
         self.hints: list[tuple[int, str]] | None = None
         self._hint_base: tuple[str, list[tuple[int, str]]] | None = None
@@ -81,6 +84,7 @@ class State:
             self.document = before.document.edited(text)
             if self.document.in_place:
                 self._base = before._base if before.found is None else (before.text, before.found)
+                self._first = before._first or before.text if before._is_first or before._first else None
                 self._hint_base = before._hint_base if before.hints is None else (before.text, before.hints)
         self.places = places or Positions(text, encoding)
         self.shown: list[lsp.Diagnostic] | None = None
@@ -90,11 +94,11 @@ class State:
 
     def soon(self) -> list[Diagnostic] | None:
         """What is known without waiting: new errors of the function that was edited, and else the findings of the text
-        before, moved. None if that text's are not known, if more was edited, or if the function
-        is a very long one, and not only an instruction of it was edited."""
-        if self._base is None:
+        before, moved, if they are known. None if more was edited, or if the function is a very long one, and not only
+        an instruction of it was edited."""
+        if self._base is None and self._first is None:
             return None
-        text, older = self._base
+        text, older = self._base or (self._first or "", [])
         first, last = edit_of(text, self.text)
         by = len(self.text) - len(text)
         function = self.document.function_at(first)
@@ -114,8 +118,10 @@ class State:
             inside = area[0] <= d.span[0] < area[1]
             if (d.code, d.span) not in known and (is_warning(d) or not inside):
                 fresh.append(d)
-        self.found = sorted(fresh, key=lambda d: d.span)
-        return self.found
+        found = sorted(fresh, key=lambda d: d.span)
+        if self._base is not None:
+            self.found = found  # as good as all
+        return found
 
     def _moved_findings(self, text: str, older: Sequence[Diagnostic], first: int, last: int) -> list[Diagnostic]:
         """Findings of an earlier text that are not where it was edited."""
@@ -135,7 +141,7 @@ class State:
         """What is known without waiting, warnings of an earlier text among it; None if nothing is."""
         if self._complete.done() and not self._complete.cancelled():
             return self._complete.result().findings
-        found = self.found if self.found is not None else self.soon()
+        found = self.found if self.found is not None or self._base is None else self.soon()
         if found is None and self._base is not None:
             text, older = self._base
             found = self._moved_findings(text, older, *edit_of(text, self.text))

@@ -74,7 +74,14 @@ class Reach(NamedTuple):
     def meets(self, other: Reach) -> bool:
         """Whether one thread certainly reaches a byte of the other with both."""
         difference = plus(self.address, other.address, -1)
-        return not difference.terms and any(-self.size < number < other.size for number in difference.numbers)
+        each = difference.each
+        if difference.terms or isinstance(each, int):
+            return not difference.terms and -self.size < each < other.size  # type: ignore[operator]
+        if isinstance(each, range):  # the least that is great enough
+            rising = each if each.step > 0 else each[::-1]
+            at = max(0, -((self.size - 1 + rising.start) // rising.step))
+            return at < THREADS and rising[at] < other.size
+        return any(-self.size < number < other.size for number in each)
 
 
 def access_bytes(line: Line) -> int:

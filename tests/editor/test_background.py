@@ -175,6 +175,20 @@ def test_errors_of_an_edited_function_are_known_at_once(monkeypatch, long):
     assert known > (50 if long else 20) and skipped > 20 and wrong > (30 if long else 5)
 
 
+def test_errors_of_an_edited_function_before_anything_is_known():
+    text = ".version 8.0\n.target sm_80\n.address_size 64\n.func f()\n{\n    .reg .b32 %r<4>;\n    ret;\n}\n"
+
+    async def run():
+        state = State(text, "file:///k.ptx", "utf-16")
+        for word in ("add.s32 %r1, %r2, %q;", "mov.b32 %r9, 1;"):
+            state = State(state.text.replace("    ret", f"    {word}\n    ret"), "file:///k.ptx", "utf-16", state)
+        assert state.known_findings() is None  # of warnings nothing is known
+        return state.soon(), [d for d in state.document.findings if not is_warning(d)]
+
+    soon, errors = asyncio.run(run())
+    assert [(d.code, d.span) for d in soon] == [(d.code, d.span) for d in errors] and len(errors) == 2
+
+
 def test_of_a_long_function_only_the_edited_instruction_is_looked_at(monkeypatch):
     monkeypatch.setattr(state_module, "_LONG", 0)
 

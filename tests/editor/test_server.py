@@ -257,6 +257,22 @@ def test_formatting():
     assert ask("formatting", lsp.DocumentFormattingParams, ugly + "}", options=options) in ([], ())
 
 
+@pytest.mark.parametrize("text", [TEXT, TEXT.replace("\n", "\r\n")], ids=["lf", "crlf"])
+def test_formatting_of_a_part(text):
+    options = lsp.FormattingOptions(tab_size=8, insert_spaces=False)
+    ugly = text.replace("\t", "  ")
+    lines = lsp.Range(at(ugly, "add.s32"), at(ugly, "ld.b32"))
+    edits = ask("range_formatting", lsp.DocumentRangeFormattingParams, ugly, range=lines, options=options)
+    pairs = zip(ugly.split("\n"), text.split("\n"), strict=True)
+    wanted = [canonical if "add.s32" in line or "ld.b32" in line else line for line, canonical in pairs]
+    assert edited(ugly, edits) == "\n".join(wanted)
+    end = at(ugly, ";", 4)
+    typed = {"position": end, "ch": ";", "options": options}
+    edits = ask("on_type_formatting", lsp.DocumentOnTypeFormattingParams, ugly, **typed)
+    assert [edit.range.start.line for edit in edits] == [end.line] == [edit.range.end.line for edit in edits]
+    assert ask("range_formatting", lsp.DocumentRangeFormattingParams, text, range=lines, options=options) in ([], ())
+
+
 def test_hints_say_which_lines_force_the_target():
     text = TEXT.replace("\tbra", "\tredux.sync.add.s32 \t%r1, %r1, -1;\n\tbra")
     whole = lsp.Range(lsp.Position(0, 0), lsp.Position(99, 0))

@@ -81,9 +81,9 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
 def _met(steps: list[Step], told: set[int]) -> Iterator[Step]:
     """Loads of a run of instructions that read what others of the run write, through rewritten registers, too."""
     loads = [step for step in steps if step.family == "ld" and step.has("nc") and id(step.line.item) not in told]
-    #: What the first thread writes where all threads are as far from the next, and other writes.
+    #: What the first thread writes where all threads are as far from the next; and some writes, with that distance.
     even: dict[tuple[Terms, int], set[int]] = {}
-    odd: dict[Terms, list[Reach]] = {}
+    odd: dict[Terms, list[tuple[int | None, Reach]]] = {}
     for step in steps if loads else ():
         access = step.access if step.writes else None
         if access is not None and access.space in ("global", ""):
@@ -91,14 +91,15 @@ def _met(steps: list[Step], told: set[int]) -> Iterator[Step]:
             if stride is not None:
                 even.setdefault((terms, stride), set()).update(range(numbers[0], numbers[0] + access.size))
             if len(others := odd.setdefault(terms, [])) < _PAIRS:
-                others.append(access)
+                others.append((stride, access))
     for step in loads:
         access = step.access
         if access is not None:
             stride, terms, start = _stride(access), access.address.terms, access.address.numbers[0]
             alike = even.get((terms, stride)) if stride is not None else None
             meets = alike is not None and not alike.isdisjoint(range(start, start + access.size))
-            if meets or any(map(access.meets, odd.get(terms, ()))):
+            others = odd.get(terms, [])
+            if meets or any(access.meets(other) for by, other in others if by is None or by != stride):
                 yield step
 
 
