@@ -345,8 +345,12 @@ def exceptional(
     corrected = []
     for row, (c, given) in enumerate(zip(addends, bits, strict=True)):
         total = c
-        for column in range(k):
-            total = A.fadd("f64", total, A.fmul("f64", _scaled(A, factors, row, column), factors.b(column)))
+        for span in _spans(range(k), factors):
+            scale = None if factors.scale is None else factors.scale(row, span[0])[0]
+            for column in span:
+                a = factors.a(row, column)
+                term = A.fmul("f64", a if scale is None else A.fmul("f64", a, scale), factors.b(column))
+                total = A.fadd("f64", total, term)
         single = A.float_to_float("f64", "f32", total)
         nan = A.fcompare("nan", "f64", total, total)
         size = A.and_with("u64", total, _SIGN - 1)

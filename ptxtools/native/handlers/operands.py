@@ -52,6 +52,8 @@ class Tile:
         self.rule = rule_of(self.product.sum, self.numerics) if self.chip else None
         self.powers_wanted = self.rule is not None and self.rule.fraction > 0 and self.rule.group == 1
         self.highest = h.algebra.const("u64", 0)
+        #: The same in memory, of eight lanes, where operands are decoded in loops.
+        self.most = ""
         self.sources = list(h.op.src)
         self.first_b = self.product.factor_registers[0]
         self.first_c = sum(self.product.factor_registers)
@@ -109,6 +111,9 @@ def decode(t: Tile, type_name: str, fragment: Fragment, first: int, *, turned: b
     count = fragment.registers * per * LANES
     values = t.room(t.element, count)
     powers = t.room("i64", count) if t.powers_wanted else ""
+    if t.code.brief and t.product.kind in ("float", "integer"):
+        _decoded_by_eights(t, type_name, fragment, first, values, powers, turned=turned)
+        return _table_of(fragment, values, powers, per, turned=turned)
     for register in range(fragment.registers):
         word = t.source(first + register)
         if turned:
@@ -120,6 +125,42 @@ def decode(t: Tile, type_name: str, fragment: Fragment, first: int, *, turned: b
             if t.chip:
                 _note_power(t, type_name, value, powers, where)
     return _table_of(fragment, values, powers, per, turned=turned)
+
+
+def _decoded_by_eights(
+    t: Tile, type_name: str, fragment: Fragment, first: int, values: str, powers: str, *, turned: bool
+) -> None:
+    """The same in a loop over eight lanes of an element of a register."""
+    e, A, per = t.code, t.algebra, fragment.packed  # noqa: N806
+    words = t.room("i32", fragment.registers * LANES)
+    for register in range(fragment.registers):
+        word = t.source(first + register)
+        word = _turn(t, word, "i32") if turned else word
+        e.line(f"store <32 x i32> {word}, ptr {t.at(words, 'i32', register * LANES)}, align 64")
+    if t.chip and not t.most:
+        t.most = t.room("i64", 8)
+        e.line(f"store <8 x i64> zeroinitializer, ptr {t.most}, align 64")
+    index, close = t.loop(fragment.registers * per * LANES // 8)
+    number = e.value(f"lshr i32 {index}, 2")  # of the element among all registers'
+    whole, part = e.value(f"udiv i32 {number}, {per}"), e.value(f"urem i32 {number}, {per}")
+    lane = e.value(f"shl i32 {e.value(f'and i32 {index}, 3')}, 3")
+    place = e.value(f"add i32 {e.value(f'mul i32 {whole}, {LANES}')}, {lane}")
+    word = e.value(f"load <8 x i32>, ptr {t.at(words, 'i32', place)}, align 32")
+    shift = A.broadcast("i32", e.value(f"mul i32 {part}, {fragment.bits}"))
+    word = A.shr("u32", word, shift)
+    if t.product.kind == "integer":
+        value = tensorcore.decode_whole(A, type_name, word)
+    else:
+        value = tensorcore.decode(A, type_name, word)
+    where = e.value(f"shl i32 {index}, 3")
+    e.line(f"store <8 x {t.element}> {value}, ptr {t.at(values, t.element, where)}, align 32")
+    if t.chip:
+        own = tensorcore.power(A, value, tensorcore.LEAST[type_name])
+        known = e.value(f"load <8 x i64>, ptr {t.most}, align 64")
+        e.line(f"store <8 x i64> {tensorcore.greater(A, known, own)}, ptr {t.most}, align 64")
+        if powers:
+            e.line(f"store <8 x i64> {own}, ptr {t.at(powers, 'i64', where)}, align 64")
+    close()
 
 
 def _turn(t: Tile, word: Value, element: str) -> Value:

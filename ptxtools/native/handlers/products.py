@@ -60,6 +60,10 @@ def _computed(t: Tile) -> list[Value]:
     scales = Scales(t) if t.product.scale else None
     special = _special(t) if t.chip else ""
     outputs = [_result_tiles(t, part) for part in t.product.parts]
+    steps = _tile_steps(t, *tables[0]) if t.code.brief and len(tables) == 1 else None
+    if steps is not None:
+        _one_by_one(t, tables[0], steps, addends[0], outputs[0], special, scales)
+        return _registers(t, t.product.parts[0], outputs[0])
     index, close = t.loop(8)
     for number, part in enumerate(t.product.parts):
         _rows(t, part, tables[number], addends[number], outputs[number], index, special, scales)
@@ -88,29 +92,34 @@ def _operands(t: Tile, part: Part, number: int) -> tuple[Table, Table]:
 
 def _addend_tiles(t: Tile, part: Part, number: int) -> dict[tuple[int, int], tuple[str, str]]:
     """For each tile of C a table of 8 x 8, row by row, and its element type."""
-    found = {}
     if len(t.product.parts) > 1:
         return {(0, 0): _quad_addend(t, part.c, number)}
-    for upper in range(t.product.m // 8):
-        for block in range(t.product.n // 8):
-            _, register, _ = part.c.place(8 * upper, 8 * block)
-            found[upper, block] = _stored_tile(t, part.c, register)
+    found = _tiles(t, part.c.bits)
+    for (upper, block), (room, _) in found.items():
+        _, register, _ = part.c.place(8 * upper, 8 * block)
+        _store_tile(t, part.c, register, room)
     return found
 
 
-def _stored_tile(t: Tile, c: Fragment, register: int) -> tuple[str, str]:
+def _tiles(t: Tile, bits: int) -> dict[tuple[int, int], tuple[str, str]]:
+    """Room for the tiles of C or D, and their element type: one behind the other if they are gone through so."""
+    element, blocks, uppers = f"i{bits}", t.product.n // 8, t.product.m // 8
+    keys = [(upper, block) for upper in range(uppers) for block in range(blocks)]
+    if not t.code.brief:
+        return {key: (t.room(element, 64), element) for key in keys}
+    room = t.room(element, 64 * len(keys))
+    return {key: (t.at(room, element, 64 * number), element) for number, key in enumerate(keys)}
+
+
+def _store_tile(t: Tile, c: Fragment, register: int, room: str) -> None:
     if c.bits == 16:
-        element = "i16"
-        room = t.room(element, 64)
         word = t.source(t.first_c + register)
         t.code.line(f"store <32 x i32> {word}, ptr {room}, align 64")
-        return room, element
+        return
     element = f"i{c.bits}"
-    room = t.room(element, 64)
     pair = [t.source(t.first_c + register + i) for i in (0, 1)]
     both = t.code.shuffle(f"<32 x {element}>", (i // 2 + 32 * (i % 2) for i in range(64)), *pair)
     t.code.line(f"store <64 x {element}> {both}, ptr {room}, align 64")
-    return room, element
 
 
 def _quad_addend(t: Tile, c: Fragment, number: int) -> tuple[str, str]:
@@ -134,20 +143,17 @@ def _quad_addend(t: Tile, c: Fragment, number: int) -> tuple[str, str]:
 
 
 def _result_tiles(t: Tile, part: Part) -> dict[tuple[int, int], tuple[str, str]]:
-    element = f"i{part.d.bits}"
-    return {
-        (upper, block): (t.room(element, 64), element)
-        for upper in range(t.product.m // 8)
-        for block in range(t.product.n // 8)
-    }
+    return _tiles(t, part.d.bits)
 
 
 def _special(t: Tile) -> str:
     """i1: some factor is NaN or infinite."""
-    A = t.handler.algebra  # noqa: N806
-    infinite = A.compare("eq", "u64", t.highest, A.const("u64", 0x7FF0_0000_0000_0000))
-    bits = t.code.value(f"bitcast <32 x i1> {infinite} to i32")
-    found = t.code.value(f"icmp ne i32 {bits}, 0")
+    A, lanes, highest = t.handler.algebra, LANES, t.highest  # noqa: N806
+    if t.most:
+        A, lanes, highest = t.algebra, 8, t.code.value(f"load <8 x i64>, ptr {t.most}, align 64")  # noqa: N806
+    infinite = A.compare("eq", "u64", highest, A.const("u64", 0x7FF0_0000_0000_0000))
+    bits = t.code.value(f"bitcast <{lanes} x i1> {infinite} to i{lanes}")
+    found = t.code.value(f"icmp ne i{lanes} {bits}, 0")
     for suspect in t.suspects:
         found = t.code.value(f"or i1 {found}, {suspect}")
     return found
@@ -177,13 +183,54 @@ def _rows(
             t.code.line(f"store <8 x {element}> {computed[upper]}, ptr {t.at(room, element, column)}, align 16")
 
 
+def _tile_steps(t: Tile, a: Table, b: Table) -> tuple[int, int] | None:
+    """Indices from the elements of one tile of rows of A to those of the next, and of one block of columns of B, if
+    these are the same everywhere."""
+    product, step = t.product, 32 if t.product.kind == "bits" else 1
+    places = range(0, product.k, step)
+    uppers = {
+        a.spot(8 * (u + 1), k // step) - a.spot(8 * u, k // step) for u in range(product.m // 8 - 1) for k in places
+    }
+    blocks = {b.spot(k, 8 * (n + 1)) - b.spot(k, 8 * n) for n in range(product.n // 8 - 1) for k in places}
+    return (max(uppers, default=0), max(blocks, default=0)) if max(len(uppers), len(blocks)) <= 1 else None
+
+
+def _one_by_one(
+    t: Tile, tables: tuple[Table, Table], steps: tuple[int, int], addends: dict[tuple[int, int], tuple[str, str]],
+    outputs: dict[tuple[int, int], tuple[str, str]], special: str, scales: Scales | None,
+) -> None:  # fmt: skip
+    """One row of one tile after another, in a single loop; tiles lie behind one another, row by row of them."""
+    e, (a, b), blocks = t.code, tables, t.product.n // 8
+    index, close = t.loop(t.product.m * blocks)
+    row, number = e.value(f"and i32 {index}, 7"), e.value(f"lshr i32 {index}, 3")
+    upper, block = e.value(f"udiv i32 {number}, {blocks}"), e.value(f"urem i32 {number}, {blocks}")
+    line = e.value(f"mul i32 {row}, {a.stride}")
+    offset = e.value(f"add i32 {line}, {e.value(f'mul i32 {upper}, {steps[0]}')}")
+    across = e.value(f"mul i32 {block}, {steps[1]}")
+    place = e.value(f"shl i32 {index}, 3")
+    given = [_load_row(t, addends[0, 0], place)]
+    if t.product.kind == "float":
+        of_row = e.value(f"add i32 {e.value(f'shl i32 {upper}, 3')}, {row}")
+        factors = _factors(t, a, b, offset, 0, None if scales is None else scales.of_row(of_row), across)
+        computed = _float(t, factors, given, special)
+    elif t.product.kind == "double":
+        computed = _double(t, a, b, offset, 0, given, across)
+    else:
+        computed = _integer(t, a, b, offset, 0, given, across)
+    room, element = outputs[0, 0]
+    e.line(f"store <8 x {element}> {computed[0]}, ptr {t.at(room, element, place)}, align 16")
+    close()
+
+
 def _load_row(t: Tile, tile: tuple[str, str], column: str) -> Value:
     room, element = tile
     return t.code.value(f"load <8 x {element}>, ptr {t.at(room, element, column)}, align 16")
 
 
-def _columns(t: Tile, base: str, b: Table, element: str, k: int, block: int) -> Value:
+def _columns(t: Tile, base: str, b: Table, element: str, k: int, block: int, across: str = "") -> Value:
+    """Eight columns of B; across: indices to those of another block (i32)."""
     where = t.at(base, element, b.spot(k, 8 * block))
+    where = t.at(where, element, across) if across else where
     return t.code.value(f"load <8 x {element}>, ptr {where}, align 32")
 
 
@@ -229,31 +276,32 @@ def _finite(t: Tile, addends: Sequence[Value]) -> str:
     return t.code.value(f"icmp ne i8 {t.code.value(f'bitcast <8 x i1> {some} to i8')}, 0")
 
 
-def _factors(t: Tile, a: Table, b: Table, offset: str, block: int, scale: ScaleOf | None) -> Factors:
+def _factors(t: Tile, a: Table, b: Table, offset: str, block: int, scale: ScaleOf | None,
+             across: str = "") -> Factors:  # fmt: skip
     return Factors(
         lambda upper, k: _row_element(t, a.values, a, "i64", offset, upper, k),
         lambda upper, k: _row_element(t, a.powers, a, "i64", offset, upper, k),
-        lambda k: _columns(t, b.values, b, "i64", k, block),
-        lambda k: _columns(t, b.powers, b, "i64", k, block),
+        lambda k: _columns(t, b.values, b, "i64", k, block, across),
+        lambda k: _columns(t, b.powers, b, "i64", k, block, across),
         scale,
         t.product.blocks or 1,
     )
 
 
-def _double(t: Tile, a: Table, b: Table, offset: str, block: int, given: list[Value]) -> list[Value]:
+def _double(t: Tile, a: Table, b: Table, offset: str, block: int, given: list[Value], across: str = "") -> list[Value]:
     return tensorcore.accumulate_doubles(
         t.algebra, t.product.rounding, t.product.k,
         lambda upper, k: _row_element(t, a.values, a, "i64", offset, upper, k),
-        lambda k: _columns(t, b.values, b, "i64", k, block), given,
+        lambda k: _columns(t, b.values, b, "i64", k, block, across), given,
     )  # fmt: skip
 
 
-def _integer(t: Tile, a: Table, b: Table, offset: str, block: int, given: list[Value]) -> list[Value]:
+def _integer(t: Tile, a: Table, b: Table, offset: str, block: int, given: list[Value], across: str = "") -> list[Value]:
     step = 32 if t.product.kind == "bits" else 1  # single bits are taken as words, by which A's table counts
     return tensorcore.accumulate_whole(
         t.algebra, t.product.k // step,
         lambda upper, k: _row_element(t, a.values, a, "i32", offset, upper, k),
-        lambda k: _columns(t, b.values, b, "i32", step * k, block), given,
+        lambda k: _columns(t, b.values, b, "i32", step * k, block, across), given,
         saturate=t.product.saturate, bits=t.product.bit_operation,
     )  # fmt: skip
 
