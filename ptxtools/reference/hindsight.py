@@ -38,8 +38,9 @@ class Hindsight:
         read = self.read
         return self._tell(read.agent, read.time, View({read.location: frozenset({write})}))
 
-    def acquires(self, write: Write) -> bool:
-        """Whether the thread may have acquired what the write publishes since."""
+    def acquires(self, write: Write, *, whole: bool = True) -> bool:
+        """Whether the thread may have acquired what the write publishes since. whole: its messages are what they will
+        be."""
         read = self.read
         for message in write.messages:
             agent = read.agent
@@ -48,7 +49,7 @@ class Hindsight:
             time = agent.acquiring(read.time, read.location, message)
             if time is None:
                 continue
-            if read in message.view.reads or not self._tell(agent, time, message.view):
+            if not whole or read in message.view.reads or not self._tell(agent, time, message.view):
                 return False
         return True
 
