@@ -509,7 +509,7 @@ class WeakMemory:
             if not read.done:
                 read.known |= read.agent is not agent
                 agent.reads.add(read)
-            elif read.observed is not None:
+            if read.observed is not None:
                 agent.learns(read.location, (read.observed,))
         own = agent.view
         for location, writes in view.writes.items():
