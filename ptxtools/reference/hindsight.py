@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from .weak import WeakMemory
 
 
+#: Steps that one late choice looks at; it is not made if there are more.
+_MOST_LOOKED_AT = 2000
+
+
 def _was_read(write: Write, agent: Agent, view: View) -> bool:
     """Whether a read in front of a view may have returned a write of this thread that is behind it (8.10.6)."""
     return any(other is not agent and time < view.time for other, time in write.glances.items())
@@ -30,6 +34,7 @@ class Hindsight:
 
     def __init__(self, memory: WeakMemory, read: Pending) -> None:
         self.memory, self.read = memory, read
+        self.left = _MOST_LOOKED_AT
         self.back: list[Callable[[], None]] = []
         self.learned: list[tuple[Agent, View]] = []
 
@@ -38,8 +43,9 @@ class Hindsight:
         read = self.read
         return self._tell(read.agent, read.time, View({read.location: frozenset({write})}))
 
-    def acquires(self, write: Write) -> bool:
-        """Whether the thread may have acquired what the write publishes since."""
+    def acquires(self, write: Write, *, whole: bool = True) -> bool:
+        """Whether the thread may have acquired what the write publishes since. whole: its messages are what they will
+        be."""
         read = self.read
         for message in write.messages:
             agent = read.agent
@@ -48,7 +54,7 @@ class Hindsight:
             time = agent.acquiring(read.time, read.location, message)
             if time is None:
                 continue
-            if read in message.view.reads or not self._tell(agent, time, message.view):
+            if not whole or read in message.view.reads or not self._tell(agent, time, message.view):
                 return False
         return True
 
@@ -74,6 +80,9 @@ class Hindsight:
 
     def _agrees(self, agent: Agent, step: Step, view: View) -> bool:
         what = step.what
+        self.left -= 1
+        if self.left < 0:
+            return False
         if isinstance(what, Pending):
             if step.order == "update":
                 return self._is_update_behind(what, view)
@@ -101,9 +110,18 @@ class Hindsight:
         for write in view.writes.get(location, ()):
             found |= known(write)
         for read in view.reads:
-            if read.done and read.observed is not None and read.location == location:
+            if read.observed is not None and read.location == location:
                 found |= known(read.observed)
         return {write for write in history if write in found or write.number <= view.floor}
+
+    def _is_stale(self, view: View, location: Location, history: list[Write]) -> bool:
+        """Whether a location has been written in other sizes since, of which the view may tell."""
+        if self.memory.histories.get(location) is history:
+            return False
+        shared, offset, size = location
+        return view.floor >= 0 or any(
+            shared == other and at < offset + size and offset < at + bytes_ for other, at, bytes_ in view.writes
+        )
 
     def _touch(self, agent: Agent, location: Location, view: View) -> None:
         """An access is behind the undecided reads of a view."""
@@ -115,12 +133,12 @@ class Hindsight:
     def _is_read_behind(self, read: Pending, view: View) -> bool:
         """Whether a read may follow what the view tells of."""
         history = read.history
+        if self._is_stale(view, read.location, history):
+            return False
         before = self._known(view, read.location, history)
         self._touch(read.agent, read.location, view)
         if not before:
             return True
-        if self.memory.histories.get(read.location) is not history:
-            return False
         seen, write = read.seen | before, read.returned
         if write not in readable(read.agent, read.scope, history, set(seen)):
             return False
@@ -133,7 +151,7 @@ class Hindsight:
 
     def _is_behind(self, write: Write, agent: Agent, location: Location, history: list[Write], view: View) -> bool:
         """Whether a write may follow what the view tells of, and whether nothing in front has read it (8.10.6)."""
-        if _was_read(write, agent, view):
+        if _was_read(write, agent, view) or self._is_stale(view, location, history):
             return False
         before = self._known(view, location, history)
         if write in before or write in hidden_by(before):
@@ -162,7 +180,7 @@ class Hindsight:
             return self._is_behind(own, read.agent, read.location, read.history, view)
         self.back.append(partial(setattr, own, "after", own.after))
         own.after = update.after
-        return not _was_read(own, read.agent, view)
+        return not (_was_read(own, read.agent, view) or own in self._known(view, read.location, read.history))
 
     def _extend(self, published: View, view: View) -> bool:
         """What a thread has published since tells of the view, too."""

@@ -29,12 +29,14 @@ _STAYING = ("jump", "branch", "barrier", "event", "warpsync", "switch")
 class Update:
     """What an atomic operation makes of what it reads. new: the value that it writes; expected: of a cas; exchanges:
     whether it writes the same whatever it reads; observes: whether it is a read operation (8.4), which red is not;
-    own: its write, none if a cas fails; messages, after: what that write carries by itself."""
+    releases: whether it is a release operation; own: its write, none if a cas fails; messages, after: what that write
+    carries by itself."""
 
     new: Callable[[Array], Array]
     expected: Array | None
     exchanges: bool
     observes: bool
+    releases: bool
     own: Write | None = None
     messages: tuple[Message, ...] = ()
     after: frozenset[Pending] = frozenset()

@@ -255,16 +255,19 @@ class Undecided:
         before = {write, *read.seen} if strongly else set(read.seen)
         ends = {other.own if isinstance(other, Pending) else other for other in read.followed}
         later = [place for place, other in enumerate(history) if other in ends]
-        behind_was, value_was = new.behind, new.value
+        if own is None and update.releases and ends - {None}:  # what its thread has stored since carries more then
+            return False
+        behind_was, value_was, messages_was = new.behind, new.value, new.messages
         new.behind, new.value = write, value
+        new.messages = update.messages + chained(new)
         start = at if own is not None and own.taken else 0  # who has read it looked behind nothing in front of it
         alone = not (read.touched or read.followed)  # nothing at this location is behind it
         placed = self.memory.place(new, history, before.intersection(history), start, min(later, default=-1), alone)
         new.instead = None if placed else new.instead
         if not placed or not (alone or hindsight.observes(new)):
-            new.behind, new.value = behind_was, value_was
+            new.behind, new.value, new.messages = behind_was, value_was, messages_was
             return False
-        new.after, new.messages = update.after, update.messages + chained(new)
+        new.after = update.after
         self.finish(new)
         if own is None:
             update.own = new
@@ -294,7 +297,7 @@ class Undecided:
         hindsight = Hindsight(self.memory, read)
         placed = put(write, history, at, seen, fellows.intersection(history))
         if not placed or (value is None and not self._is_followed(read, write)) or not (
-            not update.observes or hindsight.acquires(write)
+            not update.observes or hindsight.acquires(write, whole=write.behind is None)
         ):  # fmt: skip
             hindsight.undo()
             kept.restore()

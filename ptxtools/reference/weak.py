@@ -299,7 +299,8 @@ class WeakMemory:
                 break
         ref = op.dst[0] if op.dst else None
         found = Pending(agent, thread, ref, type_name, self.m.here, location, history, frozenset(seen), read, scope,
-                        True, time, Update(new, expected, op.opcode.has("exch"), op.kind == "atom"))  # fmt: skip
+                        True, time, Update(new, expected, op.opcode.has("exch"), op.kind == "atom",
+                                          order in ("release", "acq_rel")))  # fmt: skip
         for other in followed:
             other.followed.append(found)
         agent.steps.append(Step(time, found))
@@ -313,7 +314,9 @@ class WeakMemory:
         agent.steps.append(Step(self.tick(), found, order="update"))  # behind what it acquires itself
         assert found.update is not None
         found.update.after = agent.undecided()
-        found.update.messages = self._published(agent, location, order, scope) if own is not None else ()
+        agent.reads.add(found)  # what it publishes itself is behind it
+        publishes = self._published if own is not None else self._patterns
+        found.update.messages = publishes(agent, location, order, scope)
         if own is not None:
             found.update.own, own.pending, own.after = own, found, found.update.after
             own.messages = found.update.messages + chained(own)
@@ -506,7 +509,7 @@ class WeakMemory:
             if not read.done:
                 read.known |= read.agent is not agent
                 agent.reads.add(read)
-            elif read.observed is not None:
+            if read.observed is not None:
                 agent.learns(read.location, (read.observed,))
         own = agent.view
         for location, writes in view.writes.items():

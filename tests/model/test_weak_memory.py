@@ -66,6 +66,21 @@ def test_an_acquire_and_an_undecided_read(name):
     assert set(outcomes(kernel, allowed.names, 60)) <= set(allowed.states)
 
 
+def test_a_cas_that_succeeds_late_releases():
+    test = read("""PTX t
+{ d = 0; f = 0; g = 0; }
+ P0@cta 0,gpu 0 | P1@cta 1,gpu 0 | P2@cta 2,gpu 0 ;
+ st.weak d, 1 | ld.acquire.gpu r2, f | st.relaxed.gpu f, 1 ;
+ atom.release.gpu.cas.b64 r0, f, 1, 2 | ld.weak r3, d | ;
+ add r1, r0, 5 | | ;
+ st.relaxed.gpu g, r1 | | ;
+~exists (P1:r2 == 2 /\\ P1:r3 == 0)
+""")
+    kernel, allowed = Kernel(test, meet=True), run(test)
+    assert not allowed.allowed
+    assert {state for seed in range(6) for state in outcomes(kernel, allowed.names, 200, seed)} == set(allowed.states)
+
+
 def test_writes_that_race_are_in_no_order():
     """Each thread reads the other's store behind its own, and either is the one that is left."""
     test = read("PTX t\n{ x=0; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n"
