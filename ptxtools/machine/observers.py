@@ -314,16 +314,17 @@ class Listeners:
         self.observers = tuple(observers)
         methods: dict[str, list[Callable[..., Any]]] = {}
         lock = RLock() if shared else None
-        for observer in self.observers:
-            for name in wants(observer):
+        wanted = [wants(observer) for observer in self.observers]
+        for observer, names in zip(self.observers, wanted, strict=True):
+            for name in names:
                 method = getattr(observer, name)
                 methods.setdefault(name, []).append(method if lock is None else _in_turn(method, lock))
         self._methods = {name: tuple(some) for name, some in methods.items()}
         self.hear_work = not WORK.isdisjoint(methods)
         #: Whether any wants to be told of the work of warpgroups, beside `together`.
         self.hear_warpgroups = any(
-            not WORK.isdisjoint(wants(observer)) and getattr(observer, "WARPGROUPS", True)
-            for observer in self.observers
+            not WORK.isdisjoint(names) and getattr(observer, "WARPGROUPS", True)
+            for observer, names in zip(self.observers, wanted, strict=True)
         )
         #: Whether they listen to nothing but grids as a whole, and what is counted.
         self.aloof = methods.keys() <= GRIDS | COUNTS
@@ -333,7 +334,7 @@ class Listeners:
         #: Bytes of shared memory that have a word which says who has touched them (`filters.Bounds`); 0: none have.
         pieces = [getattr(observer, "owners", 0) for observer in self.observers]
         self.owners = min(filter(None, pieces), default=0)
-        told = [observer for observer in self.observers if not wants(observer).isdisjoint(LINES)]
+        told = [one for one, names in zip(self.observers, wanted, strict=True) if not names.isdisjoint(LINES)]
         #: Whether any observer wants bytes of shared memory marked that copies write (`filters.Bounds.marks`).
         self.marks = any(getattr(observer, "MARKS", False) for observer in self.observers)
         #: Whether any wants to know of bytes of shared memory when they were stored (`filters.Bounds.proxies`).

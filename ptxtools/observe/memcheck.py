@@ -70,19 +70,28 @@ class MemCheck:
             )
             for name, at, size in program.shared
         ]
-        total = program.static_shared + dynamic_shared
-        valid = np.ones(total, np.bool_)
-        if program.padding:  # otherwise nothing is apart, and what counts is the whole
-            valid[:] = False
-            for _, at, size in self._shared:
-                valid[at : at + size] = True
-        self._shared_bytes = total
-        self._valid = np.concatenate(([0], np.cumsum(valid)))  # how many there are below each address
+        self._shared_bytes = program.static_shared + dynamic_shared
+        #: How many valid bytes there are below each address, and where they are: the same in all launches alike.
+        self._valid, self._parts = self._in_variables(program)
         self._hint = shared_hint(program, dynamic_shared)
         self._frames = [function.variables for function in program.functions]
         self._gaps = [_gaps(variables) for variables in self._frames]
         self._extents = [function.local_bytes for function in program.functions]
         self._grows = program.takes_stack  # memory at the end, which alloca has taken, is in use, too
+
+    def _in_variables(self, program: Program) -> tuple[Array, Array]:
+        """How many bytes of variables there are below each address of shared memory, and their stretches."""
+        total = self._shared_bytes
+        known: tuple[int, Array, Array] | None = program.cache.get("memcheck-shared")
+        if known is None or known[0] != total:
+            valid = np.ones(total, np.bool_)
+            if program.padding:  # otherwise nothing is apart, and what counts is the whole
+                valid[:] = False
+                for _, at, size in self._shared:
+                    valid[at : at + size] = True
+            below = np.concatenate(([0], np.cumsum(valid)))
+            program.cache["memcheck-shared"] = known = total, below, stretches(_runs(below))
+        return known[1:]
 
     @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
@@ -136,7 +145,7 @@ class MemCheck:
         known = list(zip(self._first.tolist(), self._after.tolist(), strict=True))
         reads = {
             "global": stretches(known),
-            "shared": stretches(_runs(self._valid)),
+            "shared": self._parts,
             "local": stretches(_between(self._gaps[0], self._extents[0])),
         }
         writes = {**reads, "global": stretches(self._read_only.without_constants(known))}

@@ -18,7 +18,7 @@ from ptxtools.machine.filters import ALWAYS, COUNTED, EVERYWHERE, INITIALISED, N
 from ptxtools.program.details import Action, Meeting
 from ptxtools.program.operations import OPERATIONS
 from ptxtools.program.program import LANES
-from ptxtools.records import dataclass, field, replace
+from ptxtools.records import dataclass, field
 
 from . import mbarriers, members, thread_sync
 from .ground import Ground
@@ -43,6 +43,8 @@ _WARPGROUP = 4
 #: Names in the state of a CTA.
 _CHANGES, _PROGRAM, _ARRIVED = "setmaxnreg of warps", "program of setmaxnreg", "threads at the cluster's barrier"
 _CLUSTER = -1
+#: Shared memory without mbarriers.
+_NOTHING_TAKEN = Ground()
 
 
 @dataclass(slots=True)
@@ -99,11 +101,15 @@ class SyncCheck:
     def filter(self, launch: Launch) -> Bounds:
         """Accesses beside mbarriers, while no CTA has ended before others of its cluster."""
 
-        def of(ground: Ground) -> Bounds:
-            known = {"global": EVERYWHERE, "shared": ground.rows, "local": EVERYWHERE}
-            return Bounds(known, known, lambda op: False)
+        def known(ground: Ground) -> dict[str, Array]:
+            return {"global": EVERYWHERE, "shared": ground.rows, "local": EVERYWHERE}
 
-        return replace(of(Ground()), of_worker=lambda schedule: of(self._grounds[schedule]))
+        def of(schedule: Schedule) -> Bounds:
+            mine = known(self._grounds[schedule])
+            return Bounds(mine, mine, lambda op: False)
+
+        every = known(_NOTHING_TAKEN)
+        return Bounds(every, every, lambda op: False, of_worker=of)
 
     def passing(self, op: Op) -> int | None:
         """Nothing is to be said of a warp that comes as a whole. What comes to a barrier natively is not noted, and

@@ -372,6 +372,24 @@ def test_addresses_that_are_odd_in_rounds_between() -> None:
     assert missed
 
 
+@pytest.mark.parametrize("how", [
+    "sub.s32 %r6, 19, %r5; mul.lo.s32 %r6, %r5, %r6; mul.lo.s32 %r6, %r6, 1000;",
+    "and.b32 %r6, %r5, 8; shl.b32 %r6, %r6, 12;",
+    "mul.lo.s32 %r6, %r5, 0x8000000; mul.lo.s32 %r6, %r6, 19;",
+    "mul.lo.s32 %r6, %r5, %r5; sub.s32 %r6, 361, %r6; mul.lo.s32 %r6, %r6, 100; shr.s32 %r7, %r5, 3;"
+    " mul.lo.s32 %r6, %r6, %r7;",
+], ids=["parabola", "bits", "wrapped", "products"])  # fmt: skip
+def test_addresses_that_are_elsewhere_in_rounds_between(how: str) -> None:
+    """Those of the first round and of the last one, 0, are in bounds."""
+    text = body_kernel(f"""mov.u32 %r5, 0; mov.u32 %r1, 7; AGAIN: {how} mad.wide.s32 %d2, %r6, 4, %in;
+        ld.global.u32 %r3, [%in]; ld.global.u32 %r4, [%d2]; add.u32 %r1, %r1, %r3; add.u32 %r1, %r1, %r4;
+        add.s32 %r5, %r5, 1; setp.le.s32 %p1, %r5, 19; @%p1 bra AGAIN; st.global.u32 [%out], %r1; ret;""",
+        4)  # fmt: skip
+    got, _ = _run(text, (64, 1, 1), "regions")
+    assert got == _run(text, (64, 1, 1), "interpreter")[0]
+    assert len(got) == 1
+
+
 @pytest.mark.parametrize("guard", ["setp.eq.s32 %p2, %t, %r5;", "setp.ge.s32 %p2, %t, %r5;"])
 def test_lanes_that_load_in_rounds_between(guard: str) -> None:
     """Nobody does in the last round, and it is in bounds in the first; in between, it is not."""

@@ -47,6 +47,7 @@ class Bounds:
         e.branch(self._within(before, extremes), there, ask, likely=True)
         e.begin(ask)
         found = self._find(step, space, extremes[0])
+        inside = self._within(found, extremes)
         e.jump(end := e.label("asked"))
         e.begin(end)
         e.jump(on)
@@ -59,7 +60,7 @@ class Bounds:
         )
         free = e.value(f"phi i1 [{before.free}, %{there}], [{found.free}, %{end}]")
         bounds[step] = Bound(low, high, free)
-        return self._within(bounds[step], extremes)
+        return e.value(f"phi i1 [true, %{there}], [{inside}, %{end}]")
 
     def _within(self, bound: Bound, extremes: tuple[Part, Part]) -> str:
         f, (low, high) = self.facts, extremes

@@ -99,9 +99,11 @@ def find(scalars: Scalars, detail: Run, way: Way, counts: Part, weight: int, cos
         next_forms[number] = _advanced(scalars.quietly(), forms[number], growth, 1)
     entered = dict(forms)
     changing = _changing(detail, set(growths))
+    scalars.single.clear()
     addresses = scalars.run(detail, first_forms, way, None, changing)
     scalars.run(detail, last_forms, way, None, changing)
     _aligned(scalars, addresses, scalars.quietly().run(detail, next_forms, Way({}), None))
+    _straight(scalars, detail, (first_forms, next_forms, last_forms), changing, later)
     rounds = Rounds(detail, str(counts), grown, begun, entered, weight, cost)
     way.rounds.append(rounds)
     way.works.append(Work(None, {}, addresses, rounds=rounds))
@@ -125,6 +127,39 @@ def _changing(detail: Run, numbers: set[int]) -> set[int]:
         if numbers & {step.guard, *step.before, *(number for number, _, _ in step.sources)}:
             numbers |= {number for number, _, _ in step.targets}
     return numbers
+
+
+def _straight(
+    scalars: Scalars, detail: Run, rounds: tuple[dict[int, Form], dict[int, Form], dict[int, Form]], changing: set[int],
+    later: Part,
+) -> None:  # fmt: skip
+    """Demand that what addresses are made of grows evenly from the first round to the last one, which is so many rounds
+    later, and does not wrap in between. rounds: forms in the first round, the next one and the last one."""
+    f = scalars.facts
+    needed = {step.sources[0][0] for step in detail.steps if step.space}
+    for step in reversed(detail.steps):
+        if not step.space and needed & {number for number, _, _ in step.targets}:
+            needed |= {number for number, _, _ in step.sources}
+    for step in detail.steps:
+        for number in {number for number, _, _ in step.targets} & needed & changing:
+            first, second, last = (forms.get(number) for forms in rounds)
+            if not isinstance(first, Linear) or not isinstance(second, Linear) or not isinstance(last, Linear):
+                raise UnknownError
+            factors = {number for number, _, _ in step.sources[:2]} if step.text.startswith(("mul", "mad")) else set()
+            if number in scalars.single or (factors and factors <= changing):
+                raise UnknownError
+            starts = [
+                [part if form.bits == 64 else f.wide(part, signed=True) for part in form.parts]
+                for form in (first, second, last)
+            ]
+            begun, then, end = (parts[0] for parts in starts)
+            growth = f.sub(then, begun)
+            scalars.demand(f.compare("ult", f.add(growth, _STEEP), 2 * _STEEP))
+            scalars.demand(f.compare("eq", f.sub(end, begun), f.mul(later, growth)))
+            for parts in zip(*(parts[1:] for parts in starts), strict=True):
+                for part in parts[1:]:
+                    if part != parts[0]:
+                        scalars.demand(f.compare("eq", part, parts[0]))
 
 
 def _aligned(scalars: Scalars, first: dict[Step, Address], second: dict[Step, Address]) -> None:

@@ -129,6 +129,8 @@ class Scalars:
         self.first = False
         #: All is known that could be demanded.
         self.quiet = False
+        #: Numbers whose forms are results of single lanes, not sums.
+        self.single: set[int] = set()
 
     def quietly(self) -> Scalars:
         """As this, where all is known that could be demanded."""
@@ -275,6 +277,7 @@ class Scalars:
             if made is not None and (isinstance(made, Pred) or made.bits == _BITS.get(storage)):
                 return made
         if alike and step.kind in LANEWISE and not run.is_loose(step):
+            self.single.add(step.targets[0][0])
             return self._once(step, forms)
         return None
 

@@ -17,6 +17,7 @@ import numpy as np
 from ptxtools.machine.filters import (
     COMES,
     COUNTED,
+    EVERYWHERE,
     INITIALISED,
     MATRICES,
     NAMED,
@@ -112,23 +113,29 @@ def prepare(launch: Launch, encoded: Encoded) -> list[Bounds]:
 
 def rows_of(tables: list[Bounds], shape: Shape, schedule: Schedule) -> tuple[Array, list[Array]]:
     """Rows of FILTER for the worker of a schedule, and the arrays that they point to."""
-    kept = []
-    rows = np.zeros((len(tables), FILTER.size // 8), np.uint64)
+    kept: list[Array] = []
+    rows = []
     mine = [bounds if bounds.of_worker is None else bounds.of_worker(schedule) for bounds in tables]
-    for row, bounds in zip(rows, mine, strict=True):
-        head = bounds.flagged, bounds.kept, *(max(1, n).bit_length() - 1 for n in bounds.owners or (1, 1))
-        row[:2] = np.array(head, np.uint32).view(np.uint64)
+    for bounds in mine:
+        sizes = [max(1, n).bit_length() - 1 for n in bounds.owners or (1, 1)]
+        row = [0] * (FILTER.size // 8)
+        row[:2] = int(bounds.flagged) | bounds.kept << 32, sizes[0] | sizes[1] << 32
         if bounds.marks is not None:
             kept.append(bounds.marks)
-            row[FILTER.offset("marks") // 8] = bounds.marks.__array_interface__["data"][0]
+            row[FILTER.offset("marks") // 8] = _address_of(bounds.marks)
         if bounds.repeats is not None:
             kept.append(bounds.repeats.table)
-            row[FILTER.offset("repeats") // 8] = bounds.repeats.table.__array_interface__["data"][0]
-        row[FILTER.offset("framed") // 8] = bounds.frames is not None
+            row[FILTER.offset("repeats") // 8] = _address_of(bounds.repeats.table)
+        row[FILTER.offset("framed") // 8] = int(bounds.frames is not None)
         if bounds.clocks is not None:
             kept.append(bounds.clocks.header)
-        for number, space in enumerate(SPACES):
-            for writes, of in enumerate((bounds.reads, bounds.writes)):
+        first = FILTER.offset("bounds") // 8
+        for writes, of in enumerate((bounds.reads, bounds.writes)):
+            for number, space in enumerate(SPACES):
+                at = first + BOUND.size // 8 * (2 * number + writes)
+                if writes and of[space] is bounds.reads[space]:
+                    row[at : at + 2] = row[at - 2 : at]
+                    continue
                 places = of[space]  # itself: it may change
                 assert places.dtype == np.uint64 and places.shape[1:] == (ROW.size // 8,)
                 if space == "shared" and (bounds.flagged or bounds.owners or bounds.marks is not None):
@@ -139,9 +146,16 @@ def rows_of(tables: list[Bounds], shape: Shape, schedule: Schedule) -> tuple[Arr
                     places = places.copy()
                     places[:, 2] = shape.local_flags
                 kept.append(places)
-                at = (FILTER.offset("bounds") + BOUND.size * (2 * number + writes)) // 8
-                row[at : at + 2] = places.__array_interface__["data"][0], len(places)
-    return rows, kept
+                row[at : at + 2] = _address_of(places), len(places)
+        rows.append(row)
+    return np.array(rows, np.uint64).reshape(len(rows), FILTER.size // 8), kept
+
+
+def _address_of(array: Array) -> int:
+    return _EVERYWHERE_AT if array is EVERYWHERE else int(array.__array_interface__["data"][0])
+
+
+_EVERYWHERE_AT = int(EVERYWHERE.__array_interface__["data"][0])
 
 
 def bounded(encoded: Encoded, tables: list[Bounds]) -> bool:
