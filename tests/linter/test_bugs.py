@@ -23,6 +23,7 @@ _FACTORS = "what products read is not compared with what was written"
 _DISCARD = "what discard leaves is not followed"
 _PEERS = "what CTAs of a cluster do at mbarriers of one another is not followed"
 _RELAXED = "relaxed operations on mbarriers are taken to tell"
+_LANES = "that every lane of a warp does it may be meant"
 _TABLES = "warps are not walked through tables of branches and functions"
 #: The bugs that no rule sees, and why.
 UNSEEN = {
@@ -69,6 +70,11 @@ UNSEEN = {
     "bulk_load_told_by_relaxed_arrival": _RELAXED, "relaxed_wait_for_what_is_told": _RELAXED,
     "fence_before_the_relaxed_wait": _RELAXED,
     "atomics_through_two_sizes": "sizes of atomics to one place are not compared",
+    "exchange_under_the_mask_of_the_active": "halves of a warp are not told apart", "release_at_another_word": _GRID,
+    "peers_store_asynchronously_to_one_word": _PEERS, "stored_tile_told_of_after_its_read": _GRID,
+    "loads_issued_by_every_lane": _LANES, "bytes_expected_by_every_lane": _LANES,
+    "products_issued_by_every_lane": _LANES,
+    "local_address_given_to_a_neighbour": "pointers in shared memory are not followed",
     "memory_of_a_barrier_that_lives": "what a copy writes is not compared with mbarriers",
     "store_by_a_copy_of_nothing": "what copies read is not compared with what was written",
     "tensor_store_of_nothing": _MAP,
