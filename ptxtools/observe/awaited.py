@@ -19,6 +19,7 @@ from ptxtools.program.operations import AWAITED, COMMITTED
 from ptxtools.records import dataclass, field
 from ptxtools.sim.asynchronous.signals import signalled
 
+from .abroad import Abroad
 from .causality import KNOWN, Causality, mbarrier_key
 from .outstanding import Outstanding
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 _NAME = "asynccheck: work that is over"
 #: Claims that are over and remembered, at most, of a launch.
 _MOST = 2048
+#: Of these, those of CTAs that have ended: each keeps its CTA.
+_MOST_ENDED = 64
 
 
 @dataclass(slots=True)
@@ -70,6 +73,8 @@ class Awaited:
         #: By view: work that signals mbarriers, and what its warp knew when it began.
         self._signals: dict[int, tuple[list[Claim], Numbers]] = {}
         self._signalled: defaultdict[Any, int] = defaultdict(int)
+        self._abroad = Abroad()
+        self._ended: list[Claim] = []  # of CTAs that have ended
 
     # --- who tells whom -----------------------------------------------------------------------------------------------
 
@@ -93,6 +98,13 @@ class Awaited:
     def flags(self, view: View, owner: Cta | None, lanes: Numbers, places: Numbers, action: str) -> None:
         """Strong accesses."""
         self._note_products(view)
+        if owner is None:
+            clocks, (mine,) = self._clocks_of(view)
+            flags = np.unique(places).tolist()
+            if action != "write":
+                self._abroad.take(view.cluster, flags)
+            if action != "read":
+                self._abroad.give(view.cluster, clocks.time[KNOWN, mine], flags)
         self._told.flags(view, owner, lanes, places, action)
 
     # --- work ---------------------------------------------------------------------------------------------------------
@@ -217,9 +229,12 @@ class Awaited:
         clocks, (mine,) = self._clocks_of(view)
         known = clocks.time[KNOWN, mine]
         for claim, span in self._past.near(owner, tensor, start, end):
-            if claim.view.cluster is view.cluster and not any(
-                known[column] >= time for column, time in self._moments[claim]
-            ):
+            other, moments = claim.view.cluster, self._moments[claim]
+            if other is view.cluster:
+                told = any(known[column] >= time for column, time in moments)
+            else:
+                told = self._abroad.knows(view.cluster, other, moments)
+            if not told:
                 yield claim, span
 
     def _clocks_of(self, view: View) -> tuple[Clocks, Numbers]:
@@ -227,8 +242,13 @@ class Awaited:
         return self._told.clocks(view), self._told.threads(view, np.zeros(1, np.int64))
 
     def ended(self, cta: Cta) -> None:
-        """A CTA has ended."""
-        self._drop([claim for claim in self._moments if claim.view.cta is cta])
+        """A CTA has ended. What its work did to global memory others may still have to be told of."""
+        mine = [claim for claim in self._moments if claim.view.cta is cta]
+        left = [claim for claim in mine if claim.over and any(span.owner is None for span in claim.spans)]
+        self._ended += left
+        self._drop([claim for claim in mine if claim not in left])
+        self._drop([claim for claim in self._ended[:-_MOST_ENDED] if claim in self._moments])
+        del self._ended[:-_MOST_ENDED]
 
     def _forget(self) -> None:
         """Leave out the older half of what is over."""

@@ -99,8 +99,9 @@ class Mbarriers:
             carried[phases.number] = merged(carried[phases.number], told)
 
     def wait(self, view: View, what: str, lanes: Array, warp: Warp) -> None:
-        """Lanes go on behind a wait: those whose phase is complete learn what its arrivals told. If others have run in
-        between, the next phase may have ended already; so the last phase of that parity counts."""
+        """Lanes go on behind a wait: those whose phase is complete learn what its arrivals told, those of a relaxed one
+        with their next fence. If others have run in between, the next phase may have ended already; so the last phase
+        of that parity counts."""
         wanted = view.source(1)
         if not what.endswith("parity"):
             wanted = wanted >> np.uint64(word.PHASE_SHIFT)
@@ -115,7 +116,16 @@ class Mbarriers:
             phases = self._phases(cta, offset)
             back = 1 if phases.number & 1 != parity else 2
             of_the_cta = _of_the_cta(view)
-            warp.take((phases.near if of_the_cta else phases.told)[phases.number - back], np.array(some))
+            told = (phases.near if of_the_cta else phases.told)[phases.number - back]
+            if view.op.opcode is not None and view.op.opcode.has("relaxed"):
+                before = [one for one in warp.heard if one.where == view.op.where]
+                for one in before:
+                    told = merged(one.told or {}, told)
+                message = Message(warp.agent, told, CTA if of_the_cta else CLUSTER, view.op.where)
+                warp.heard = [*(one for one in warp.heard if one not in before), message][-64:]
+                warp.seen = merged(warp.seen, told)
+            else:
+                warp.take(told, np.array(some))
             for message in phases.far.values():
                 if of_the_cta or message.scope == CTA:
                     warp.missed[message.agent] = message, CTA

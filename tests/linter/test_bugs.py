@@ -22,6 +22,8 @@ _CALLS = "what functions are given and give back is not followed"
 _FACTORS = "what products read is not compared with what was written"
 _DISCARD = "what discard leaves is not followed"
 _PEERS = "what CTAs of a cluster do at mbarriers of one another is not followed"
+_RELAXED = "relaxed operations on mbarriers are taken to tell"
+_LANES = "that every lane of a warp does it may be meant"
 _TABLES = "warps are not walked through tables of branches and functions"
 #: The bugs that no rule sees, and why.
 UNSEEN = {
@@ -62,6 +64,17 @@ UNSEEN = {
     "cluster_waited_for_twice": "turns of arrive and wait are not counted",
     "work_asked_for_and_never_expected": "bytes of an answer are not compared with those expected",
     "load_of_the_last_slot_never_waited_for": _ROLES,
+    "map_in_shared_memory_copied_before_its_fields": "changes of a map in shared memory are no stores for the walk",
+    "st_async_without_a_place_in_the_count": _PEERS, "multicast_slot_given_back_to_one_cta": _PEERS,
+    "fill_of_padding_columns_left_out": "of what long loops store not all is followed",
+    "bulk_load_told_by_relaxed_arrival": _RELAXED, "relaxed_wait_for_what_is_told": _RELAXED,
+    "fence_before_the_relaxed_wait": _RELAXED,
+    "atomics_through_two_sizes": "sizes of atomics to one place are not compared",
+    "exchange_under_the_mask_of_the_active": "halves of a warp are not told apart", "release_at_another_word": _GRID,
+    "peers_store_asynchronously_to_one_word": _PEERS, "stored_tile_told_of_after_its_read": _GRID,
+    "loads_issued_by_every_lane": _LANES, "bytes_expected_by_every_lane": _LANES,
+    "products_issued_by_every_lane": _LANES,
+    "local_address_given_to_a_neighbour": "pointers in shared memory are not followed",
     "memory_of_a_barrier_that_lives": "what a copy writes is not compared with mbarriers",
     "store_by_a_copy_of_nothing": "what copies read is not compared with what was written",
     "tensor_store_of_nothing": _MAP,
