@@ -215,6 +215,8 @@ class Worker:
             ctypes.memset(self.ctx + self.slot_offset(slot), 0, CTA.size)
         self.tables = tables
         self._fill(tables, slots)
+        self.woken: dict[int, list[Wait]] = {}  # waits whose lanes may try again, by offset of the warp
+        self.view = memoryview(self.memory)
         self.began = time.monotonic()
         #: A gated run is the same however often Python is called: its steps are the parts of whole quanta. begins: the
         #: next one is the first of a quantum.
@@ -236,16 +238,6 @@ class Worker:
     def residents(self) -> events.Residents:
         """The clusters that Python knows."""
         return events.Residents(self)
-
-    @cached_property
-    def woken(self) -> dict[int, list[Wait]]:
-        """Waits whose lanes may try again, by offset of the warp."""
-        return {}
-
-    @cached_property
-    def view(self) -> memoryview:
-        """The worker's memory."""
-        return memoryview(self.memory)
 
     @cached_property
     def watch(self) -> Watch:
