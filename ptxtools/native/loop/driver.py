@@ -192,8 +192,7 @@ class _GridRun:
             for worker in self.workers:
                 if self.launch.counts is not None:
                     self.launch.counts += worker.counts
-                worker.schedule.release()
-                vars(worker).clear()
+                worker.release()
         self.failures.clear()  # whose tracebacks lead here
         self.hangs.clear()
 
@@ -308,7 +307,7 @@ class _GridRun:
             steps, next_look = 0, _FIRST_LOOK
             while not self.stop:
                 last = bool(self.hangs)
-                if not last:
+                if not last and (steps or self.launch.deadline is not None):
                     self._check_limits()
                 finished = worker.step(self._quantum(self._length(steps)), answer)
                 answer = None

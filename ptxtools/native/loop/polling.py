@@ -131,7 +131,7 @@ class Watch:
         self.begun = 0
         #: When the worker began, and when it may look again at what it waits for; and where no clock may decide that,
         #: after how many more times that it could.
-        self.began = self.next = time.monotonic()
+        self.began = self.next = worker.began
         #: Until when a state that comes back is looked for; none has to where that takes longer than it should.
         self.until = math.inf
         self.skips = 0

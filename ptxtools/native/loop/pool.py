@@ -96,7 +96,11 @@ class Seat:
         self._behind: Callable[[int], None] = _nothing
         self._thread = threading.Thread(target=self._serve, name="ptxtools worker", daemon=True)
         _all.append(self)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError:  # there are too many
+            _all.remove(self)
+            raise
 
     def post(self, run: Any, ctx: int, behind: Callable[[int], None]) -> None:
         """Have the loop (a ctypes function) run for a worker's context. behind: goes on where it answers that Python is

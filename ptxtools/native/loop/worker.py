@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Hashable
+from functools import cached_property
 from math import gcd
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -65,7 +66,7 @@ _spare_lock = threading.Lock()
 
 #: Fields of a worker's context that differ between launches of one shape, or between workers.
 _OWN = (
-    "functions", "params", "specials", "next", "ranges", "slots", "arena", "base", "size", "const_base", "const_size",
+    "functions", "params", "specials", "next", "slots", "arena", "base", "size", "const_base", "const_size",
     "param_bytes", "slot_count", "unison", "epoch", "workers",
 )  # fmt: skip
 #: Shapes of a program's launches that are remembered.
@@ -208,18 +209,15 @@ class Worker:
         self.launch, self.encoded, self.shape, self.number = launch, encoded, shape, number
         self.memory, self.used, slots = _resident_memory(shape.slot, slots, shape.cluster)
         self.ctx = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
-        self.ranges = array_of(ctypes.c_uint64, 2 * _RANGES)()
         self.first_slot = _PAGE
         ctypes.memset(self.ctx, 0, _PAGE)
         for slot in range(shape.cluster):
             ctypes.memset(self.ctx + self.slot_offset(slot), 0, CTA.size)
         self.tables = tables
         self._fill(tables, slots)
-        self.schedule = Schedule(launch, self._clock, self._skip, self._release, self._claim)
-        self.residents = events.Residents(self)
         self.woken: dict[int, list[Wait]] = {}  # waits whose lanes may try again, by offset of the warp
         self.view = memoryview(self.memory)
-        self.watch = Watch(self, tables.polls)
+        self.began = time.monotonic()
         #: A gated run is the same however often Python is called: its steps are the parts of whole quanta. begins: the
         #: next one is the first of a quantum.
         listeners = launch.observers
@@ -229,13 +227,46 @@ class Worker:
         self.bounded = False  # regions look at accesses themselves
         self.dead: Hang | None = None  # a cluster is dead-locked, and others come to where they are going to wait
 
+    # --- what many launches never need --------------------------------------------------------------------------------
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """What waits, and what is pending."""
+        return Schedule(self.launch, self._clock, self._skip, self._release, self._claim)
+
+    @cached_property
+    def residents(self) -> events.Residents:
+        """The clusters that Python knows."""
+        return events.Residents(self)
+
+    @cached_property
+    def watch(self) -> Watch:
+        """What has been seen of the worker's state."""
+        return Watch(self, self.tables.polls)
+
+    @cached_property
+    def ranges(self) -> ctypes.Array[ctypes.c_uint64]:
+        """Host memory that the kernel may use, `ctx.ranges`."""
+        ranges = array_of(ctypes.c_uint64, 2 * _RANGES)()
+        self.set("ranges", ctypes.addressof(ranges))
+        return ranges
+
+    def release(self) -> None:
+        """The run is over: drop references back to it, to leave no cycles."""
+        schedule = vars(self).get("schedule")
+        if schedule is not None:
+            schedule.release()
+        vars(self).clear()
+
+    # --- the context --------------------------------------------------------------------------------------------------
+
     def _fill(self, tables: Tables, slots: int) -> None:
         launch, encoded, shape, memory = self.launch, self.encoded, self.shape, self.launch.memory
         if shape.filling is None:
             shape.filling = Filling(CTX, self._alike(), _OWN)
         unison = encoded.unison if launch.seed is None and shape.cluster == 1 else 0
         values = (
-            *tables.given.addresses, ctypes.addressof(tables.next), ctypes.addressof(self.ranges), self.ctx + _PAGE,
+            *tables.given.addresses, ctypes.addressof(tables.next), self.ctx + _PAGE,
             memory.host - memory.base, memory.base, memory.size, memory.const[0], memory.const[1] - memory.const[0],
             len(launch.params), slots,
             unison, time.time_ns() if launch.seed is None else 0, tables.polls.live,
