@@ -119,22 +119,25 @@ def store() -> objects.Store:
     return _full.store
 
 
-def functions_of(names: tuple[str, ...], module: Callable[[str], str]) -> dict[str, int]:
+def functions_of(
+    names: tuple[str, ...], module: Callable[[str], str], brief: Callable[[str], str] | None = None
+) -> dict[str, int]:
     """Addresses of functions beside the handlers, from the disk cache where possible. module: their IR, given the
-    attributes of functions that use vectors as wide as there are."""
+    attributes of functions that use vectors as wide as there are; brief: another to begin with."""
     from . import replaceable, tiers
 
     found = _packed(store(), names)
     if found is not None:
         return found
-    text = module(jit.attributes(widest=True))
+    attributes = jit.attributes(widest=True)
     if not (tiers.QUICK and replaceable.possible()) or tiers.AT_ONCE:
-        return _compiled(store(), names, text, jit.FULL)
+        return _compiled(store(), names, module(attributes), jit.FULL)
     symbols = replaceable.symbols(names)
     found = _packed(_quick.store, symbols)
     if found is None:
+        text = (brief or module)(attributes)
         found = _compiled(_quick.store, symbols, replaceable.module(text, names), jit.QUICK)
-    tiers.beside(lambda: replaceable.replace(found, _compiled(store(), names, text, jit.FULL)))
+    tiers.beside(lambda: replaceable.replace(found, _compiled(store(), names, module(attributes), jit.FULL)))
     return {name: found[name] for name in names}
 
 

@@ -11,7 +11,7 @@ of four columns two apart; and "rows", where it is 64 columns of a row, or what 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from ptxtools.machine.products import GROUP
 from ptxtools.native.code.emitter import Emitter, splat
@@ -59,8 +59,8 @@ _MADE = [*((layout, sums) for layout in PARAMETERS for sums in SUMS[:2]), ("rows
 NAMES = (EXPAND, *(name_of(*made) for made in _MADE))
 
 
-def functions(code: Emitter) -> list[str]:
-    """IR of all of them.
+def functions(code: Emitter, names: Collection[str] = NAMES) -> list[str]:
+    """IR of them.
 
     warp (a [k][64], their exponents, b, its exponents, i64 offsets of registers, frame, N, K, …): A's 16 rows stand
     four times each. rows (a, its exponents, b, its exponents, c, out, M, N, K, words between rows of c and of out, …).
@@ -68,7 +68,9 @@ def functions(code: Emitter) -> list[str]:
     "warp"): a group of 16 rows with each four times.
     """
     makers = {"warp": _warp, "rows": _rows}
-    return [_expand(code), *(makers[layout](code, name_of(layout, sums), sums) for layout, sums in _MADE)]
+    made = [(name_of(layout, sums), layout, sums) for layout, sums in _MADE]
+    found = [makers[layout](code, name, sums) for name, layout, sums in made if name in names]
+    return [_expand(code), *found] if EXPAND in names else found
 
 
 @dataclass(frozen=True)

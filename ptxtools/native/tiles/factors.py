@@ -9,6 +9,8 @@ across K (table: [group][k][chunk]); for 16-bit types also "mn_pairs", which is 
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ptxtools.machine.products import GROUP, PAIRS
 from ptxtools.native.code.emitter import Emitter
 from ptxtools.semantics.tensorcore import LEAST
@@ -37,9 +39,9 @@ _FORMS = [(t, major) for t, bits in TYPES.items() for major in MAJORS
 NAMES = tuple(name_of(t, major) for t, major in _FORMS)
 
 
-def functions(code: Emitter) -> list[str]:
-    """IR of all of them. Each returns the greatest exponent: i32 (base, table, groups, k, values, exponents)."""
-    return [_function(code, t, major) for t, major in _FORMS]
+def functions(code: Emitter, names: Collection[str] = NAMES) -> list[str]:
+    """IR of them. Each returns the greatest exponent: i32 (base, table, groups, k, values, exponents)."""
+    return [_function(code, *form) for name, form in zip(NAMES, _FORMS, strict=True) if name in names]
 
 
 def _function(code: Emitter, t: str, major: str) -> str:

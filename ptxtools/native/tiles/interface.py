@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -106,7 +106,10 @@ def addresses() -> Mapping[str, int]:
 def _compiled(names: tuple[str, ...]) -> dict[str, int]:
     from ptxtools.native.code import jit, library
 
-    return library.functions_of(names, lambda attributes: module(names, attributes, jit.host_features()))
+    def of(attributes: str, *, brief: bool = False) -> str:
+        return module(names, attributes, jit.host_features(), brief=brief)
+
+    return library.functions_of(names, of, partial(of, brief=True) if names in fused.GROUPS else None)
 
 
 @cache

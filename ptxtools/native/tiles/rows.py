@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache
 
 from ptxtools.native.code.emitter import ZERO, Emitter, module_of
 from ptxtools.semantics.accumulation import SCALED_GROUP
@@ -161,21 +160,22 @@ GROUPS = (*((name,) for name in (*ROWS_NAMES, HALVES, *factors.NAMES, *blocks.NA
 NAMES = tuple(name for group in GROUPS for name in group)
 
 
-def module(names: Sequence[str], attributes: str, features: Iterable[str] = ()) -> str:
-    """Some of `GROUPS` as LLVM IR, for CPUs with these features."""
-    texts, declarations = _texts(frozenset(features))
-    others = set(NAMES).difference(names)
-    if "wgmma_product" in others:
-        others.update(wgmma.OWN)
-    return module_of([text for name, text in texts if name not in others], declarations, attributes, "nounwind")
-
-
-@cache
-def _texts(features: frozenset[str]) -> tuple[list[tuple[str, str]], str]:
-    """All functions, each with its name, and what they declare."""
-    code = Emitter(features)
-    functions = [_grouped_function(code, "tile_rows_grouped"), _halves_function(code, HALVES)]
-    functions += [_rows_function(code, f"tile_rows_{form}", *how) for form, how in _FORMS.items()]
-    functions += [*factors.functions(code), *blocks.functions(code), *fused.functions(code), sparse.function(code)]
-    functions += [*scales.functions(code), *steps.functions(code), *tensor.functions(), *wgmma.functions()]
-    return [(text[text.index("@") + 1 : text.index("(")], text) for text in functions], code.declarations
+def module(names: Sequence[str], attributes: str, features: Iterable[str] = (), *, brief: bool = False) -> str:
+    """Some of `GROUPS` as LLVM IR, for CPUs with these features. brief: as of `Emitter`."""
+    code = Emitter(features, brief=brief)
+    texts = [
+        *([_grouped_function(code, "tile_rows_grouped")] if "tile_rows_grouped" in names else []),
+        *([_halves_function(code, HALVES)] if HALVES in names else []),
+        *(
+            _rows_function(code, f"tile_rows_{form}", *how)
+            for form, how in _FORMS.items()
+            if f"tile_rows_{form}" in names
+        ),
+        *factors.functions(code, names),
+        *blocks.functions(code, names),
+        *fused.functions(code, names),
+    ]
+    if steps.RUN in names:
+        texts += [sparse.function(code), *scales.functions(code), *steps.functions(code), *tensor.functions()]
+        texts += wgmma.functions()
+    return module_of(texts, code.declarations, attributes, "nounwind")
