@@ -42,7 +42,7 @@ _BYTES, _DOUBLES, _BYTE16 = "<64 x i8>", "<8 x double>", "<16 x i8>"
 #: Rows of the common factor that lie together for each k.
 _NEAR = 8
 #: Columns of A in a turn of the loop.
-_TURN = 4
+_TURN = 8
 #: Bits of AVX-512's rounding: toward zero, no exceptions.
 _TOWARD_ZERO = "11"
 
