@@ -136,10 +136,20 @@ def _conversion(code: Emitter, name: str, store: Store) -> str:
         powers = b.value(f"trunc <16 x i16> {b.apply('smax', '<16 x i16>', powers, splat('i16', -128))} to {_BYTE16}")
         store(b, group, at, bits, powers, _lowest_bits(b, bits, to_low, least))
 
-    b.repeat("%groups", 1, lambda group: b.repeat("%k", 1, lambda at: column(group, at)))
-    known = b.value(f"load {WORD}, ptr {least}, align 64")
-    lowest = b.call("llvm.vector.reduce.smin.v16i32", "i32", [(WORD, known)])
-    answer = b.value(f"select i1 {b.value(f'icmp slt i32 {lowest}, 0')}, i32 {NO_BASE}, i32 {base}")
+    def spans_too_much() -> str:
+        known = b.value(f"load {WORD}, ptr {least}, align 64")
+        return b.value(f"icmp slt i32 {b.call('llvm.vector.reduce.smin.v16i32', 'i32', [(WORD, known)])}, 0")
+
+    def columns(group: str) -> None:
+        work, done = b.label(), b.label()
+        b.branch(spans_too_much(), done, work)
+        b.begin(work)
+        b.repeat("%k", 1, lambda at: column(group, at))
+        b.jump(done)
+        b.begin(done)
+
+    b.repeat("%groups", 1, columns)
+    answer = b.value(f"select i1 {spans_too_much()}, i32 {NO_BASE}, i32 {base}")
     return b.function(name, _CONVERSION, answer)
 
 
