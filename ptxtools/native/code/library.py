@@ -123,7 +123,7 @@ def functions_of(
     names: tuple[str, ...], module: Callable[[str], str], brief: Callable[[str], str] | None = None
 ) -> dict[str, int]:
     """Addresses of functions beside the handlers, from the disk cache where possible. module: their IR, given the
-    attributes of functions that use vectors as wide as there are; brief: the same to be compiled quickly."""
+    attributes of functions that use vectors as wide as there are; brief: another to begin with."""
     from . import replaceable, tiers
 
     found = _packed(store(), names)

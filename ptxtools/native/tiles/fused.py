@@ -17,7 +17,7 @@ The bytes of a block lie as AVX-512 packs its four vectors: four elements of eac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from ptxtools.machine.products import GROUP
 from ptxtools.native.code.emitter import ZERO, Emitter, splat
@@ -42,7 +42,7 @@ _BYTES, _DOUBLES, _BYTE16 = "<64 x i8>", "<8 x double>", "<16 x i8>"
 #: Rows of the common factor that lie together for each k.
 _NEAR = 8
 #: Columns of A in a turn of the loop.
-_TURN = 4
+_TURN = 8
 #: Bits of AVX-512's rounding: toward zero, no exceptions.
 _TOWARD_ZERO = "11"
 
@@ -68,8 +68,9 @@ def own_of(layout: str) -> str:
     return f"tile_fused_own_{layout}"
 
 
-#: What is compiled together.
-GROUPS = ((COMMON,), *((own_of(layout), name_of(layout)) for layout in LAYOUTS))
+#: What is compiled together. Where better functions take the place of others (`library.functions_of`), they do so in
+#: this order: products come before what makes their operands.
+GROUPS = ((COMMON,), *((name_of(layout), own_of(layout)) for layout in LAYOUTS))
 NAMES = tuple(name for group in GROUPS for name in group)
 
 
@@ -78,8 +79,8 @@ def possible(features: Iterable[str]) -> bool:
     return NEEDED.issubset(features)
 
 
-def functions(code: Emitter) -> list[str]:
-    """IR of all of them, if the CPU has the instructions.
+def functions(code: Emitter, names: Collection[str] = NAMES) -> list[str]:
+    """IR of them, if the CPU has the instructions. Brief ones convert nothing: no factor has a base.
 
     Conversions of what `factors` has arranged (values, exponents, groups of 16, K, greatest exponent, sign bit to be
     turned; out: f64, exponents, lowest bits) return the base, or `NO_BASE`. common: [eight rows][k][8]. own for
@@ -91,10 +92,15 @@ def functions(code: Emitter) -> list[str]:
     """
     if not possible(code.features):
         return []
-    result = [_conversion(code, COMMON, _common)]
-    for layout, store in (("warp", _own_of_warp), ("rows", _own_of_rows)):
-        result += [_conversion(code, own_of(layout), store), _Product(code, layout).function()]
-    return result
+    if code.brief:
+        products = {name_of(layout): PARAMETERS[layout] for layout in LAYOUTS}
+        return [
+            code.function(name, products.get(name, _CONVERSION), "" if name in products else str(NO_BASE))
+            for name in NAMES if name in names
+        ]  # fmt: skip
+    stores = {COMMON: _common, own_of("warp"): _own_of_warp, own_of("rows"): _own_of_rows}
+    found = [_conversion(code, name, store) for name, store in stores.items() if name in names]
+    return found + [_Product(code, layout).function() for layout in LAYOUTS if name_of(layout) in names]
 
 
 # --- conversions ------------------------------------------------------------------------------------------------------
@@ -103,6 +109,9 @@ def functions(code: Emitter) -> list[str]:
 Store = Callable[[Emitter, str, str, str, str, str], None]
 #: Instead of a base, where the bits of a factor span too much.
 NO_BASE = 1 << 20
+_CONVERSION = (
+    "ptr %values, ptr %exponents, i64 %groups, i64 %k, i32 %most, i32 %sign, ptr %wide, ptr %powers, ptr %lowest"
+)
 
 
 def _conversion(code: Emitter, name: str, store: Store) -> str:
@@ -127,14 +136,21 @@ def _conversion(code: Emitter, name: str, store: Store) -> str:
         powers = b.value(f"trunc <16 x i16> {b.apply('smax', '<16 x i16>', powers, splat('i16', -128))} to {_BYTE16}")
         store(b, group, at, bits, powers, _lowest_bits(b, bits, to_low, least))
 
-    b.repeat("%groups", 1, lambda group: b.repeat("%k", 1, lambda at: column(group, at)))
-    known = b.value(f"load {WORD}, ptr {least}, align 64")
-    lowest = b.call("llvm.vector.reduce.smin.v16i32", "i32", [(WORD, known)])
-    answer = b.value(f"select i1 {b.value(f'icmp slt i32 {lowest}, 0')}, i32 {NO_BASE}, i32 {base}")
-    parameters = (
-        "ptr %values, ptr %exponents, i64 %groups, i64 %k, i32 %most, i32 %sign, ptr %wide, ptr %powers, ptr %lowest"
-    )
-    return b.function(name, parameters, answer)
+    def spans_too_much() -> str:
+        known = b.value(f"load {WORD}, ptr {least}, align 64")
+        return b.value(f"icmp slt i32 {b.call('llvm.vector.reduce.smin.v16i32', 'i32', [(WORD, known)])}, 0")
+
+    def columns(group: str) -> None:
+        work, done = b.label(), b.label()
+        b.branch(spans_too_much(), done, work)
+        b.begin(work)
+        b.repeat("%k", 1, lambda at: column(group, at))
+        b.jump(done)
+        b.begin(done)
+
+    b.repeat("%groups", 1, columns)
+    answer = b.value(f"select i1 {spans_too_much()}, i32 {NO_BASE}, i32 {base}")
+    return b.function(name, _CONVERSION, answer)
 
 
 def _lowest_bits(b: Emitter, bits: str, to_low: str, least: str) -> str:

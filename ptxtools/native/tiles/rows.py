@@ -168,19 +168,19 @@ _MAKERS: tuple[tuple[tuple[str, ...], Callable[[Emitter], list[str]]], ...] = (
     ((HALVES,), lambda code: [_halves_function(code, HALVES)]),
     *(((name,), lambda code, name=name: [factors.function(code, name)]) for name in factors.NAMES),
     *(((name,), lambda code, name=name: [blocks.function(code, name)]) for name in blocks.NAMES),
-    (fused.NAMES, fused.functions),
+    *(((name,), lambda code, name=name: fused.functions(code, (name,))) for name in fused.NAMES),
     ((sparse.SCATTER,), lambda code: [sparse.function(code)]),
     (scales.NAMES, scales.functions),
     (steps.NAMES, steps.functions),
     (tensor.NAMES, lambda code: tensor.functions()),
-    ((*wgmma.NAMES, *wgmma.OWN), lambda code: wgmma.functions()),
+    ((*wgmma.NAMES, *wgmma.CALLED), lambda code: wgmma.functions()),
 )  # fmt: skip
 
 
 def module(names: Sequence[str], attributes: str, features: Iterable[str] = (), *, brief: bool = False) -> str:
     """Some of `GROUPS` as LLVM IR, for CPUs with these features. brief: as of `Emitter`."""
     code = Emitter(features, brief=brief)
-    wanted = {*names, *(wgmma.OWN if "wgmma_product" in names else ())}
+    wanted = {*names, *(wgmma.CALLED if "wgmma_product" in names else ())}
     texts = [text for made, make in _MAKERS if wanted.intersection(made) for text in make(code)]
     functions = [text for text in texts if text[text.index("@") + 1 : text.index("(")] in wanted]
     return module_of(functions, code.declarations, attributes, "nounwind")

@@ -37,8 +37,8 @@ SCRATCH_BYTES = sum(_PARTS)
 HIGH, _MULTIPLIER, _SHIFT = 0x3FC0, 0x9E3779B97F4A7C15, 64 - TABLES.bit_length() + 1
 
 NAMES = ("wgmma_product", "wgmma_commit", "wgmma_wait")
-#: What only those call.
-OWN = ("table_of", "disagree")
+#: What these call.
+CALLED = ("table_of", "disagree")
 
 #: A warp's number in its warpgroup, and whether the warpgroup is whole; needs the labels "complete" and "slow".
 _PLACE = f"""
