@@ -66,7 +66,8 @@ def test_code_for_other_cpus(triple, cpu, features):
         pytest.skip(f"this llvmlite has no {triple}")
     machine = target.create_target_machine(cpu=cpu, features=features, opt=1, reloc="pic", codemodel="small")
     have = FEATURES.get(cpu, []) if jit.is_x86() else []  # the assembler is this machine's
-    for text in (generate.base_module(have), generate.handler_module(operations(), have)):
+    handlers = [generate.handler_module(operations(), have, brief=brief) for brief in (False, True)]
+    for text in (generate.base_module(have), *handlers):
         module = llvm.parse_assembly(text, llvm.create_context())
         module.triple = triple
         module.verify()

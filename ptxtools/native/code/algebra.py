@@ -90,11 +90,14 @@ class LLVMAlgebra(Conversions):
             wide = self.emitter.value(f"zext i32 {index} to i64")
             address = self.emitter.value(f"getelementptr inbounds {element}, ptr {symbol}, i64 {wide}")
             return self.emitter.value(f"load {element}, ptr {address}, align {word_bits(t) // 8}")
-        if element == "i32" and "avx512f" in self.emitter.features and self.lanes % 16 == 0 and len(entries) <= 128:
+        short = element == "i32" and self.lanes % 16 == 0 and len(entries) <= 128 and not self.emitter.brief
+        if short and "avx512f" in self.emitter.features:
             return self._permuted(symbol, len(entries), index)
-        wide = self.emitter.value(f"zext {self.vector('i32')} {index} to {self.vector('i64')}")
+        places = f"{self.vector('i32')} {index}"
+        if not self.emitter.brief:
+            places = f"{self.vector('i64')} {self.emitter.value(f'zext {places} to ' + self.vector('i64'))}"
         pointers = self.vector("ptr")
-        addresses = self.emitter.value(f"getelementptr inbounds {element}, ptr {symbol}, {self.vector('i64')} {wide}")
+        addresses = self.emitter.value(f"getelementptr inbounds {element}, ptr {symbol}, {places}")
         everyone, nothing = self.splat("i1", "true"), "poison"
         suffix = f"v{self.lanes}{element}"
         arguments = [

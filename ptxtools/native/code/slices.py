@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from ptxtools.program.program import LANES, Op, Ref
 from ptxtools.semantics.algebra import Value
 
+from . import modes
 from .algebra import LLVMAlgebra
 from .emitter import Emitter, vector
 from .handler import ELEMENT, Handler
@@ -16,6 +17,8 @@ from .handler import ELEMENT, Handler
 #: Kinds of operations whose lanes are computed each by itself, through a handler's algebra and results alone: one loop
 #: is all of their handler.
 LANEWISE = frozenset({"alu", "copy", "pack", "unpack"})
+#: Lines in a block of a long loop.
+_BLOCK = 16
 #: Those that begin and end loops themselves.
 LOOPING = frozenset({"ld", "st"})
 
@@ -48,6 +51,7 @@ class Slices(Handler):
 
     def again(self, after: str) -> None:
         """End of the body: continue with the next slice, or there."""
+        self._divide()
         e, last = self.code, self._block()
         following, rest = e.value(f"add i64 {self.first}, {self.width}"), e.value(f"lshr i32 {self.rest}, {self.width}")
         e.lines[self._phis : self._phis + 2] = [
@@ -56,6 +60,16 @@ class Slices(Handler):
         ]
         e.branch(e.value(f"icmp eq i64 {following}, {LANES}"), after, self._top)
         self._top = ""
+
+    def _divide(self) -> None:
+        """Cut a long body into blocks: LLVM looks far back for what it knows of a value, but in one block."""
+        lines, begin = self.code.lines, self._phis + 2
+        body = lines[begin:]
+        if len(body) < 2 * _BLOCK or modes.changes(body) or any(line.endswith(":") for line in body):
+            return
+        for at in range(len(body) - len(body) % _BLOCK, 0, -_BLOCK):
+            label = self.code.label("on")
+            lines[begin + at : begin + at] = [f"  br label %{label}", f"{label}:"]
 
     def go_on(self) -> None:
         if self._top:

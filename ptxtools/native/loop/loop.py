@@ -20,16 +20,13 @@ define internal void @prepare(ptr %ctx, ptr %cta) #1 {   ; what stays the same f
   %count = get ctx.warps
   %width = get ctx.block_x
   %height = get ctx.block_y
-  %width.all = splat32 %width
-  %height.all = splat32 %height
   %entry = get ctx.functions
   %shared = getelementptr i8, ptr %cta, i64 CTA_BYTES
   set cta.shared, %shared
   set cta.prepared, 1
-  %numbers = load <32 x i32>, ptr @lane_numbers
   br label %each
 each:
-  %i = phi i32 [0, %0], [%i.next, %each]
+  %i = phi i32 [0, %0], [%i.next, %frame]
   %i64 = zext i32 %i to i64
   %place = mul i64 %i64, %warp.bytes
   %at = add i64 %place, %warps.offset
@@ -44,15 +41,35 @@ each:
   %frame.bytes = get fun.frame_bytes of %entry
   %fresh64 = zext i32 %frame.bytes to i64
   %first = shl i32 %i, 5
-  %first.all = splat32 %first
-  %linear = add <32 x i32> %numbers, %first.all
-  %x = urem <32 x i32> %linear, %width.all
-  %row = udiv <32 x i32> %linear, %width.all
-  %y = urem <32 x i32> %row, %height.all
-  %z = udiv <32 x i32> %row, %height.all
-  set warp.tid_x, %x
-  set warp.tid_y, %y
-  set warp.tid_z, %z
+  %x.first = urem i32 %first, %width
+  %row = udiv i32 %first, %width
+  %y.first = urem i32 %row, %height
+  %z.first = udiv i32 %row, %height
+  br label %thread
+thread:                                           ; one after the other: no vectors are divided
+  %lane = phi i32 [0, %each], [%lane.next, %thread]
+  %x = phi i32 [%x.first, %each], [%x.next, %thread]
+  %y = phi i32 [%y.first, %each], [%y.next, %thread]
+  %z = phi i32 [%z.first, %each], [%z.next, %thread]
+  %x.p = item warp.tid_x, %lane
+  store i32 %x, ptr %x.p
+  %y.p = item warp.tid_y, %lane
+  store i32 %y, ptr %y.p
+  %z.p = item warp.tid_z, %lane
+  store i32 %z, ptr %z.p
+  %x.more = add i32 %x, 1
+  %x.ends = icmp eq i32 %x.more, %width
+  %x.next = select i1 %x.ends, i32 0, i32 %x.more
+  %y.step = zext i1 %x.ends to i32
+  %y.more = add i32 %y, %y.step
+  %y.ends = icmp eq i32 %y.more, %height
+  %y.next = select i1 %y.ends, i32 0, i32 %y.more
+  %z.step = zext i1 %y.ends to i32
+  %z.next = add i32 %z, %z.step
+  %lane.next = add i32 %lane, 1
+  %lanes.left = icmp ult i32 %lane.next, 32
+  br i1 %lanes.left, label %thread, label %frame
+frame:
   %fp = getelementptr i8, ptr %warp, i64 WARP_BYTES
   call void @llvm.memset.p0.i64(ptr align 64 %fp, i8 0, i64 %fresh64, i1 false)
   store <32 x i32> splat (i32 -1), ptr %fp
