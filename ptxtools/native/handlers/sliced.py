@@ -12,7 +12,7 @@ from ptxtools.native.code.algebra import LLVMAlgebra
 from ptxtools.native.code.emitter import splat, vector
 from ptxtools.native.code.handler import ELEMENT
 from ptxtools.native.code.slices import Slices
-from ptxtools.program.program import LOCAL_WINDOW, SHARED_WINDOW, Ref
+from ptxtools.program.program import LANES, LOCAL_WINDOW, SHARED_WINDOW, Ref
 from ptxtools.semantics.algebra import Value
 from ptxtools.semantics.types import word_bits
 
@@ -35,7 +35,7 @@ class SlicedAccess:
         ref = h.op.src[0]
         self.ref, self.narrow = ref, ref is not None and ref.type == "b32"
         self.imm = h.code.field("rec.imm")
-        self.offsets, self.bad, self.crooked = h.room("<32 x i64>"), h.room("i32"), h.room("i32")
+        self.offsets, self.bad = h.room("<32 x i64>"), h.room("i32")
         #: Whether lanes outside of the window may be elsewhere.
         self.elsewhere = h.op.space in ("generic", "cluster") or lanewise.opens_host(h)
         self.pointers = h.room("<32 x ptr>") if self.elsewhere else ""
@@ -44,7 +44,11 @@ class SlicedAccess:
         """All paths, to the next record."""
         h, e = self.handler, self.code
         self.window = self._window()
-        bad, crooked = self._check()
+        self.limit = e.value(f"lshr i64 {self.window.size}, {self.shift}")
+        base = e.value(f"inttoptr i64 {self.window.host} to ptr")
+        if self._in_rows:
+            self._row(base)
+        bad = self._check()
         move, slow = e.label("move"), e.label("slow")
         e.branch(e.value(f"icmp eq i32 {bad}, 0"), move, slow, likely=True)
         e.begin(slow)
@@ -54,13 +58,6 @@ class SlicedAccess:
             lane = e.call("llvm.cttz.i32", "i32", [("i32", bad), ("i1", "true")])
             lanewise.refuse(h, lane, self._one(lane), self.access.size)
         e.begin(move)
-        base = e.value(f"inttoptr i64 {self.window.host} to ptr")
-        if self._in_rows:
-            row, anywhere = e.label("row"), e.label("any")
-            e.branch(e.value(f"icmp eq i32 {crooked}, 0"), row, anywhere, likely=True)
-            e.begin(row)
-            self._row(e.value(f"getelementptr i8, ptr {base}, i64 {self.start}"))
-            e.begin(anywhere)
         if self._in_vectors:
             self._anywhere(base)
         else:
@@ -74,7 +71,8 @@ class SlicedAccess:
     @property
     def _in_rows(self) -> bool:
         """Whether pieces of neighbouring lanes can lie together, as one vector."""
-        return self._in_vectors and self.access.single and not self.access.gaps and not self.local
+        single = self.access.single and not self.access.gaps
+        return self._in_vectors and single and not self.local and self.ref is not None
 
     # --- addresses ----------------------------------------------------------------------------------------------------
 
@@ -115,13 +113,10 @@ class SlicedAccess:
         low = e.spread("i32", e.value(f"trunc i64 {self.imm} to i32"), _WIDTH)
         return e.value(f"zext <8 x i32> {e.value(f'add <8 x i32> {raw}, {low}')} to <8 x i64>")
 
-    def _check(self) -> tuple[str, str]:
-        """Lanes outside of the window, and lanes that are not in a row with lane 0; keeps all offsets."""
-        h, e, rows = self.handler, self.code, self._in_rows
-        limit = e.value(f"lshr i64 {self.window.size}, {self.shift}")
-        for room in (self.bad, self.crooked):
-            e.line(f"store i32 0, ptr {room}")
-        self.start = e.value(f"sub i64 {self._one('0')}, {self.window.base}") if rows else ""
+    def _check(self) -> str:
+        """Lanes outside of the window; keeps all offsets."""
+        h, e = self.handler, self.code
+        e.line(f"store i32 0, ptr {self.bad}")
         h.begin(_WIDTH)
         base = e.spread("i64", self.window.base, _WIDTH)
         offsets = e.value(f"sub <8 x i64> {self._slice()}, {base}")
@@ -129,24 +124,13 @@ class SlicedAccess:
         units = offsets
         if self.shift:
             units = e.apply("fshr", "<8 x i64>", offsets, offsets, splat("i64", self.shift))
-        outside = e.value(f"icmp uge <8 x i64> {units}, {e.spread('i64', limit, _WIDTH)}")
-        self._note(self.bad, outside)
-        if rows:
-            first = e.value(f"add i64 {self.start}, {e.value(f'mul i64 {h.first}, {self.access.size}')}")
-            steps = ", ".join(f"i64 {lane * self.access.size}" for lane in range(_WIDTH))
-            expected = e.value(f"add <8 x i64> {e.spread('i64', first, _WIDTH)}, <{steps}>")
-            self._note(self.crooked, e.value(f"icmp ne <8 x i64> {offsets}, {expected}"))
+        outside = e.value(f"icmp uge <8 x i64> {units}, {e.spread('i64', self.limit, _WIDTH)}")
+        moved = e.value(f"shl i32 {h.bits(outside)}, {h.shift()}")
+        e.line(f"store i32 {e.value(f'or i32 {moved}, ' + e.value(f'load i32, ptr {self.bad}'))}, ptr {self.bad}")
         done = e.label("checked")
         h.again(done)
         e.begin(done)
-        bad, crooked = (e.value(f"and i32 {e.value(f'load i32, ptr {room}')}, %m") for room in (self.bad, self.crooked))
-        return bad, crooked
-
-    def _note(self, room: str, flags: Value) -> None:
-        """Add the bits of a slice to an i32."""
-        h, e = self.handler, self.code
-        moved = e.value(f"shl i32 {h.bits(flags)}, {h.shift()}")
-        e.line(f"store i32 {e.value(f'or i32 {moved}, ' + e.value(f'load i32, ptr {room}'))}, ptr {room}")
+        return e.value(f"and i32 {e.value(f'load i32, ptr {self.bad}')}, %m")
 
     # --- slices -------------------------------------------------------------------------------------------------------
 
@@ -156,8 +140,31 @@ class SlicedAccess:
         written = [number for number in range(1, len(h.op.src)) if h.op.src[number] is not None]
         return store_parts(h, self.access, [h.op.src_types[n] for n in written], [h.source(n) for n in written])
 
-    def _row(self, start: str) -> None:
-        """Single pieces of at least 32 bits in a row, which begins at `start`."""
+    def _row(self, base: str) -> None:
+        """Single pieces of at least 32 bits, if they are in a row inside the window; else it goes on."""
+        h, e, size = self.handler, self.code, self.access.size
+        assert self.ref is not None
+        element = "i32" if self.narrow else "i64"
+        kind = vector(element)
+        first = h.lane(self.ref, "0")
+        steps = ", ".join(f"{element} {lane * size}" for lane in range(LANES))
+        expected = e.value(f"add {kind} {e.spread(element, first)}, <{steps}>")
+        found = e.value(f"load {kind}, ptr {h.pointer(self.ref)}, align 64")
+        equal = e.value(f"bitcast <32 x i1> {e.value(f'icmp eq {kind} {found}, {expected}')} to i32")
+        missing = e.value(f"or i32 {equal}, {e.value('xor i32 %m, -1')}")
+        start = e.value(f"sub i64 {self._effective(first)}, {self.window.base}")
+        units = e.apply("fshr", "i64", start, start, str(self.shift))
+        room = e.apply("usub.sat", "i64", self.limit, str(LANES - 1))
+        inside, near = e.value(f"icmp ult i64 {units}, {room}"), e.value(f"icmp eq i32 {missing}, -1")
+        row, other = e.label("row"), e.label("other")
+        e.branch(e.value(f"and i1 {inside}, {near}"), row, other, likely=True)
+        e.begin(row)
+        start = e.value(f"getelementptr i8, ptr {base}, i64 {start}")
+        self._move_row(start)
+        e.begin(other)
+
+    def _move_row(self, start: str) -> None:
+        """Slice by slice, from this address on."""
         h, e, bits = self.handler, self.code, self.access.bits
         h.begin(512 // bits)
         kind, flags = vector(f"i{bits}", h.width), vector("i1", h.width)
