@@ -102,7 +102,8 @@ def constant_loads(n: int) -> str:
 def locks(n: int) -> str:
     return "".join(
         f"L{i}: atom.acquire.gpu.global.cas.b32 %r2, [%rd1+{i % 64 * 4}], 0, 1;\nsetp.ne.s32 %p1, %r2, 0;\n"
-        f"@%p1 bra L{i};\nld.global.u32 %r3, [%rd1+512];\nst.global.u32 [%rd1+512], %r3;\nst.global.u32 [%rd1+{i % 64 * 4}], 0;\n"
+        f"@%p1 bra L{i};\nld.global.u32 %r3, [%rd1+512];\nst.global.u32 [%rd1+512], %r3;\n"
+        f"st.global.u32 [%rd1+{i % 64 * 4}], 0;\n"
         for i in range(n // 6)
     )
 
