@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import takewhile
 
 from ptxtools.ir.cfg import ControlFlow, control_flow, reverse_postorder
+from ptxtools.ir.dominators import dominators
 from ptxtools.ir.liveness import solve
 from ptxtools.ir.symbols import RegisterKey
 
 from .facts import FunctionFacts, Line
+
+#: Steps from block to block, for each block of a function, in which ways past writes are looked for.
+_EACH = 64
 
 
 def read_early(facts: FunctionFacts) -> Iterator[tuple[RegisterKey, Line]]:
@@ -39,6 +44,79 @@ def read_early(facts: FunctionFacts) -> Iterator[tuple[RegisterKey, Line]]:
                 if key in numbers and not bits >> numbers[key] & 1 and live >> numbers[key] & 1:
                     found.setdefault(key, line)
     yield from ((key, found[key]) for key in numbers if key in found)
+
+
+def unwritten_on_a_way(facts: FunctionFacts) -> Iterator[tuple[RegisterKey, Line, Line]]:
+    """Registers that an instruction reads for certain behind a jump, which it follows past all that writes them: the
+    register, the instruction, the jump. Nothing before the jump writes it, no round of a loop either."""
+    if not {"bra", "brx"} & facts.families:
+        return
+    flow = control_flow(facts.function, facts.names)
+    tree, ways = dominators(flow.successors), _Ways(flow)
+    blocks = list(_blocks(flow, facts))
+    writers: dict[RegisterKey, set[int]] = {}
+    exposures = []
+    for number, lines in enumerate(blocks):
+        exposed, written = _summary(facts, lines)
+        exposures.append(exposed)
+        for key in written:
+            writers.setdefault(key, set()).add(number)
+    seen: set[RegisterKey] = set()
+    for number, exposed in enumerate(exposures):
+        for key, line in exposed.items():
+            writing = writers.get(key, set())
+            if key in seen or not writing or any(tree.dominates(one, number) for one in writing - {number}):
+                continue
+            if ways.left <= 0:
+                return
+            jump = _jump_past(ways, blocks, writing, number, line)
+            if jump is not None:
+                seen.add(key)
+                yield key, line, jump
+
+
+def _jump_past(ways: _Ways, blocks: list[list[Line]], writing: set[int], end: int, read: Line) -> Line | None:
+    """A jump, which nothing that writes comes before, and from which one way certainly leads to a read in block `end`
+    past all that writes."""
+    without = ways.reached([end], ways.predecessors, writing - {end})
+    if 0 not in without - writing or any(
+        _leaves(line) for line in takewhile(lambda line: line is not read, blocks[end])
+    ):
+        return None
+    behind = ways.reached([to for one in writing for to in ways.successors[one]], ways.successors)
+    for place in sorted(without - behind - writing - {end}):
+        for to in ways.successors[place] if len(ways.successors[place]) > 1 else ():
+            inside = ways.reached([to], ways.successors, {end})
+            passed = inside - {end}
+            certain = end in inside and passed.isdisjoint(writing) and all(ways.successors[one] for one in passed)
+            if certain and not any(_leaves(line) for one in passed for line in blocks[one]):
+                return blocks[place][-1]
+    return None
+
+
+def _leaves(line: Line) -> bool:
+    return line.plan.family in ("exit", "ret", "trap")
+
+
+class _Ways:
+    """The ways between blocks, of which so many are followed."""
+
+    def __init__(self, flow: ControlFlow) -> None:
+        self.successors = flow.successors
+        self.predecessors = [block.predecessors for block in flow.blocks]
+        self.left = _EACH * len(flow.blocks)
+
+    def reached(self, begin: Iterable[int], edges: Sequence[Sequence[int]], stops: Collection[int] = ()) -> set[int]:
+        """The blocks that are reached from some, themselves included, but not through `stops`."""
+        found, waiting = set(), list(begin)
+        while waiting:
+            block = waiting.pop()
+            if block not in found:
+                found.add(block)
+                self.left -= 1
+                if block not in stops:
+                    waiting += edges[block]
+        return found
 
 
 def _blocks(flow: ControlFlow, facts: FunctionFacts) -> Iterator[list[Line]]:

@@ -92,7 +92,34 @@ def products(n: int) -> str:
     return product * n
 
 
-SHAPES = [straight, sums, accesses, branches, loops, buffers, fences, waits_for_reading, products]
+def constant_loads(n: int) -> str:
+    return "".join(
+        f"ld.global.nc.u32 %r{i % 1900 + 2}, [%rd3+{4 * i}];\nst.global.u32 [%rd2+{4 * i}], %r{i % 1900 + 2};\n"
+        for i in range(n // 2)
+    )
+
+
+def locks(n: int) -> str:
+    return "".join(
+        f"L{i}: atom.acquire.gpu.global.cas.b32 %r2, [%rd1+{i % 64 * 4}], 0, 1;\nsetp.ne.s32 %p1, %r2, 0;\n"
+        f"@%p1 bra L{i};\nld.global.u32 %r3, [%rd1+512];\nst.global.u32 [%rd1+512], %r3;\n"
+        f"st.global.u32 [%rd1+{i % 64 * 4}], 0;\n"
+        for i in range(n // 6)
+    )
+
+
+def open_products(n: int) -> str:
+    """Groups that nothing waits for."""
+    return "".join(
+        f"wgmma.fence.sync.aligned;\n{products(1)}wgmma.commit_group.sync.aligned;\nadd.s32 %r{i % 900 + 99}, %r1, 1;\n"
+        for i in range(n // 4)
+    )
+
+
+SHAPES = [
+    straight, sums, accesses, branches, loops, buffers, fences, waits_for_reading, products, constant_loads, locks,
+    open_products,
+]  # fmt: skip
 
 
 @rows("body", SHAPES, ids=lambda body: body.__name__)

@@ -2,8 +2,8 @@
 
 What: all writes of a register have one guard, and an instruction behind them reads it without that guard (but where a
 function's argument decides it); or a thread reads a register that only others have written, which took another way. Of
-the latter, certain. Or a value is stored that nothing has written on one of the ways to there (possible), or
-a wgmma certainly adds to such registers.
+the latter, certain. Or a value is stored that nothing has written on one of the ways to there, as a jump leads past
+all writes (possible), or a wgmma certainly adds to such registers.
 Why: where the guard does not hold, the register has no value. Possible: the value may not matter there.
 Example:
     @%p1 mov.b32 %r9, 4;
@@ -23,6 +23,7 @@ from ..context import LintContext
 from ..facts import FunctionFacts, Line
 from ..inflight import accessed
 from ..lanes import only_write
+from ..paths import unwritten_on_a_way
 from ..registry import bodies
 from ..walk import tell
 
@@ -30,6 +31,8 @@ CODE = "PTX522"
 #: By these threads leave.
 _LEAVES = ("bra", "exit", "ret", "trap")
 
+#: What reaches memory of others. Elsewhere compilers keep values that do not matter, as of elements beyond an array.
+_ACCESSING, _OWN = ("st", "red", "atom", "ld"), ("shared", "local", "param")
 #: Longest chain of computations that is followed back.
 _DEPTH = 8
 
@@ -37,6 +40,7 @@ _DEPTH = 8
 @bodies
 def check(context: LintContext, facts: FunctionFacts) -> None:
     _guarded(context, facts)
+    _on_a_way(context, facts)
     tell(context, facts, CODE, "unwritten register", "5.1.1")
 
 
@@ -85,6 +89,19 @@ def _guarded(context: LintContext, facts: FunctionFacts) -> None:
                     context.warn(CODE, message, name_span(line.item, name), section="9.3")
                     names.discard(name)
                     alone.pop(key)
+
+
+def _on_a_way(context: LintContext, facts: FunctionFacts) -> None:
+    """Registers that an access of global memory reads where a jump leads past all writes."""
+    parameters = {id(v) for v in (*facts.function.params, *facts.function.returns)}
+    for key, line, jump in unwritten_on_a_way(facts):
+        here = any(f".{space}" in line.item.opcode for space in _OWN)
+        if key[0] in parameters or line.item.guard is not None or line.plan.family not in _ACCESSING or here:
+            continue
+        number = context.source.line_of(jump.item.span[0])
+        message = f"'{key[1]}' is read here, and the jump in line {number} leads past all that writes it"
+        help = ("possible: if threads go that way, and the value matters then",)
+        context.warn(CODE, message, name_span(line.item, key[1]), help=help, section="5.1.1")
 
 
 def _stays(write: Line, branch: Line) -> bool:

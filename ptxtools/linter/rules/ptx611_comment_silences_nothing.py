@@ -13,7 +13,6 @@ Better:
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
 
 from ptxtools.check import codes as errors
 from ptxtools.diagnostics.comments import idle_for_checkers
@@ -35,6 +34,7 @@ def check(context: LintContext) -> None:
         context.warn(CODE, f"this comment silences nothing: {why}", span, section="4.2")
     if "ptx-lint" not in context.source.text:
         return
+    known = _Known()
     for found in _COMMENT.finditer(context.source.text):
         mark, equals, words = found.groups()
         why = ""
@@ -42,20 +42,21 @@ def check(context: LintContext) -> None:
             why = "only a comment that begins with // is looked at"
         elif not equals or not words.strip():
             why = "it names no code, such as disable=PTX501"
-        elif unknown := [word for word in re.split(r"[,\s]+", words) if _MEANT.fullmatch(word) and not _known(word)]:
+        elif unknown := [word for word in re.split(r"[,\s]+", words) if _MEANT.fullmatch(word) and not known[word]]:
             why = f"no rule has the code {unknown[0]}"
         if why:
             span = found.start(), found.start() + len(found[0].rstrip())
             context.warn(CODE, f"this comment silences nothing: {why}", span, section="4.2")
 
 
-@lru_cache(1 << 12)
-def _known(prefix: str) -> bool:
-    return prefix.upper().startswith(_SYNTAX) or any(code.startswith(prefix.upper()) for code in _codes())
+class _Known(dict[str, bool]):
+    """Whether prefixes are of codes, as they are asked for."""
 
+    def __init__(self) -> None:
+        known = {value for value in vars(errors).values() if isinstance(value, str)}
+        self._codes = known | {name[: len(CODE)].upper() for name in names()}
 
-@cache
-def _codes() -> frozenset[str]:
-    """All codes but those of syntax."""
-    known = {value for value in vars(errors).values() if isinstance(value, str)}
-    return frozenset(known | {name[: len(CODE)].upper() for name in names()})
+    def __missing__(self, prefix: str) -> bool:
+        found = prefix.upper().startswith(_SYNTAX) or any(code.startswith(prefix.upper()) for code in self._codes)
+        self[prefix] = found
+        return found
