@@ -71,7 +71,7 @@ class InitCheck:
         self._reserved = RESERVED_OFFSETS["end"] if RESERVED.name in (name for name, *_ in grid.program.shared) else 0
         self._registers = RegisterCheck(session)
         self._tensor = TensorCells(session)
-        self._factors = Factors(session, grid.program, self._shared_flags)
+        self._factors = Factors(session, grid.program, partial(_flags_of, self._reserved))
 
     @staticmethod
     def state(device: Device) -> Hashable:
@@ -260,7 +260,7 @@ class InitCheck:
 
     def sent(self, at: View, lane: int, cta: Cta, pick: Callable[[Array], Array]) -> None:
         """A copy takes shared memory to global memory."""
-        flags = self._shared_flags(cta)
+        flags = _flags_of(self._reserved, cta)
         copied = pick(flags.view(np.uint8)).astype(np.bool_)
         if copied.all():
             return
@@ -268,12 +268,6 @@ class InitCheck:
             f"nobody wrote {int((~copied).sum()):,} of the {copied.size:,} bytes that the copy takes to global memory"
         )
         self._session.report(at, lane, _NAME, message, (at.op.where, "copy"), kind="copy")
-
-    def _shared_flags(self, cta: Cta) -> Array:
-        """Which bytes of a CTA's shared memory have been written, by the system, too."""
-        flags = shared_flags(cta)
-        flags[: self._reserved] = True
-        return flags
 
     def wrote_shared(self, cta: Cta, offset: int, size: int) -> None:
         """Something else than a look wrote shared memory: copies, mbarriers."""
@@ -354,6 +348,13 @@ def _hands_over(program: Program, op: Op) -> bool:
 def _unknown(device: Device) -> bool:
     """Whether there is global memory that nobody has written."""
     return device.runtime.used_heap is not None or bool(unwritten_of(device))
+
+
+def _flags_of(reserved: int, cta: Cta) -> Array:
+    """Which bytes of a CTA's shared memory have been written, by the system, too: the first ones are reserved."""
+    flags = shared_flags(cta)
+    flags[:reserved] = True
+    return flags
 
 
 def _discards(program: Program) -> bool:

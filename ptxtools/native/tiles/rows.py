@@ -156,8 +156,8 @@ ROWS_NAMES = (*(f"tile_rows_{form}" for form in _FORMS), "tile_rows_grouped")
 #: What is compiled together: a function by itself, unless others call it.
 GROUPS = (
     *((name,) for name in (*ROWS_NAMES, HALVES, *factors.NAMES, *blocks.NAMES)), *fused.GROUPS,
-    (steps.CONVERT, steps.FUSED), (sparse.SCATTER, steps.SCATTER), (scales.READ, scales.SCALE), (scales.GROUPED, scales.STEP_GROUPED),
-    (steps.RUN, steps.TAKE, steps.NEGATE, steps.BLOCK, *tensor.NAMES), wgmma.NAMES,
+    (sparse.SCATTER, steps.SCATTER), (scales.READ, scales.SCALE), (scales.GROUPED, scales.STEP_GROUPED),
+    (steps.CONVERT, steps.FUSED), (steps.RUN, steps.TAKE, steps.NEGATE, steps.BLOCK, *tensor.NAMES), wgmma.NAMES,
 )  # fmt: skip
 NAMES = tuple(name for group in GROUPS for name in group)
 #: What makes the IR of some functions, by their names.

@@ -31,7 +31,7 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What of the instructions that are issued from now on differs; each appends to the list."""
     found: list[str] = []
 
-    def issue(view: Any, work: Any, text: str, lane: int, spans: Any, cells: Any) -> None:
+    def issue(view: Any, work: Any, text: str, lane: int, spans: Any, cells: Any, matrices: Any) -> None:
         named = view.op.of(NamedOperands)
         operands = {name: vector(view, name, lane) if count > 1 else [number(view, name, lane)]
                     for name, (_, count) in named.sources.items()}  # fmt: skip

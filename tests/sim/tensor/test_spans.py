@@ -15,7 +15,7 @@ from .test_mma import Product, scale_words
 def test_scale_factors_and_metadata(sparse: bool, n: int, ctas: int, monkeypatch: Any) -> None:
     told: list[Any] = []
 
-    def issue(view: Any, work: Any, text: str, lane: int, spans: Any, cells: Any) -> None:
+    def issue(view: Any, work: Any, text: str, lane: int, spans: Any, cells: Any, matrices: Any) -> None:
         told.extend(spans())
         work()
 
