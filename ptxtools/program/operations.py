@@ -287,6 +287,8 @@ ADDRESSED = frozenset({"observe.access", "observe.fetch"})
 ACCESS_LOOKS = frozenset({"observe.access", "observe.ahead"})
 #: Accesses that threads make one by one.
 SINGLE_ACCESSES = frozenset({"ld", "st", "atom", "red"})
+#: Those that read or write, and no more.
+PLAIN_ACCESSES = frozenset({"ld", "st"})
 #: They count what others do, and are no work of the kernel.
 COUNTS = frozenset({"count", "measure"})
 #: Accesses to memory by single lanes, each at its own address, that are done when they have run.

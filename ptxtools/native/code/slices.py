@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ptxtools.program.operations import LANEWISE, PLAIN_ACCESSES
 from ptxtools.program.program import LANES, Op, Ref
 from ptxtools.semantics.algebra import Value
 
@@ -14,13 +15,11 @@ from .algebra import LLVMAlgebra
 from .emitter import Emitter, vector
 from .handler import ELEMENT, Handler
 
-#: Kinds of operations whose lanes are computed each by itself, through a handler's algebra and results alone: one loop
-#: is all of their handler.
-LANEWISE = frozenset({"alu", "copy", "pack", "unpack"})
+#: Kinds of operations whose handlers are made in loops: of those that compute each lane by itself, through a handler's
+#: algebra and results alone, one loop is all; the others begin and end loops themselves.
+SLICED = LANEWISE | PLAIN_ACCESSES
 #: Lines in a block of a long loop.
 _BLOCK = 16
-#: Those that begin and end loops themselves.
-LOOPING = frozenset({"ld", "st"})
 
 
 class Slices(Handler):
