@@ -160,7 +160,7 @@ async def _changed(server: Server, params: Any) -> None:
     await asyncio.sleep(_SOON)
     if not server.is_newest(uri, state):
         return
-    soon = state.soon() if state.found is None else None
+    soon = state.soon() if state.found is None else state.found  # a request may have asked before
     if soon is not None:
         _publish(server, uri, state, soon)
     await asyncio.sleep(_PAUSE)
