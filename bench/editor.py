@@ -124,7 +124,8 @@ async def measure(text: str) -> dict[str, list[Times]]:
     server = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, limit=1 << 26)
     client = Client(server)
     reading = asyncio.create_task(client.read())
-    await client.ask("initialize", capabilities={}, processId=None, rootUri=None)
+    able = {"workspace": {"inlayHint": {"refreshSupport": True}}}
+    await client.ask("initialize", capabilities=able, processId=None, rootUri=None)
     client.tell("initialized")
     client.tell("textDocument/didOpen", textDocument={"uri": URI, "languageId": "ptx", "version": 1, "text": text})
     line = text.count("\n", 0, text.index(";\n", len(text) // 2))

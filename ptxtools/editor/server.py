@@ -160,7 +160,7 @@ async def _changed(server: Server, params: Any) -> None:
     await asyncio.sleep(_SOON)
     if not server.is_newest(uri, state):
         return
-    soon = state.soon() if state.found is None else None
+    soon = state.soon() if state.found is None else state.found  # a request may have asked before
     if soon is not None:
         _publish(server, uri, state, soon)
     await asyncio.sleep(_PAUSE)
@@ -314,7 +314,8 @@ def _formatting_part(
 async def _hints(server: Server, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
     state = server.state(params.text_document.uri)
     start, end = state.places.span(params.range)
-    known = state.known_hints()
+    # Older ones only for a client that asks again when it is told to: another would keep them.
+    known = state.known_hints() if server.refreshes_hints else state.hints
     hints = known if known is not None else (await state.complete()).hints
     found = [(at, text) for at, text in hints if start <= at <= end]
     return [lsp.InlayHint(state.places.position(at), text, padding_left=True) for at, text in found]

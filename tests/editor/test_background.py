@@ -3,20 +3,24 @@
 import asyncio
 import random
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from ptxtools.editor import background
+from ptxtools.editor import server as server_module
 from ptxtools.editor import state as state_module
 from ptxtools.editor.answers import hints as hints_of
 from ptxtools.editor.answers import hover
 from ptxtools.editor.document import Document
 from ptxtools.editor.outline import Outline
 from ptxtools.editor.positions import Positions
+from ptxtools.editor.server import _changed
 from ptxtools.editor.state import State, is_warning
 from ptxtools.editor.words import Coloured, Words
 from tests.work import calls
 
+NEVER = 60  # seconds: only findings that are not shown take this long
 TEXT = """.version 9.0
 .target sm_80
 .address_size 64
@@ -187,6 +191,28 @@ def test_errors_of_an_edited_function_before_anything_is_known():
 
     soon, errors = asyncio.run(run())
     assert [(d.code, d.span) for d in soon] == [(d.code, d.span) for d in errors] and len(errors) == 2
+
+
+def test_errors_are_shown_soon_after_a_request_that_has_looked_for_them(monkeypatch):
+    shown = asyncio.Queue()
+    monkeypatch.setattr(server_module, "_publish", lambda server, uri, state, found: shown.put_nowait(found))
+    monkeypatch.setattr(server_module, "_PAUSE", 1000)
+
+    async def run():
+        state = State(TEXT.replace("%r9", "%r1"), "file:///k.ptx", "utf-16")
+        state.found = []
+        state = State(TEXT, "file:///k.ptx", "utf-16", state)
+        known = state.known_findings()  # as for code actions
+        server = SimpleNamespace(state=lambda uri: state, is_newest=lambda uri, which: True)
+        task = asyncio.create_task(
+            _changed(server, SimpleNamespace(text_document=SimpleNamespace(uri="file:///k.ptx")))
+        )
+        found = await asyncio.wait_for(shown.get(), NEVER)
+        task.cancel()
+        return known, found
+
+    known, found = asyncio.run(run())
+    assert found == known and [d.code for d in found] == ["PTX201"]
 
 
 def test_of_a_long_function_only_the_edited_instruction_is_looked_at(monkeypatch):

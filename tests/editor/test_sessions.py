@@ -274,3 +274,25 @@ def session(seed, steps):
 @pytest.mark.parametrize("seed", range(2))
 def test_a_session_of_random_work(seed):
     session(seed, 25)
+
+
+def test_a_client_that_does_not_ask_again_gets_no_older_hints():
+    """What is published may be the same before and after a change whose hints are not known."""
+
+    async def run():
+        client = await Client.started()
+        text = HEAD + ".visible .entry k()\n{\n\t.reg .b32 %r<4>;\n\tadd.s32 %r1, %r1, 1;\n\tret;\n}\n"
+        file = File(client, "file:///k.ptx", text)
+        whole = {"start": {"line": 0, "character": 0}, "end": {"line": 99, "character": 0}}
+        before, after, fresh = "add.s32", [], []
+        for word in ("sub.s32", "redux.sync.add.s32", "?", "redux.sync.min.s32", "sub.s32"):
+            place = file.text.index(before)
+            file.change((place, place + len(before), before := word))
+            after.append(await client.ask("textDocument/inlayHint", textDocument={"uri": file.uri}, range=whole))
+            client.open(uri := f"file:///fresh{len(fresh)}.ptx", file.text)
+            fresh.append(await client.ask("textDocument/inlayHint", textDocument={"uri": uri}, range=whole))
+        await client.end()
+        return after, fresh
+
+    after, fresh = asyncio.run(asyncio.wait_for(run(), NEVER))
+    assert after == fresh and [] in fresh and any(fresh)

@@ -1,15 +1,18 @@
 """The lint engine: selection, suppression, targets, fixes; and silence on what real compilers write."""
 
+import random
+import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from ptxtools.diagnostics import Severity
-from ptxtools.linter import chosen, findings_of, lint, lint_targets, suppressed
+from ptxtools.linter import chosen, findings_of, fixes, lint, lint_targets, suppressed
 from ptxtools.linter.fixes import apply_fixes, unified_diff
 from ptxtools.syntax import parse
 from tests.rows import rows
+from tests.work import calls
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
 DATA = Path(__file__).resolve().parents[2] / "testdata"
@@ -192,3 +195,39 @@ def test_a_syntax_error_hides_undeclared_names_of_its_function_alone():
         ("", ""), ("", "add.s32 %r1, %r1, 1 1; L"), (".global .b32 L %r1;", ""),
     )]  # fmt: skip
     assert lines == [[10, 14, 15], [14, 15], []]
+
+
+def test_the_difference_of_long_texts_is_made_in_parts(monkeypatch):
+    """Each line of it is one of the texts', and what it leaves and adds makes the one of the other."""
+    numbers = random.Random(7)
+    monkeypatch.setattr(fixes, "_MANY", 20)
+    monkeypatch.setattr(fixes, "_PART", 8)
+    for _ in range(50):
+        old = [numbers.choice(["a", "b", f"x{numbers.randrange(30)}"]) for _ in range(60)]
+        new = list(old)
+        for _ in range(numbers.randrange(1, 12)):
+            place = numbers.randrange(len(new) + 1)
+            new[place : place + numbers.randrange(3)] = ["new"] * numbers.randrange(12)
+        patch = unified_diff("\n".join(old).encode(), "\n".join(new).encode(), "f").decode()
+        made, at = [], 0
+        for line in patch.split("\n")[2:-1] if patch else ():
+            if head := re.match(r"@@ -(\d+)(,0)?", line):
+                start = int(head[1]) - (head[2] is None)
+                made += old[at:start]
+                at = start
+            elif line[0] in " -":
+                assert old[at] == line[1:]
+                at += 1
+            if line[0] in " +":
+                made.append(line[1:])
+        assert made + old[at:] == new and (patch != "") == (old != new)
+
+
+def test_the_difference_of_long_texts_takes_time_in_proportion():
+    """Of texts of which every other line differs."""
+
+    def work(count):
+        old = "".join(f"L{n}:\nadd\n" for n in range(count)).encode()
+        return calls(lambda: unified_diff(old, old.replace(b"add", b"\tadd"), "f"))
+
+    assert work(12000) < 3 * work(6000)

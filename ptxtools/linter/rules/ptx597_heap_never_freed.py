@@ -33,8 +33,6 @@ Better:
 
 from __future__ import annotations
 
-from itertools import islice
-
 from ptxtools.ir.cfg import control_flow
 from ptxtools.ir.positions import parts_of
 from ptxtools.ir.symbols import RegisterKey
@@ -103,7 +101,8 @@ def _way_without(facts: FunctionFacts, call: int, pointer: RegisterKey) -> Line 
     none, or the pointer goes elsewhere, or decides a jump. call: the number of the line that calls malloc."""
     aliases, parameter = {pointer}, ""
     frees: set[int] = set()
-    for line in islice(facts.lines, call + 1, None):
+    for place in range(call + 1, len(facts.lines)):
+        line = facts.lines[place]
         names = [(line.registers[name], write) for name, write in accessed(line)]
         follows = any(key in aliases for key, write in names if not write)
         if line.item.opcode.startswith("st.param") and follows:
