@@ -40,6 +40,8 @@ def main() -> None:
         found.append((first / later, case.parent.name, first, later))
     for ratio, name, first, later in sorted(found):
         print(f"{name:40} {first:6.2f} s {later:6.2f} s {ratio:6.2f}")
+    if not found:
+        sys.exit(f"no case that runs has {wanted!r} in its name")
     ratios = [row[0] for row in found]
     mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
     print(f"{len(found)} cases: mean {mean:.2f}, worst {max(ratios):.2f}, above 2: {sum(r > 2 for r in ratios)}")
