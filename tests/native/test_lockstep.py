@@ -285,22 +285,25 @@ def test_accesses_that_trap(body: str) -> None:
 _LONG = "add.u32 %r1, %r1, %t; xor.b32 %r1, %r1, 7; st.global.u32 [%out], %r1;" * 6
 
 
-@rows("number", [-1, 0, 1, 31, 32, 40, 63, 64, 1000], share=3)
-def test_threads_in_a_row_part_and_meet(number: int) -> None:
+RELATIONS = ("lt", "le", "gt", "ge", "eq", "ne")
+NUMBERS = [-1, 0, 1, 31, 32, 40, 63, 64, 1000]
+
+
+@rows("number, relation", [(number, relation) for number in NUMBERS for relation in RELATIONS], share=12)
+def test_threads_in_a_row_part_and_meet(number: int, relation: str) -> None:
     """Those on one side of a number; before, behind and between other work."""
-    for relation in ("lt", "le", "gt", "ge", "eq", "ne"):
-        for negated in ("", "!"):
-            for operands in (f"%t, {number}", f"{number}, %t", "%t, %r3"):
-                body = f"""mov.u32 %r1, 5; mov.u32 %r2, 9; add.s32 %r3, %n, {number}; st.shared.u32 [%r7], %t;
-                    bar.sync 0;
-                    setp.{relation}.s32 %p3, {operands}; @{negated}%p3 bra END; ld.shared.u32 %r2, [%r7]; {_LONG}
-                    END: xor.b32 %r1, %r1, %r2; bar.sync 0; st.global.u32 [%out], %r1; ret;"""
-                text = body_kernel(f"mov.u32 %r7, words; mad.lo.u32 %r7, %t, 4, %r7; {body}", 4, SHARED)
-                expected, _ = _run(text, (96, 1, 1), "interpreter")
-                got, (could, missed) = _run(text, (96, 1, 1), "regions")
-                assert got == expected, (relation, negated, operands)
-                assert could
-                assert not missed or (relation, negated) in (("eq", ""), ("ne", "!"))  # all threads but one
+    for negated in ("", "!"):
+        for operands in (f"%t, {number}", f"{number}, %t", "%t, %r3"):
+            body = f"""mov.u32 %r1, 5; mov.u32 %r2, 9; add.s32 %r3, %n, {number}; st.shared.u32 [%r7], %t;
+                bar.sync 0;
+                setp.{relation}.s32 %p3, {operands}; @{negated}%p3 bra END; ld.shared.u32 %r2, [%r7]; {_LONG}
+                END: xor.b32 %r1, %r1, %r2; bar.sync 0; st.global.u32 [%out], %r1; ret;"""
+            text = body_kernel(f"mov.u32 %r7, words; mad.lo.u32 %r7, %t, 4, %r7; {body}", 4, SHARED)
+            expected, _ = _run(text, (96, 1, 1), "interpreter")
+            got, (could, missed) = _run(text, (96, 1, 1), "regions")
+            assert got == expected, (relation, negated, operands)
+            assert could
+            assert not missed or (relation, negated) in (("eq", ""), ("ne", "!"))  # all threads but one
 
 
 def loop_kernel(seed: int) -> str:
