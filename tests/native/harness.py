@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import pytest
 
 from ptxtools import native
 from ptxtools.machine.launch import Outcome
+from ptxtools.native.loop import worker
 from tests.program.harness import BASE, Memory, launch_of, lowered
 
-__all__ = ["BASE", "Memory", "body_kernel", "launch_of", "lowered", "results", "run"]
+__all__ = ["BASE", "Memory", "body_kernel", "launch_of", "lowered", "results", "run", "short_slices"]
 
 
 def run(text: str, memory: Memory, values: list[int | bytes], **options: Any) -> Outcome:
     return native.run(launch_of(text, memory, values, **options))
+
+
+@contextmanager
+def short_slices(seed: int) -> Iterator[None]:
+    """Warps and CTAs have short turns, other ones for each seed: time ends anywhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worker, "WARP_SLICE", (40, 64, 111, 300)[seed % 4])
+        patch.setattr(worker, "CTA_SLICE", (40, 300, 1000, 131072)[seed // 4 % 4])
+        yield
 
 
 def body_kernel(body: str, size: int, before: str = "") -> str:

@@ -17,12 +17,12 @@ from ptxtools.native.code.encode import Encoded, encode
 from ptxtools.native.code.sections import find
 from ptxtools.native.code.structures import RECORD
 from ptxtools.native.handlers import lockstep
-from ptxtools.native.loop import driver, worker
+from ptxtools.native.loop import driver
 from ptxtools.program.details import Unison
 from ptxtools.program.program import Op
 from tests.rows import rows
 
-from .harness import Memory, body_kernel, launch_of
+from .harness import Memory, body_kernel, launch_of, short_slices
 from .test_unison import checked
 
 SHARED = ".shared .align 16 .b8 words[8192];"
@@ -215,9 +215,7 @@ def test_random_kernels(seed: int) -> None:
 @rows("seed", [*range(80)], share=12)
 def test_random_kernels_in_short_slices(seed: int) -> None:
     """Time ends in front of sections, and within them."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(worker, "WARP_SLICE", (40, 64, 111, 300)[seed % 4])
-        patch.setattr(worker, "CTA_SLICE", (40, 300, 1000, 131072)[seed // 4 % 4])
+    with short_slices(seed):
         _agree(2000 + seed)
 
 
@@ -358,9 +356,7 @@ def test_loops_that_all_warps_go_round_in(seed: int) -> None:
 
 @rows("seed", [*range(60)], share=12)
 def test_such_loops_in_short_slices(seed: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(worker, "WARP_SLICE", (40, 64, 111, 300)[seed % 4])
-        patch.setattr(worker, "CTA_SLICE", (40, 300, 1000, 131072)[seed // 4 % 4])
+    with short_slices(seed):
         _loops_agree(3000 + seed)
 
 

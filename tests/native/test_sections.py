@@ -7,17 +7,15 @@ import ctypes
 import random
 
 import numpy as np
-import pytest
 
 from ptxtools import native
 from ptxtools.native.code.encode import Encoded
 from ptxtools.native.code.sections import Found, find
 from ptxtools.native.code.structures import RECORD
-from ptxtools.native.loop import worker
 from ptxtools.program.details import Unison
 from tests.rows import rows
 
-from .harness import Memory, body_kernel, launch_of
+from .harness import Memory, body_kernel, launch_of, short_slices
 from .test_unison import _STEPS, SHARED, checked, outcome
 
 #: Registers of each thread, and those that are mostly the same in all of a CTA.
@@ -175,9 +173,7 @@ def test_random_kernels(seed: int) -> None:
 @rows("seed", [*range(120)], share=16)
 def test_random_kernels_in_short_slices(seed: int) -> None:
     """Warps stop where sections begin, or in general code behind them, with all that was kept as scalars."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(worker, "WARP_SLICE", (40, 64, 111, 300)[seed % 4])
-        patch.setattr(worker, "CTA_SLICE", (40, 300, 1000, 131072)[seed // 4 % 4])
+    with short_slices(seed):
         _agree(1000 + seed)
 
 
@@ -204,9 +200,7 @@ def test_random_kernels_under_checkers(seed: int) -> None:
 
 @rows("seed", [*range(120)], share=16)
 def test_random_kernels_under_checkers_in_short_slices(seed: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(worker, "WARP_SLICE", (40, 64, 111, 300)[seed % 4])
-        patch.setattr(worker, "CTA_SLICE", (40, 300, 1000, 131072)[seed // 4 % 4])
+    with short_slices(seed):
         _checked_alike(3000 + seed)
 
 

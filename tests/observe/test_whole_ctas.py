@@ -11,8 +11,8 @@ import pytest
 import ptxtools
 from ptxtools.diagnostics import Trap
 from ptxtools.native.code.encode import Encoded, encode
-from ptxtools.native.loop import driver, worker
-from tests.native.harness import body_kernel
+from ptxtools.native.loop import driver
+from tests.native.harness import body_kernel, short_slices
 from tests.native.test_lockstep import BLOCKS, Writer, as_a_whole, loop_kernel
 from tests.rows import rows
 
@@ -72,9 +72,7 @@ def test_random_kernels_of_several_checkers(seed: int) -> None:
 
 @rows("seed", [*range(9300, 9360)], share=6)
 def test_random_kernels_in_short_slices(seed: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(worker, "WARP_SLICE", (40, 64, 111, 300)[seed % 4])
-        patch.setattr(worker, "CTA_SLICE", (40, 300, 1000, 131072)[seed // 4 % 4])
+    with short_slices(seed):
         _agree(seed)
 
 
