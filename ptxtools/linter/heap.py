@@ -1,4 +1,5 @@
-"""The device's heap (malloc and free, 10.1): what the pointers of a run of instructions are."""
+"""Memory that a thread asks for, of the heap (malloc and free, 10.1) or the stack (alloca, 9.7.17): what the pointers
+of a run of instructions are."""
 
 from __future__ import annotations
 
@@ -9,27 +10,43 @@ from ptxtools.ir.nodes import Address, Arguments, Immediate, Name, Operand
 from ptxtools.records import NamedTuple
 
 from .accesses import accessed_bytes, accesses_of
-from .facts import Line
+from .constants import bounds
+from .facts import FunctionFacts, Line
 from .inflight import accessed
 
 
 class Block:
-    """A block of the heap. whole: whether malloc gave it in this run, so that its begin is known; size: its bytes,
-    None if unknown; freed: the call that gave it back."""
+    """A block of memory. whole: whether it was given in this run, so that its begin is known; size: its bytes, None if
+    unknown; stack: whether it is the stack's; freed: the instruction that gave it back."""
 
-    __slots__ = ("freed", "size", "whole")
+    __slots__ = ("freed", "size", "stack", "whole")
 
-    def __init__(self, whole: bool, size: int | None = None) -> None:
+    def __init__(self, whole: bool, size: int | None = None, stack: bool = False) -> None:
         self.whole = whole
         self.size = size
+        self.stack = stack
         self.freed: Line | None = None
 
 
 class Pointer(NamedTuple):
-    """`offset` bytes behind the begin of a block."""
+    """`offset` bytes behind the begin of a block, or up to `spread` more."""
 
     block: Block
     offset: int
+    spread: int = 0
+
+
+class Numbers(NamedTuple):
+    """A number between two, both included."""
+
+    least: int
+    most: int
+
+
+class Mark(NamedTuple):
+    """What stacksave gives: how many blocks of the stack the run had then."""
+
+    blocks: int
 
 
 class Use(NamedTuple):
@@ -42,39 +59,47 @@ class Use(NamedTuple):
 
 
 #: What a register or a parameter of a call holds: by the declaration's identity and its name.
-_Known: TypeAlias = dict[tuple[int, str], Pointer | int]
+_Held: TypeAlias = Pointer | Numbers | Mark
+_Known: TypeAlias = dict[tuple[int, str], _Held]
 
 _MOST = (1 << 64) - 1
-_COPIES = ("mov.u64", "mov.b64", "mov.s64", "cvta.global.u64", "cvta.to.global.u64")
+_COPIES = ("mov.u64", "mov.b64", "mov.s64", "cvta.global.u64", "cvta.to.global.u64", "cvta.local.u64",
+           "cvta.to.local.u64")  # fmt: skip
 _SUMS = ("add.u64", "add.s64")
-#: State spaces that do not reach the heap.
-_ELSEWHERE = ("param", "shared", "local", "const")
+#: How a number of 32 bits becomes one of 64, with the number of operands.
+_WIDENED = {"cvt.u64.u32": 2, "mul.wide.u32": 3}
+_STACK = ("alloca", "stacksave", "stackrestore")
+#: State spaces that do not reach the heap, and the stack.
+_ELSEWHERE = {False: ("param", "shared", "local", "const"), True: ("param", "shared", "global", "const")}
 
 
-def uses_of(run: list[Line], functions: Collection[str]) -> Iterator[Use]:
+def uses_of(facts: FunctionFacts, run: list[Line], functions: Collection[str]) -> Iterator[Use]:
     """Uses of pointers in a run whose instructions are executed one behind the other, in this order.
 
     functions: those of malloc and free that the runtime provides. A block counts as freed behind the use that frees it;
     what a guarded instruction does is not known.
     """
     known: _Known = {}
+    stack: list[Block] = []
     for line in run:
         if line.item.guard is not None:
             _forget(line, known)
         elif line.plan.family == "call":
             yield from _call(line, known, functions)
+        elif line.plan.family in _STACK:
+            _stack(line, known, stack)
         else:
             yield from _accesses(line, known)
-            _step(line, known)
+            _step(facts, line, known)
 
 
 def _key(name: str, line: Line) -> tuple[int, str]:
     return line.registers[name] or (id(line.names.lookup(name)), name)
 
 
-def _value(operand: Operand, line: Line, known: _Known) -> Pointer | int | None:
+def _value(operand: Operand, line: Line, known: _Known) -> _Held | None:
     if isinstance(operand, Immediate):
-        return operand.value
+        return Numbers(operand.value, operand.value)
     return known.get(_key(operand.name, line)) if isinstance(operand, Name) else None
 
 
@@ -91,22 +116,61 @@ def _forget(line: Line, known: _Known) -> None:
 def _accesses(line: Line, known: _Known) -> Iterator[Use]:
     for access in accesses_of(line):
         pointer = known.get((id(access.symbol), access.name))
-        if isinstance(pointer, Pointer) and not any(access.op.has(space) for space in _ELSEWHERE):
-            offset = pointer.offset + access.offset
-            yield Use(line, access.operand, Pointer(pointer.block, offset), accessed_bytes(access.op))
+        if not isinstance(pointer, Pointer):
+            continue
+        if not any(access.op.has(space) for space in _ELSEWHERE[pointer.block.stack]):
+            moved = pointer._replace(offset=pointer.offset + access.offset)
+            yield Use(line, access.operand, moved, accessed_bytes(access.op))
 
 
-def _step(line: Line, known: _Known) -> None:
+def _stack(line: Line, known: _Known, stack: list[Block]) -> None:
+    """alloca, stacksave and stackrestore."""
+    operands = line.item.operands
+    value = _value(operands[-1 if line.plan.family == "stackrestore" else min(1, len(operands) - 1)], line, known)
+    if line.plan.family == "stackrestore":
+        kept = value.blocks if isinstance(value, Mark) else 0  # else it was saved before the run began
+        for block in stack[kept:]:
+            block.freed = block.freed or line
+        return
+    _forget(line, known)
+    into = operands[0]
+    if not isinstance(into, Name):
+        return
+    if line.plan.family == "stacksave":
+        known[_key(into.name, line)] = Mark(len(stack))
+        return
+    block = Block(True, _exact(value), True)
+    stack.append(block)
+    known[_key(into.name, line)] = Pointer(block, 0)
+
+
+def _exact(value: _Held | None) -> int | None:
+    return value.least & _MOST if isinstance(value, Numbers) and value.least == value.most else None
+
+
+def _step(facts: FunctionFacts, line: Line, known: _Known) -> None:
     """What is known behind an instruction that is no call."""
     item = line.item
-    operands, into, value = item.operands, None, None
+    operands, into = item.operands, None
+    value: _Held | None = None
     if item.opcode in _COPIES and len(operands) == 2:
         into, value = operands[0], _value(operands[1], line, known)
     elif item.opcode in _SUMS and len(operands) == 3:
         pointer, step = _value(operands[1], line, known), _value(operands[2], line, known)
         into = operands[0]
-        if isinstance(pointer, Pointer) and isinstance(step, int):
-            value = Pointer(pointer.block, pointer.offset + step)
+        if isinstance(pointer, Pointer) and isinstance(step, Numbers):
+            spread = pointer.spread + step.most - step.least
+            value = Pointer(pointer.block, pointer.offset + step.least, spread)
+    elif item.opcode in _WIDENED and len(operands) == _WIDENED[item.opcode]:
+        factor = operands[2] if len(operands) > 2 else Immediate(1, "u64")
+        into = operands[0]
+        if isinstance(factor, Immediate) and factor.value >= 0:
+            value = Numbers(*(each * factor.value for each in bounds(facts, line, operands[1])))
+    elif item.opcode == "shl.b64" and len(operands) == 3:
+        number, places = _value(operands[1], line, known), operands[2]
+        into = operands[0]
+        if isinstance(number, Numbers) and isinstance(places, Immediate) and number.most << places.value <= _MOST:
+            value = Numbers(number.least << places.value, number.most << places.value)
     elif item.opcode.startswith("st.param") and len(operands) == 2:
         into, value = _parameter(operands[0]), _pointer(operands[1], line, known)
     elif item.opcode.startswith("ld.param") and len(operands) == 2:
@@ -124,7 +188,7 @@ def _parameter(operand: Operand) -> Name | None:
     return None
 
 
-def _pointer(operand: Operand, line: Line, known: _Known) -> Pointer | int | None:
+def _pointer(operand: Operand, line: Line, known: _Known) -> _Held | None:
     """What is handed to a call: a register of which nothing is known may be a pointer, and is the same afterwards."""
     value = _value(operand, line, known)
     if value is None and isinstance(operand, Name) and (key := line.registers[operand.name]) is not None:
@@ -141,8 +205,7 @@ def _call(line: Line, known: _Known, functions: Collection[str]) -> Iterator[Use
         return
     value = _value(lists[-1][0], line, known)
     if name == "malloc" and len(lists) == 2 and isinstance(lists[0][0], Name):
-        size = value & _MOST if isinstance(value, int) else None
-        known[_key(lists[0][0].name, line)] = Pointer(Block(True, size), 0)
+        known[_key(lists[0][0].name, line)] = Pointer(Block(True, _exact(value)), 0)
     elif name == "free" and isinstance(value, Pointer):
         yield Use(line, len(operands) - 1, value, None)
         value.block.freed = value.block.freed or line

@@ -18,7 +18,6 @@ _HOST = "the host may have written the buffer"
 _GRID = "the launch says how many CTAs there are"
 _ROLES = "it takes several warps, and what mbarriers tell them of work under way"
 _DATA = "data decide it"
-_CALLS = "what functions are given and give back is not followed"
 _FACTORS = "what products read is not compared with what was written"
 _DISCARD = "what discard leaves is not followed"
 _PEERS = "what CTAs of a cluster do at mbarriers of one another is not followed"
@@ -36,12 +35,8 @@ UNSEEN = {
     "stack_array_indexed_by_data": _DATA,
     "slot_of_the_peer_filled_before_it_is_free": "mbarriers of two CTAs of a cluster are not followed",
     "bulk_store_awaited_behind_an_mbarrier": _ROLES, "product_of_the_last_cta_alone": _GRID,
-    "called_by_a_table": _TABLES, "table_uni": _TABLES,
-    "result_of_a_function_never_set": _CALLS, "result_in_memory_never_set": _CALLS,
-    "register_of_a_function_never_set": _CALLS, "argument_half_set": _CALLS, "guarded_call_uni": _CALLS,
+    "called_by_a_table": _TABLES,
     "barrier_of_the_warp_for_its_half": "halves of a warp are not told apart", "predicated_barrier": _DATA,
-    "memory_given_back_on_the_stack": "the stack is not followed",
-    "predicate_of_a_select": "a predicate that one guard sets is taken to be set",
     "bytes_of_one_word_by_two_warps": "parts of words are not followed",
     "wgmma_part_of_b_not_written": _FACTORS, "tcgen05_a_not_written": _FACTORS, "scales_copied_from_nowhere": _FACTORS,
     "second_stage_of_b_not_written": _FACTORS,
@@ -49,7 +44,7 @@ UNSEEN = {
     "discarded_by_the_grid_before": _DISCARD, "discard_of_half_a_line": _DISCARD,
     "discarded_beside_a_reader": _DISCARD,
     "compaction_offsets_of_two_warps": _DATA, "three_arrive_where_two_are_counted": _DATA,
-    "broadcast_from_outside_of_the_group": _DATA, "stack_array_used_before_it_is_filled": "the stack is not followed",
+    "broadcast_from_outside_of_the_group": _DATA,
     "lock_given_back_by_a_relaxed_exchange": "the order of critical sections is open",
     "copy_to_the_peer_from_a_buffer_in_use": _PEERS, "remote_counter_never_set": _PEERS,
     "commit_of_the_pair_tells_one_cta": _PEERS, "stored_to_the_peer_beyond_its_memory": _PEERS,
@@ -60,7 +55,6 @@ UNSEEN = {
     "copied_factor_without_a_proxy_fence": "copies of cp.async are no stores for the fence of a product",
     "scales_overwritten_before_they_are_copied": "what tcgen05.cp reads is not followed",
     "freed_by_a_thread_that_does_not_own_it": "pointers in shared memory are not followed",
-    "high_word_of_an_address_never_set": "halves of a register pair are not told apart",
     "cluster_waited_for_twice": "turns of arrive and wait are not counted",
     "work_asked_for_and_never_expected": "bytes of an answer are not compared with those expected",
     "load_of_the_last_slot_never_waited_for": _ROLES,

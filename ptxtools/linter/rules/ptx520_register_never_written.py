@@ -3,7 +3,7 @@
 What: an instruction computes with a register that the function never writes; or it is one part of several that a mov
 packs, and what that gives is stored whole, or computed with as one number.
 Why: the value is undefined. Compilers leave such reads where the value does not matter, so what only moves bytes (mov,
-prmt, the value of shfl) is not reported.
+prmt, the value of shfl) is not reported. Half of a packed address is.
 Example:
     .reg .b32 %never;
     mov.b32 %r1, 1;
@@ -16,7 +16,7 @@ Better:
 
 from __future__ import annotations
 
-from ptxtools.ir.nodes import Instruction, Name, Vector
+from ptxtools.ir.nodes import Address, Instruction, Name, Vector
 from ptxtools.ir.positions import name_span
 from ptxtools.ir.symbols import RegisterKey
 
@@ -33,6 +33,7 @@ _MOVES = ("mov.", "prmt.", "st.u8", "st.b8", "st.param.b8", "st.param.u8", "st.l
 
 #: Instructions whose result depends on all bits of what they read, those of a store included.
 _WHOLE = ("st", "add", "sub", "mul", "mad", "setp", "div", "rem", "min", "max", "atom", "red")
+_ADDRESS, _NUMBER = "an address", "one number"
 _POSSIBLE = "possible: who reads the whole may not look at this part"
 
 
@@ -42,23 +43,36 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
     parameters = {id(v) for v in (*facts.function.params, *facts.function.returns)}
     for key in facts.reads.keys() - facts.writes.keys():
         (declaration, name), item = key, facts.reads[key]
-        if declaration not in parameters and _packed(facts, key):
-            message = f"part '{name}' of what is packed here is never written, and the whole is used"
-            context.warn(CODE, message, name_span(item, name), help=(_POSSIBLE,), section="5.1.1")
+        whole = _packed(facts, key) if declaration not in parameters else ""
+        if whole:
+            message = f"part '{name}' of what is packed here is never written, and the whole is used as {whole}"
+            help = (_POSSIBLE,) if whole == _NUMBER else ()
+            context.warn(CODE, message, name_span(item, name), help=help, section="5.1.1")
         elif declaration not in parameters and not item.opcode.startswith(_MOVES) and not _shuffled(item, name):
             message = f"register '{name}' is read here but never written"
             context.warn(CODE, message, name_span(item, name), section="5.1.1")
 
 
-def _packed(facts: FunctionFacts, key: RegisterKey) -> bool:
-    """Whether a register is first read as a part of a whole that is used as one."""
+def _packed(facts: FunctionFacts, key: RegisterKey) -> str:
+    """As what the whole is used of which a register, where it is first read, is a part; empty if it is not."""
     item = facts.reads[key]
     into, *parts = item.operands if item.opcode.startswith("mov.b") else (None,)
     if not isinstance(into, Name) or len(parts) != 1 or not isinstance(parts[0], Vector):
-        return False
+        return ""
     line = next(line for line in facts.lines if line.item is item)
     made = only_write(facts, line, into.name)
-    return made is line and any(_whole(other, line.registers[into.name]) for other in facts.of(*_WHOLE))
+    whole = line.registers[into.name]
+    if made is not line:
+        return ""
+    if any(_addresses(other, whole) for other in facts.of(*_WHOLE, "ld")):
+        return _ADDRESS
+    return _NUMBER if any(_whole(other, whole) for other in facts.of(*_WHOLE)) else ""
+
+
+def _addresses(line: Line, key: RegisterKey | None) -> bool:
+    """Whether a register is the address of an access."""
+    bases = [operand.base for operand in line.item.operands if isinstance(operand, Address)]
+    return any(isinstance(base, Name) and line.registers[base.name] == key for base in bases)
 
 
 def _whole(line: Line, key: RegisterKey | None) -> bool:

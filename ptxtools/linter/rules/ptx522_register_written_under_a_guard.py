@@ -16,6 +16,7 @@ Better:
 
 from __future__ import annotations
 
+from ptxtools.ir.nodes import Name
 from ptxtools.ir.positions import name_span
 from ptxtools.ir.symbols import RegisterKey
 
@@ -84,7 +85,7 @@ def _guarded(context: LintContext, facts: FunctionFacts) -> None:
                     continue
                 if write:
                     written[key] = line
-                elif key in written and line.item.guard is None and line.plan.family not in ("selp", "slct"):
+                elif key in written and line.item.guard is None and not _selected(line, name):
                     message = f"'{name}' has a value only where '{alone[key].item.opcode}' above was executed"
                     context.warn(CODE, message, name_span(line.item, name), section="9.3")
                     names.discard(name)
@@ -102,6 +103,11 @@ def _on_a_way(context: LintContext, facts: FunctionFacts) -> None:
         message = f"'{key[1]}' is read here, and the jump in line {number} leads past all that writes it"
         help = ("possible: if threads go that way, and the value matters then",)
         context.warn(CODE, message, name_span(line.item, key[1]), help=help, section="5.1.1")
+
+
+def _selected(line: Line, name: str) -> bool:
+    """Whether a register is only one of two values that an instruction selects from."""
+    return line.plan.family in ("selp", "slct") and line.item.operands[-1] != Name(name)
 
 
 def _stays(write: Line, branch: Line) -> bool:

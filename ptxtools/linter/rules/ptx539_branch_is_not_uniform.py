@@ -1,7 +1,8 @@
-"""PTX539 | bra.uni that is not uniform | 9.7.12.3
+"""PTX539 | branch or call with .uni that is not uniform | 9.7.12.3, 9.7.12.4, 9.7.12.5
 
-What: bra.uni with a guard that certainly differs between the threads of a warp.
-Why: .uni promises that all active threads take the branch or none does; otherwise the behaviour is undefined.
+What: bra.uni or call.uni with a guard, or brx.idx.uni with an index, that certainly differs between the threads of a
+warp.
+Why: .uni promises that the active threads of a warp all go the same way; otherwise the behaviour is undefined.
 Example:
     mov.u32 %r9, %laneid;
     setp.lt.u32 %p7, %r9, 16;
@@ -18,24 +19,42 @@ Better:
 
 from __future__ import annotations
 
+from ptxtools.ir.nodes import Name
 from ptxtools.ir.positions import parts_of
 
+from ..constants import thread_numbers
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
 from ..lanes import lanes_of
 from ..registry import bodies_with, instructions
+from ..values import WARP
 from ..walk import tell
 
 CODE = "PTX539"
 
+_SECTIONS = {"bra": "9.7.12.3", "brx": "9.7.12.4", "call": "9.7.12.5"}
 
-@instructions("bra")
+
+@instructions("bra", "call")
 def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
     guard = line.item.guard
     if guard is not None and ".uni" in line.item.opcode and lanes_of(facts, line, guard) is not None:
-        message = "the threads of a warp take this bra.uni differently"
+        message = f"the threads of a warp take this {line.item.opcode} differently"
         where = parts_of(line.item)
-        context.warn(CODE, message, where.guard or where.opcode, section="9.7.12.3")
+        context.warn(CODE, message, where.guard or where.opcode, section=_SECTIONS[line.plan.family])
+
+
+@instructions("brx")
+def check_index(context: LintContext, facts: FunctionFacts, line: Line) -> None:
+    index = line.item.operands[0] if line.item.operands and line.item.guard is None else None
+    if ".uni" not in line.item.opcode or not isinstance(index, Name):
+        return
+    numbers = thread_numbers(facts, line, index.name)
+    if numbers is not None and any(
+        numbers[thread] != numbers[thread - 1] for thread in range(len(numbers)) if thread % WARP
+    ):
+        message = f"the threads of a warp go to different labels from this {line.item.opcode}"
+        context.warn(CODE, message, parts_of(line.item).opcode, section=_SECTIONS[line.plan.family])
 
 
 @bodies_with("bra")

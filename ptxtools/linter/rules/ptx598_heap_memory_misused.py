@@ -1,8 +1,8 @@
-"""PTX598 | heap memory is used wrongly | 10.1
+"""PTX598 | memory of the heap or the stack is used wrongly | 10.1, 9.7.17
 
-What: memory of malloc that is accessed or freed after free, freed by an address inside of it, or accessed outside of
-the bytes asked for, or read before anything is stored there. Certain: all of it happens in instructions that run one
-behind the other.
+What: memory of malloc or alloca that is accessed or freed after free or stackrestore, freed by an address inside of it,
+or accessed outside of the bytes asked for, or read before anything is stored there. Certain: all of it happens in
+instructions that run one behind the other.
 Why: the heap's own data stand before and behind; what is freed may be another thread's by then; what is new is not
 defined.
 Example:
@@ -44,66 +44,85 @@ from ..registry import bodies_with
 
 CODE = "PTX598"
 
+#: Stands for blocks of the heap and of the stack.
+_ANY = "any"
+#: Bytes in which a store may be anywhere that are noted as stored.
+_FAR = 1 << 12
 
-@bodies_with("call")
+
+@bodies_with("call", "alloca")
 def check(context: LintContext, facts: FunctionFacts) -> None:
     functions = {f.name for f in context.module.functions if f.body is None and f.name in ("malloc", "free")}
-    if not functions:
+    if not functions and "alloca" not in facts.families:
         return
     for run in facts.runs:
         written: dict[Block, set[int]] = {}
         used: set[int] = set()
-        others = [line.item for line in run if _may_write(line, functions)]
-        passed, unseen = 0, False  # of the others
-        for use in uses_of(run, functions):
+        others = [(line.item, aside) for line in run if (aside := _may_write(line, functions)) is not None]
+        passed, unseen = (
+            0,
+            {False: False, True: False},
+        )  # of the others; whether blocks of heap and stack may be written
+        for use in uses_of(facts, run, functions):
             used.add(id(use.line.item))
             at = use.line.item.span[0]
-            while passed < len(others) and others[passed].span[0] < at:
-                unseen = unseen or id(others[passed]) not in used
+            while passed < len(others) and others[passed][0].span[0] < at:
+                item, stack = others[passed]
+                for each in (False, True) if id(item) not in used else ():
+                    unseen[each] = unseen[each] or stack in (each, _ANY)
                 passed += 1
-            message = _wrong(use, context) or ("" if unseen else _unwritten(use, written))
+            stack = use.pointer.block.stack
+            message = _wrong(use, context) or ("" if unseen[stack] else _unwritten(use, written))
             if message:
-                context.warn(CODE, message, part_span(use.line.item, use.operand), section="10.1")
+                section = "9.7.17" if stack else "10.1"
+                context.warn(CODE, message, part_span(use.line.item, use.operand), section=section)
 
 
-def _may_write(line: Line, functions: set[str]) -> bool:
-    """Whether an instruction may write to a block, though nothing tells that it gets a pointer into it."""
+def _may_write(line: Line, functions: set[str]) -> bool | str | None:
+    """Which blocks an instruction may write to, though nothing tells that it gets a pointer into one: of the heap
+    (False), of the stack (True), of both, or None."""
     family, opcode = line.plan.family, line.item.opcode
     if family == "call":
-        return not any(name in functions for operand in line.item.operands for name, _ in operand_names(operand))
-    aside = any(f".{space}" in opcode for space in ("shared", "local", "param"))
-    return family in ("st", "atom", "red", "cp", "multimem") and not aside
+        known = any(name in functions for operand in line.item.operands for name, _ in operand_names(operand))
+        return None if known else _ANY
+    if family not in ("st", "atom", "red", "cp", "multimem") or ".shared" in opcode or ".param" in opcode:
+        return None
+    return True if ".local" in opcode else False if ".global" in opcode else _ANY
 
 
 def _unwritten(use: Use, written: dict[Block, set[int]]) -> str:
     """Whether a load reads bytes of a new block that nothing has stored; notes what is stored."""
-    block, offset = use.pointer
+    block, offset, spread = use.pointer
     if not block.whole or use.size is None:
         return ""
     known = written.setdefault(block, set())
-    reach = range(offset, offset + use.size)
+    reach = range(offset, offset + use.size + min(spread, _FAR))
     if use.line.plan.family != "ld":
         known.update(reach)
+        if spread > _FAR:
+            block.whole = False  # it may be written anywhere
+        return ""
+    if spread:
         return ""
     count = next((n for n in (2, 4, 8) if f".v{n}." in use.line.item.opcode), 1)
     size = use.size // count
     elements = [range(first, first + size) for first in reach[::size]]  # in part: what ends a structure may lack
     missing = next((element[0] for element in elements if known.isdisjoint(element)), None)
-    return "" if missing is None else f"byte {missing} of the block is read, and nothing has stored it since malloc"
+    return "" if missing is None else f"byte {missing} of the block is read, and nothing has stored it"
 
 
 def _wrong(use: Use, context: LintContext) -> str:
     """What is wrong with a use; empty if nothing is."""
-    block, offset = use.pointer
+    block, offset, spread = use.pointer
     if block.freed is not None and offset >= 0:
         where = context.source.line_of(block.freed.item.span[0])
-        return f"the memory was freed in line {where}"
+        return f"the memory was {'given back' if block.stack else 'freed'} in line {where}"
     if not block.whole:
         return ""
     if use.size is None:
-        return f"free gets an address {offset} bytes behind the begin of the block" if offset else ""
-    if offset < 0:
-        return f"access {-offset} bytes before the block that malloc gave"
+        return f"free gets an address {offset} bytes behind the begin of the block" if offset and not spread else ""
+    if offset + spread < 0:
+        return f"access {-offset} bytes before the block"
     if block.size is not None and offset + use.size > block.size:
         return f"access of bytes {offset} to {offset + use.size - 1} of a block of {block.size}"
     return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ptxtools.ir.nodes import Arguments, Function, Immediate, Name, Operand, Variable
+from ptxtools.ir.nodes import Arguments, Function, Immediate, Name, Operand, Variable, Vector
 from ptxtools.ir.symbols import RegisterKey
 from ptxtools.isa.types import TYPES
 from ptxtools.records import NamedTuple
@@ -13,6 +13,7 @@ from ..calls import callee_of
 from ..facts import FunctionFacts, Line
 from ..memory import access_bytes
 from ..values import Value
+from .computing import unknown
 
 if TYPE_CHECKING:
     from .computing import Op
@@ -77,17 +78,25 @@ def _variables(facts: FunctionFacts) -> set[str]:
 
 
 class Calls:
-    """The calls of a walk. Parameters are kept as registers are: by the variable, and the bytes of it."""
+    """The calls of a walk. Parameters are kept as registers are: by the variable, and the bytes of it.
+
+    undefined: registers that some threads have been handed without a value, as nobody has set the parameter.
+    """
 
     def __init__(self, walker: Walker) -> None:
         self.walker = walker
-        self._pieces: dict[int, set[str]] = {}  # by the identity of a parameter's variable
+        self.undefined: set[RegisterKey] = set()
+        self._pieces: dict[int, dict[str, tuple[int, int]]] = {}  # by the identity of a parameter's variable
+        self._handed: set[int] = set()  # variables of which all that is set is known
 
     def enter(self, group: Group, op: Op, mask: int) -> bool:
         """Threads call a function: whether the walk follows them."""
         function = callee_of(op.line)
         callee = self.walker.program.callees.get(id(function))
+        given, results = _lists(op.line)
         if callee is None or len(group.stack) >= _DEPTH or any(frame.callee is callee for frame in group.stack):
+            for result in results:
+                self._lose(group, op.line, result)
             return False
         caller = group
         if mask != group.mask:
@@ -96,7 +105,8 @@ class Calls:
         for key in callee.written:
             group.registers.pop(key, None)
             group.missing.pop(key, None)
-        given, _ = _lists(op.line)
+        for formal in callee.function.returns:
+            self._forget(group, formal)
         for formal, actual in zip(callee.function.params, given, strict=False):
             self._hand_over(group, op.line, actual, formal)
         group.stack = (*group.stack, Frame(group.pc, group.end, op.line, callee))
@@ -119,12 +129,33 @@ class Calls:
             symbol = _symbol(frame.line, actual)
             if symbol is not None and symbol.space == "reg":
                 key = frame.line.registers[getattr(actual, "name", "")]
-                found = group.registers.get((id(formal), _piece(0, _bytes(formal))))
-                if key is not None and found is not None:
-                    group.registers[key] = found
-                    group.missing.pop(key, None)
+                if key is not None:
+                    self._pass(group, _whole(formal), key)
             elif symbol is not None:
                 self._copy(group, formal, symbol)
+        for formal in (*frame.callee.function.params, *frame.callee.function.returns):
+            self._forget(group, formal)
+
+    def _pass(self, group: Group, source: RegisterKey, into: RegisterKey) -> None:
+        """Give a register what another one, or a parameter, has; no value to threads in which it has none."""
+        found = group.registers.get(source)
+        self.walker.put(group, into, found or unknown(True, "unset", source), group.mask)
+        self.leaves(group, into, group.missing.get(source, 0) if found is not None else group.mask)
+
+    def leaves(self, group: Group, key: RegisterKey, mask: int) -> None:
+        """Some threads have been handed no value."""
+        if mask & group.mask:
+            group.missing[key] = group.missing.get(key, 0) | mask & group.mask
+            self.undefined.add(key)
+
+    def _lose(self, group: Group, line: Line, result: Operand) -> None:
+        """A function that is not followed gives something back."""
+        symbol = _symbol(line, result)
+        if symbol is not None and symbol.space != "reg":
+            self._forget(group, symbol)
+            self._handed.discard(id(symbol))
+        elif symbol is not None and (key := line.registers[getattr(result, "name", "")]) is not None:
+            self.walker.put(group, key, unknown(True, "given", id(line.item), self.walker.moment), group.mask)
 
     def _hand_over(self, group: Group, line: Line, actual: Operand, formal: Variable) -> None:
         symbol = _symbol(line, actual)
@@ -132,44 +163,60 @@ class Calls:
             self._copy(group, symbol, formal)
             return
         self._forget(group, formal)
-        value = self._operand(group, line, actual)
-        if value is not None:
-            self._keep(group, formal, _piece(0, _bytes(formal)), value, group.mask)
+        key = line.registers[actual.name] if isinstance(actual, Name) else None
+        if formal.space == "reg":
+            into = _whole(formal)
+            self.walker.put(group, into, self._operand(group, line, actual), group.mask)
+        else:
+            self._handed.add(id(formal))
+            into = self._keep(group, formal, 0, _bytes(formal), self._operand(group, line, actual), group.mask)
+        if key is not None:
+            self.leaves(group, into, group.missing.get(key, 0))
 
-    def _operand(self, group: Group, line: Line, operand: Operand) -> Value | None:
-        """A register or an integer; None for anything else."""
+    def _operand(self, group: Group, line: Line, operand: Operand) -> Value:
+        """A register or an integer; anything else is unknown."""
         key = line.registers[operand.name] if isinstance(operand, Name) else None
         if key is not None:
             return self.walker.value(group, key)
         number = isinstance(operand, Immediate) and operand.type[0] != "f"
-        return Value((), operand.value) if number and isinstance(operand, Immediate) else None
+        if number and isinstance(operand, Immediate):
+            return Value((), operand.value)
+        return unknown(True, "operand", id(operand), self.walker.moment)
 
     def _copy(self, group: Group, before: Variable, after: Variable) -> None:
         self._forget(group, after)
-        for piece in self._pieces.get(id(before), ()):
+        self._handed.add(id(after))
+        for piece, (offset, size) in self._pieces.get(id(before), {}).items():
             value = group.registers.get((id(before), piece))
             if value is not None:
-                self._keep(group, after, piece, value, group.mask)
+                into = self._keep(group, after, offset, size, value, group.mask)
+                self.leaves(group, into, group.missing.get((id(before), piece), 0))
 
     def _forget(self, group: Group, variable: Variable) -> None:
         for piece in self._pieces.get(id(variable), ()):
             group.registers.pop((id(variable), piece), None)
+            group.missing.pop((id(variable), piece), None)
 
-    def _keep(self, group: Group, variable: Variable, piece: str, value: Value, mask: int) -> None:
-        self._pieces.setdefault(id(variable), set()).add(piece)
-        self.walker.put(group, (id(variable), piece), value, mask)
+    def _keep(self, group: Group, variable: Variable, offset: int, size: int, value: Value, mask: int) -> RegisterKey:
+        key = _piece(variable, offset, size)
+        self._pieces.setdefault(id(variable), {})[key[1]] = offset, size
+        self.walker.put(group, key, value, mask)
+        return key
 
     def store(self, group: Group, op: Op, mask: int) -> None:
         """st.param: it prepares a call, or what a function gives back."""
         where = _place(op.line, 0)
-        if where is None:
+        if where is None or len(op.line.item.operands) != 2:
             return
         variable, offset = where
-        if len(op.line.item.operands) != 2 or ".v" in op.opcode:
-            return
-        value = self._operand(group, op.line, op.line.item.operands[1])
-        if value is not None:
-            self._keep(group, variable, _piece(offset, access_bytes(op.line)), value, mask)
+        stored = op.line.item.operands[1]
+        parts = stored.items if isinstance(stored, Vector) else (stored,)
+        size = access_bytes(op.line) // len(parts)
+        for place, part in enumerate(parts):
+            into = self._keep(group, variable, offset + place * size, size, self._operand(group, op.line, part), mask)
+            key = op.line.registers[part.name] if isinstance(part, Name) else None
+            if key is not None and group.missing:
+                self.leaves(group, into, group.missing.get(key, 0) & mask)
 
     def load(self, group: Group, op: Op) -> Value | None:
         """What ld.param of a parameter gives; None if that is not known."""
@@ -177,7 +224,25 @@ class Calls:
         if where is None:
             return None
         variable, offset = where
-        return group.registers.get((id(variable), _piece(offset, access_bytes(op.line))))
+        return group.registers.get(_piece(variable, offset, access_bytes(op.line)))
+
+    def look_at_unset(self, group: Group, op: Op, mask: int) -> None:
+        """ld.param has given registers to some threads: whether nobody has set what they are."""
+        where = _place(op.line, 1)
+        if where is None or id(where[0]) not in self._handed:
+            return
+        variable, offset = where
+        size = access_bytes(op.line) // max(1, len(op.into))
+        for place, into in enumerate(op.into):
+            first = offset + place * size
+            key = _piece(variable, first, size)
+            if key in group.registers:
+                self.leaves(group, into, group.missing.get(key, 0) & mask)
+            elif not any(
+                (id(variable), piece) in group.registers and start < first + size and first < start + length
+                for piece, (start, length) in self._pieces.get(id(variable), {}).items()
+            ):
+                self.leaves(group, into, mask)
 
 
 def plain_call(line: Line) -> bool:
@@ -191,8 +256,13 @@ def ends_threads(line: Line) -> bool:
     return any(isinstance(operand, Name) and operand.name == "__assertfail" for operand in line.item.operands)
 
 
-def _piece(offset: int, size: int) -> str:
-    return f"+{offset}:{size}"
+def _piece(variable: Variable, offset: int, size: int) -> RegisterKey:
+    return id(variable), f"+{offset}:{size}"
+
+
+def _whole(formal: Variable) -> RegisterKey:
+    """A parameter in a register, or the whole of one in memory."""
+    return (id(formal), formal.name) if formal.space == "reg" else _piece(formal, 0, _bytes(formal))
 
 
 def _bytes(variable: Variable) -> int:

@@ -72,7 +72,7 @@ def places_of(facts: FunctionFacts) -> Iterator[Threads]:
     elif _of_warps(facts) or any(_of_warps(one) for one in followed(facts)):
         first, *later = [threads._replace(spaces=spaces) for threads in _of_ctas(facts, shape)]
         yield first
-    elif globally or (shape is not None and "bra" in facts.families) or _divides_by_numbers(facts):
+    elif globally or (shape is not None and "bra" in facts.families) or followed(facts) or _divides_by_numbers(facts):
         yield _of_cta(facts, shape)._replace(spaces=("global",))
     if any(".cluster" in line.item.opcode for line in facts.of("mapa", "barrier", "cp", "st", "red", "atom")):
         yield _apart("cluster", shape)._replace(spaces=spaces)

@@ -276,11 +276,6 @@ class Walker:
         for at in [at for at in self._rounds if callee.start <= at < callee.end]:
             del self._rounds[at]
 
-    def put(self, group: Group, key: RegisterKey, value: Value, mask: int) -> None:
-        """Note what a parameter is in some threads of a group: in others it is not known."""
-        old = group.registers.get(key)
-        group.registers[key] = value if mask == group.mask or old is None else mixed(old, value, mask)
-
     def write(self, group: Group, op: Op, mask: int) -> None:
         """Note what an instruction writes in some threads of a group."""
         self.moment += 1
@@ -305,7 +300,9 @@ class Walker:
             if mask == group.mask and not group.missing:
                 group.registers[key] = new
             else:
-                self._set(group, key, new, mask)
+                self.put(group, key, new, mask)
+            if op.family == "ld" and self.program.callees:
+                self.calls.look_at_unset(group, op, mask)
             return
         needed, whole = self.program.needed, mask == group.mask and not group.missing
         for key in op.into:
@@ -313,7 +310,7 @@ class Walker:
             if whole:
                 group.registers[key] = new
             else:
-                self._set(group, key, new, mask)
+                self.put(group, key, new, mask)
         if op.opcode == "elect.sync" and len(op.into) == 2:
             lowest = sum((part & -part) for part in (mask & half for half in _HALVES))
             group.registers[op.into[1]] = Value((), tuple(lowest >> thread & 1 for thread in range(2 * WARP)))
@@ -339,7 +336,8 @@ class Walker:
                 self.report("division by zero", op.line, 2, message)
                 return
 
-    def _set(self, group: Group, key: RegisterKey, new: Value, mask: int) -> None:
+    def put(self, group: Group, key: RegisterKey, new: Value, mask: int) -> None:
+        """Note what a register, or a parameter of a call, is in some threads of a group."""
         registers = group.registers
         if mask == group.mask:
             registers[key] = new
@@ -360,10 +358,13 @@ class Walker:
 
     def _look_at_reads(self, group: Group, op: Op) -> None:
         """Registers that have a value in some of the threads that read them only."""
-        if self.assumed or not self.threads.there or (op.family in ("mov", "prmt", "selp", "slct") and op.single):
+        if self.assumed or not self.threads.there or (op.family in ("mov", "prmt") and op.single):
             return
+        if op.opcode.startswith("st.param"):
+            return  # it may be handed on
         guarded = (op.guard,) if op.guard is not None else ()
-        for key in guarded + op.reads:
+        reads = op.reads[-1:] if op.family in ("selp", "slct") and op.single else op.reads  # what selects
+        for key in guarded + reads:
             missing = group.missing.get(key, 0) & group.mask
             if key == op.guard and key not in group.registers and key in self.program.writes:
                 missing = group.mask
@@ -372,7 +373,12 @@ class Walker:
                 missing &= (~holds if op.negated else holds) if isinstance(holds, int) else 0
             if missing:
                 thread = (missing & -missing).bit_length() - 1
-                message = f"'{key[1]}' is read by {self.threads.name(thread)}, in which nothing has written it"
+                how = (
+                    "to which a call has given no value"
+                    if key in self.calls.undefined
+                    else ("in which nothing has written it")
+                )
+                message = f"'{key[1]}' is read by {self.threads.name(thread)}, {how}"
                 self.report("unwritten register", op.line, None, message, name=key[1])
                 group.missing.pop(key, None)
                 group.registers.setdefault(key, _ANY)
@@ -491,7 +497,8 @@ class Walker:
         group.pc += 1
         if not mask:
             return False
-        if ".uni" in op.opcode and not self.assumed:
+        some = any(mask & group.mask & half not in (0, group.mask & half) for half in _HALVES)  # of one warp
+        if some and ".uni" in op.opcode and not self.assumed:
             message = f"'{op.opcode}' is taken by some of the threads that come to it"
             self.report("branch of some", op.line, None, message)
         self.left -= len(group.registers) >> 2
