@@ -26,6 +26,8 @@ Terms: TypeAlias = tuple[tuple[str, int], ...]
 #: Unknowns in a sum.
 _MOST_TERMS = 16
 _SIGN = 1 << 31
+#: Bits of the registers that addresses are computed in, at least.
+_NARROW = 32
 _SIGN64 = 1 << 63
 COMPARE: dict[str, Callable[[int, int], bool]] = {
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "lo": operator.lt, "le": operator.le, "ls": operator.le,
@@ -381,8 +383,12 @@ def _same(line: Line, sources: list[Value]) -> Value | None:
 
 def _converted(line: Line, sources: list[Value]) -> Value | None:
     words = line.item.opcode.split(".")[1:]
-    if not all(word[0] in "us" and word[1:] in ("32", "64") for word in words):
+    if not all(word[0] in "us" and word[1:] in ("8", "16", "32", "64") for word in words):
         return None
+    bits = min([int(word[1:]) for word in words], default=0)
+    if bits < _NARROW:  # the same number, if it is a small one
+        terms, numbers = sources[0].terms, sources[0].numbers
+        return None if terms or min(numbers) < 0 or max(numbers) >> bits - 1 else sources[0]
     return sources[0]
 
 

@@ -18,7 +18,6 @@ _HOST = "the host may have written the buffer"
 _GRID = "the launch says how many CTAs there are"
 _ROLES = "it takes several warps, and what mbarriers tell them of work under way"
 _DATA = "data decide it"
-_FACTORS = "what products read is not compared with what was written"
 _DISCARD = "what discard leaves is not followed"
 _PEERS = "what CTAs of a cluster do at mbarriers of one another is not followed"
 _RELAXED = "relaxed operations on mbarriers are taken to tell"
@@ -37,9 +36,6 @@ UNSEEN = {
     "bulk_store_awaited_behind_an_mbarrier": _ROLES, "product_of_the_last_cta_alone": _GRID,
     "called_by_a_table": _TABLES,
     "barrier_of_the_warp_for_its_half": "halves of a warp are not told apart", "predicated_barrier": _DATA,
-    "bytes_of_one_word_by_two_warps": "parts of words are not followed",
-    "wgmma_part_of_b_not_written": _FACTORS, "tcgen05_a_not_written": _FACTORS, "scales_copied_from_nowhere": _FACTORS,
-    "second_stage_of_b_not_written": _FACTORS,
     "discarded_before_it_is_read": _DISCARD, "discarded_and_half_written_anew": _DISCARD,
     "discarded_by_the_grid_before": _DISCARD, "discard_of_half_a_line": _DISCARD,
     "discarded_beside_a_reader": _DISCARD,
@@ -50,15 +46,10 @@ UNSEEN = {
     "commit_of_the_pair_tells_one_cta": _PEERS, "stored_to_the_peer_beyond_its_memory": _PEERS,
     "tensor_reduction_of_what_no_fence_covers": _MAP, "cp_async_of_sixteen_to_eight": _SIZE,
     "test_wait_asked_once": "what is asked for once may be waited for elsewhere",
-    "map_built_by_lanes_and_changed_by_one": "changes of a map in shared memory are no stores for the walk",
-    "one_group_of_products_still_reads_the_stage": "products of one warpgroup are not told apart by their factors",
-    "copied_factor_without_a_proxy_fence": "copies of cp.async are no stores for the fence of a product",
-    "scales_overwritten_before_they_are_copied": "what tcgen05.cp reads is not followed",
     "freed_by_a_thread_that_does_not_own_it": "pointers in shared memory are not followed",
     "cluster_waited_for_twice": "turns of arrive and wait are not counted",
     "work_asked_for_and_never_expected": "bytes of an answer are not compared with those expected",
     "load_of_the_last_slot_never_waited_for": _ROLES,
-    "map_in_shared_memory_copied_before_its_fields": "changes of a map in shared memory are no stores for the walk",
     "st_async_without_a_place_in_the_count": _PEERS, "multicast_slot_given_back_to_one_cta": _PEERS,
     "fill_of_padding_columns_left_out": "of what long loops store not all is followed",
     "bulk_load_told_by_relaxed_arrival": _RELAXED, "relaxed_wait_for_what_is_told": _RELAXED,
@@ -69,8 +60,6 @@ UNSEEN = {
     "loads_issued_by_every_lane": _LANES, "bytes_expected_by_every_lane": _LANES,
     "products_issued_by_every_lane": _LANES,
     "local_address_given_to_a_neighbour": "pointers in shared memory are not followed",
-    "memory_of_a_barrier_that_lives": "what a copy writes is not compared with mbarriers",
-    "store_by_a_copy_of_nothing": "what copies read is not compared with what was written",
     "tensor_store_of_nothing": _MAP,
 }  # fmt: skip
 

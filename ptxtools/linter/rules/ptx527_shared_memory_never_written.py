@@ -2,7 +2,8 @@
 
 What: the module loads from shared memory, or updates it with atomic operations, and has no instruction that stores,
 copies or initialises any of it. Certain if a kernel runs no code but the module's.
-Or .reqntid says which threads there are, and one of them reads a byte that none of them has written before. Certain.
+Or .reqntid says which threads there are, and one of them reads a byte that none of them has written before, or a wgmma
+or tcgen05 instruction one that none of them ever writes (certain), or a bulk copy copies such a byte (possible).
 Why: shared memory begins undefined.
 Example:
     .version 8.0
@@ -59,6 +60,6 @@ def check(context: LintContext) -> None:
         context.warn(CODE, message, parts_of(line.item).opcode, section="5.1.7")
 
 
-@bodies_with("ld", "atom", "red")
+@bodies_with("ld", "atom", "red", "cp", "wgmma", "tcgen05")
 def check_bytes(context: LintContext, facts: FunctionFacts) -> None:
     tell(context, facts, CODE, "unwritten shared", "5.1.7")

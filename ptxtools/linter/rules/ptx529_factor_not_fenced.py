@@ -1,7 +1,7 @@
 """PTX529 | matrix in shared memory that is stored without a proxy fence | 9.7.13.4
 
-What: st.shared or stmatrix, and behind it a wgmma or tcgen05.mma that reads matrices from shared memory, with no
-fence.proxy.async in between (possible: the store may be to other memory; no label stands between the two); or with
+What: st.shared, stmatrix or cp.async, and behind it a wgmma or tcgen05.mma that reads matrices from shared memory, with
+no fence.proxy.async in between (possible: the store may be to other memory; no label stands between the two); or with
 fences only of threads that do not know of the store.
 Why: these instructions read shared memory through the asynchronous proxy, and may see what was there before the store.
 Example:
@@ -55,7 +55,8 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
             op = line.plan.op
             if op is None:
                 continue
-            if op.family == "stmatrix" or (op.family == "st" and (op.space or "").startswith("shared")):
+            copied = line.item.opcode.startswith(("cp.async.ca", "cp.async.cg"))
+            if copied or op.family == "stmatrix" or (op.family == "st" and (op.space or "").startswith("shared")):
                 stored = line
             elif op.family == "call" or (op.family == "fence" and op.has("proxy")):
                 stored = None

@@ -99,6 +99,11 @@ def walk_of(facts: FunctionFacts) -> list[Found]:
                 if one.kind in MEETING:
                     found.setdefault((one.kind, id(one.line.item)), one)
             left = walker.left
+    for factor, byte in program.whole.missing():
+        message = f"this reads byte {byte} of '{factor.terms[0][0][1:]}', which no thread of the CTA has written"
+        found["unwritten shared", id(factor.line.item)] = Found(
+            "unwritten shared", factor.line, factor.operand, message, certain=True
+        )
     for op in narrow.values() if narrow and left > 0 else ():
         message = "no warp accesses what another one has written: a barrier of the warp orders as much"
         found["narrow barrier", id(op.line.item)] = Found("narrow barrier", op.line, None, message, certain=False)

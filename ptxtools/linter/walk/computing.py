@@ -190,24 +190,55 @@ def is_bound(name: str) -> bool:
     return all(term[0] != "#" for term, _ in why[2].terms)
 
 
-def origin(value: Value, depth: int = 6) -> tuple[Value, int] | None:
-    """The shared address that a matrix descriptor was made from, and the constant bits beside it; None if unknown."""
+class Described(NamedTuple):
+    """A matrix descriptor that was made from a shared address. bits: constant ones beside it; whole: whether these are
+    all."""
+
+    address: Value
+    bits: int
+    whole: bool
+
+
+def origin(value: Value) -> Described | None:
+    """What a matrix descriptor was made from; None if that is not known."""
+    found = _origin(value, 6)
+    return found[0] if found is not None else None
+
+
+def _origin(value: Value, depth: int) -> tuple[Described, int] | None:
+    """A descriptor, or part of one, and how many bits of the address have been shifted out."""
     if value.terms and value.terms[0][0][0] == "&":
-        return (value, 0) if len(value.terms) == 1 else None
-    if len(value.terms) != 1 or not depth or value.terms[0][1] != 1:
+        return (Described(value, 0, True), 0) if len(value.terms) == 1 else None
+    added = value.each
+    if len(value.terms) != 1 or not depth or value.terms[0][1] != 1 or not isinstance(added, int):
         return None
     why = _reasons.get(value.terms[0][0][1:], ("",))
-    if not str(why[0]).startswith(_SHIFTING):
+    how = str(why[0])
+    if not how.startswith(_SHIFTING):
         return None
     sources = [source for source in why[1:] if isinstance(source, Value)]
     for source in sources:
-        found = origin(source, depth - 1) if source.terms else None
-        if found is not None:
-            bits = 0 if str(why[0]).startswith("shr") else sum(other.constant or 0 for other in sources)
-            return found[0], found[1] | bits
+        found = _origin(source, depth - 1) if source.terms else None
+        if found is None:
+            continue
+        (address, bits, whole), shifted = found
+        others = [other.constant for other in sources if other is not source]
+        if how.startswith(("shr", "bfe")):
+            bits, shifted = 0, shifted + (others[0] or 0 if others else 0)
+        elif not how.startswith("and"):
+            bits |= sum([other or 0 for other in others])
+            whole &= None not in others
+        if shifted and added:  # units of the address, and fields beside it
+            low = added if -_FIELD <= added <= _FIELD else added & _FIELD
+            address, added = plus(address, _ONE, low << shifted), added - low
+        elif added:
+            address, added = plus(address, _ONE, added), 0
+        return Described(address, bits | added & _WORD, whole), shifted
     return None
 
 
+#: The bits of a descriptor that hold an address, and all of them.
+_FIELD, _WORD = (1 << 14) - 1, (1 << 64) - 1
 _SHIFTING = ("shr", "or", "and", "cvt", "bfe", "mov", "add")
 
 

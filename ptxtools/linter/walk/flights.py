@@ -8,7 +8,8 @@ from ptxtools.ir.nodes import Immediate
 
 from ..values import THREADS, WARP, Terms, Value, plus, shortest
 from .bars import Bar
-from .computing import Op, differs, origin, truth, unknown
+from .computing import Op, differs, unknown
+from .factors import Factors
 from .phases import look_at_arrivals, look_at_bytes, look_at_stuck
 from .shadow import FLIGHT, OWNER, Place, Touch
 from .tensor_lanes import TensorLanes
@@ -17,11 +18,6 @@ if TYPE_CHECKING:
     from .memory import Memory
     from .walker import Group
 
-#: Bytes that a product reads of each factor at least, from where its descriptor says: eight rows, or part of one row
-#: where the rows are swizzled (bits 61 to 63).
-_ROWS, _ROW, _SWIZZLE = 128, 32, 61
-#: Groups of eight rows that the first factor has at least.
-_EIGHTS = 8
 #: Bit of an address of tensor memory from which on it says the quarter of the lanes.
 _QUARTER = 21
 #: Bytes that each tensor copy moves at least.
@@ -33,8 +29,6 @@ _RESPONSE = 16
 
 
 _HALF = (1 << WARP) - 1
-#: What tells the shared memory of one CTA from that of the other one of a pair.
-_PEER = 3 << OWNER
 
 
 def _halves(mask: int) -> list[int]:
@@ -62,6 +56,7 @@ class Flights:
         self._crossed: tuple[Op, str] | None = None
         self._changed = any(line.plan.family == "tensormap" for line in self.walker.program.lines)
         self.lanes = TensorLanes(self.walker)
+        self.factors = Factors(memory)
 
     def _open(self, kind: str, half: int) -> list[set[int]]:
         """Groups of one half of the threads that nobody has waited for, the last one not committed."""
@@ -185,8 +180,14 @@ class Flights:
 
     def changes_map(self, group: Group, op: Op, mask: int) -> None:
         """tensormap.replace and tensormap.cp_fenceproxy: one thread, or a warp together."""
+        first = sum(part & -part for part in (mask & _HALF, mask & _HALF << WARP))
+        replaces = op.opcode.startswith("tensormap.replace")
         if "global" in op.opcode.split("."):
-            self._map(group, op, 0, sum(part & -part for part in (mask & _HALF, mask & _HALF << WARP)))
+            self._map(group, op, 0, first)
+        place = self.memory.place_of(group, op, 0 if replaces else 1, "shared") if ".shared::cta" in op.opcode else None
+        if place is not None:
+            kind = "stores" if replaces else "reads"
+            self.memory.touch(group, op, 0 if replaces else 1, place, _MAP, mask if replaces else first, kind, False)
 
     def answer(self, group: Group, op: Op, mask: int) -> None:
         """clusterlaunchcontrol.try_cancel: its response is stored as a copy stores."""
@@ -251,8 +252,7 @@ class Flights:
             place = self.memory.place_of(group, op, 0, "shared")
             self._met(group, op, mask, 0, "stores")
             if place is not None and self.memory.all_seen:
-                written = self.memory.written.setdefault(place.address.terms, set())
-                written.update(range(min(place.address.numbers), max(place.address.numbers) + 8))
+                self.memory.bytes.write(place.address, 8, mask)
             return False
         known = value in self._bars
         bar = self._bar(value)
@@ -401,30 +401,6 @@ class Flights:
 
     # --- products -----------------------------------------------------------------------------------------------------
 
-    def rows(self, group: Group, op: Op, mask: int) -> None:
-        """ldmatrix, stmatrix: each lane gives the address of a row of 16 bytes, as many as there are matrices."""
-        operand, kind = (0, "stores") if op.family == "stmatrix" else (1, "reads")
-        lanes = 32 if ".x4" in op.opcode else 16 if ".x2" in op.opcode else 8
-        given = sum(((1 << lanes) - 1) << half for half in (0, WARP))
-        place = self.memory.place_of(group, op, operand, "shared")
-        if place is not None and ".m8n8" in op.opcode and mask & given:
-            self.memory.touch(group, op, operand, place, 16, mask & given, kind, False)
-        elif kind == "stores":
-            self.memory.all_seen = False
-
-    def _look_at_sums(self, group: Group, op: Op) -> None:
-        """Whether a product certainly adds to registers that nothing has written."""
-        names = [spec.name for spec in op.line.plan.specs]
-        place = next((place for place, name in enumerate(names) if name == "scale_d"), None)
-        operand = op.line.item.operands[place] if place is not None and place < len(op.line.item.operands) else None
-        key = next((key for key in op.reads if key[1] == getattr(operand, "name", None)), None)
-        if key is None or truth(self.walker.value(group, key)) != -1 or group.stack or self.walker.assumed:
-            return
-        missing = next((key for key in op.into if key not in group.registers), None)
-        if missing is not None:
-            message = f"'{missing[1]}' is added to, and nothing has written it"
-            self.walker.report("unwritten register", op.line, None, message, name=missing[1])
-
     def product(self, group: Group, op: Op, mask: int) -> None:
         if ".commit_group" in op.opcode:
             self._commit("wgmma", mask)
@@ -433,29 +409,8 @@ class Flights:
             self._wait("wgmma", count.value if isinstance(count, Immediate) else 0, mask)
         elif ".mma_async" in op.opcode:
             self.memory.together(op, mask)
-            self._look_at_sums(group, op)
-            self._factors(group, op, mask, self._add("wgmma", mask))
-
-    def _factors(self, group: Group, op: Op, mask: int, token: int) -> None:
-        """What a product reads of shared memory through descriptors."""
-        for place, (spec, operand) in enumerate(zip(op.line.plan.specs, op.line.item.operands, strict=False)):
-            name = getattr(operand, "name", None)
-            key = next((key for key in op.reads if key[1] == name), None) if spec.name.endswith("_desc") else None
-            start = origin(self.walker.value(group, key)) if key is not None else None
-            where = self.memory.placed(start[0], "shared", op.line) if start is not None else None
-            if where is not None and start is not None:
-                size = _ROW if start[1] >> _SWIZZLE else _ROWS
-                if size == _ROWS and spec.name.startswith("a") and start[1] >> 32 & 0x3FFF == _ROWS >> 4:
-                    size *= _EIGHTS  # one group of eight rows is behind the other
-                self.memory.proxies.read(op, place, where.address, size, mask, "proxy of a matrix")
-                self.memory.touch(group, op, place, where, size, mask, "reads", False, None, True, token)
-                if ".cta_group::2" in op.opcode and self.threads.kind == "cluster":
-                    peer = Value(
-                        where.address.terms, shortest(iter([number ^ _PEER for number in where.address.numbers]))
-                    )
-                    self.memory.touch(
-                        group, op, place, Place(where.space, peer), size, mask, "reads", False, None, True, token
-                    )
+            self.factors.look_at_sums(group, op)
+            self.factors.read(group, op, mask, self._add("wgmma", mask))
 
     def crossed(self) -> None:
         """A barrier of the CTA comes behind what tensor cores and tensor memory have been told."""
@@ -590,13 +545,15 @@ class Flights:
         elif op.opcode.startswith("tcgen05.mma"):
             self._tensor_order(group, op, mask)
             token = self._add("tcgen05", mask)
-            self._factors(group, op, mask, token)
+            self.factors.read(group, op, mask, token)
             self._tensor_touch(group, op, mask, 1, True, token)
         elif op.opcode.startswith(("tcgen05.ld", "tcgen05.st", "tcgen05.cp")):
             self._tensor_order(group, op, mask)
             if op.opcode.startswith("tcgen05.cp"):
                 self._unseen = True
-                self._tensor_touch(group, op, mask, 1, True, self._add("tcgen05", mask))
+                token = self._add("tcgen05", mask)
+                self.factors.read(group, op, mask, token)
+                self._tensor_touch(group, op, mask, 1, True, token)
             else:
                 self._tensor_touch(group, op, mask, self._columns(op), False)
         elif op.opcode.startswith("tcgen05.dealloc"):

@@ -10,7 +10,6 @@ from ptxtools.records import NamedTuple
 
 from ..accesses import variable_bytes
 from ..facts import Line
-from ..inflight import accessed
 from ..memory import access_bytes
 from ..values import THREADS, WARP, ZERO, Value, plus, shortest
 from .barriers import first_of, look_at_divergence, look_at_end, look_at_number, waits_for_its_warp
@@ -24,6 +23,7 @@ from .narrow import Narrow
 from .proxies import Proxies
 from .scattered import Scattered
 from .shadow import FLIGHT, OWNER, Meeting, Place, Shadow, Touch, far
+from .written import Written
 
 if TYPE_CHECKING:
     from .walker import Group, Walker
@@ -101,15 +101,14 @@ class Memory:
             "ld": self._access, "ldu": self._access, "st": self._access, "atom": self._access, "red": self._access,
             "bar": self._barrier, "barrier": self._barrier, "fence": self._fence, "membar": self._fence,
             "call": self._call, "multimem": self._call, "mbarrier": self.flights.mbarrier, "cp": self.flights.copy,
-            "wgmma": self.flights.product, "tcgen05": self.flights.tensor, "ldmatrix": self.flights.rows,
-            "stmatrix": self.flights.rows, "clusterlaunchcontrol": self.flights.answer,
+            "wgmma": self.flights.product, "tcgen05": self.flights.tensor, "ldmatrix": self.flights.factors.rows,
+            "stmatrix": self.flights.factors.rows, "clusterlaunchcontrol": self.flights.answer,
             "tensormap": self.flights.changes_map, "setmaxnreg": self._registers,
             "griddepcontrol": self._dependency,
             **dict.fromkeys((*COLLECTIVES, "elect"), self._collective),
         }  # fmt: skip
-        self.written: dict[object, set[int]] = {}
-        # What is copied to all CTAs of a cluster is written unseen.
-        self.all_seen = self.threads.whole and not self.threads.apart and not walker.program.copied
+        self.bytes = Written(self)
+        self.all_seen = self.bytes.active
         self._published = [0, 0]
         self._awaited: list[int] = []
         self.fenced = [0, 0]
@@ -260,7 +259,7 @@ class Memory:
         if place.space == "shared" and not self.threads.apart:
             self._look_at_size(touch)
             if self.all_seen:
-                self._note_bytes(touch)
+                self.bytes.note(touch)
         if place.space == "shared" and self.threads.kind == "cluster":
             self.clusters.note(touch)
         if self.narrow.alone:
@@ -321,48 +320,20 @@ class Memory:
         """Whether threads access what is behind a variable, or before it."""
         numbers, threads = touch.address.numbers, self.threads
         name = touch.address.variable
-        if name is None or self.walker.assumed or not threads.declared or touch.flight:
+        if name is None or self.walker.assumed or not threads.declared:
+            return
+        if touch.flight and touch.line.plan.family != "cp":
             return
         symbol = touch.line.names.lookup(name)
         total = variable_bytes(symbol) if isinstance(symbol, Variable) else None
         for thread in range(THREADS) if total is not None else ():
             if touch.mask >> thread & 1 and not 0 <= numbers[thread] <= (total or 0) - touch.size:
-                what = f"byte {numbers[thread]} of '{name}', which has {total} bytes"
+                first = max(numbers[thread], total or 0) if numbers[thread] >= 0 else numbers[thread]
+                what = f"byte {first} of '{name}', which has {total} bytes"
                 self.walker.report(
                     "beyond a variable", touch.line, touch.operand, f"{threads.name(thread)} accesses {what}"
                 )
                 return
-
-    def _note_bytes(self, touch: Touch) -> None:
-        """Remember which bytes of shared memory have been written, and look whether those that are read have been."""
-        written = self.written.setdefault(touch.address.terms, set())
-        numbers = touch.address.numbers
-        lanes = [thread for thread in range(THREADS) if touch.mask >> thread & 1]
-        if touch.kind != "stores":
-            symbol = touch.line.names.lookup(touch.address.variable or "")
-            known = isinstance(symbol, Variable) and variable_bytes(symbol) is not None
-            for thread in lanes if known and not touch.flight and self._matters(touch.line) else ():
-                if any(byte not in written for byte in range(numbers[thread], numbers[thread] + touch.size)):
-                    if not self.walker.assumed:
-                        name = touch.address.variable
-                        byte = f"byte {numbers[thread]} of '{name}'"
-                        message = f"{self.threads.name(thread)} reads {byte}, which nothing has written"
-                        self.walker.report("unwritten shared", touch.line, touch.operand, message)
-                    self.all_seen = False
-                    return
-        if touch.kind != "reads":
-            for thread in lanes:
-                written.update(range(numbers[thread], numbers[thread] + touch.size))
-
-    def _matters(self, line: Line) -> bool:
-        """Whether what a load gives is used by more than selections and guarded instructions."""
-        into = [key for name, write in accessed(line) if write and (key := line.registers[name]) is not None]
-        for other in self.walker.program.lines if into else ():
-            if other.item.guard is not None or other.plan.family in ("selp", "slct", "mov", "prmt"):
-                continue
-            if any(not write and other.registers[name] in into for name, write in accessed(other)):
-                return True
-        return not into
 
     # --- order --------------------------------------------------------------------------------------------------------
 
@@ -440,6 +411,7 @@ class Memory:
     def end(self) -> None:
         """All threads have ended."""
         self.narrow.ended = True
+        self.bytes.end()
         for half, meeting in self._deferred:
             if not self._published[half]:
                 self._report(meeting)

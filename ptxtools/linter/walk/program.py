@@ -16,6 +16,7 @@ from .calls import Callee, followed
 from .computing import Op, begin_program, divides, taken_apart
 from .memory import COLLECTIVES, HANDLED
 from .narrow import EXCHANGING
+from .written import Whole
 
 #: Steps of all walks of a kernel: so many, and so many for each of its instructions, up to a bound; times more where
 #: loops with asynchronous work are walked for long.
@@ -47,6 +48,7 @@ class Program:
         self._starts: list[int] = []
         self._targets: dict[int, int] = {}
         self._tables: dict[int, list[int]] = {}
+        self.whole = Whole()
         self.taken: set[tuple[int, int]] = set()  # ways that a walk has gone from a brx.idx by an unknown number
         self.callees: dict[int, Callee] = {}
         self._add(facts, 0)
@@ -217,6 +219,11 @@ class Program:
     def copied(self) -> bool:
         """Whether something writes to the shared memory of other CTAs, too."""
         return any(".multicast" in opcode or ".try_cancel" in opcode for opcode in self.opcodes)
+
+    @cached_property
+    def multiplies(self) -> bool:
+        """Whether there are instructions that read factors in shared memory through descriptors."""
+        return any(opcode.startswith(("wgmma.mma", "tcgen05.mma", "tcgen05.cp")) for opcode in self.opcodes)
 
     @cached_property
     def fences(self) -> bool:

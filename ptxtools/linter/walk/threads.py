@@ -178,7 +178,8 @@ def _of_cta(facts: FunctionFacts, shape: Shape | None, other: int = 1) -> Thread
     fills = False  # whether that there are two warps follows from the places that they have in shared memory
     if count is None:
         several = any(
-            not line.item.opcode.startswith(("bar.warp", "barrier.warp")) for line in facts.of("bar", "barrier")
+            not line.item.opcode.startswith(("bar.warp", "barrier.warp", "barrier.cluster"))
+            for line in facts.of("bar", "barrier")
         )
         allowed = most_threads(facts.function) or 0
         most = allowed or THREADS
