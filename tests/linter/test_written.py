@@ -13,7 +13,7 @@ KERNEL = """.entry k(.param .b64 a, .param .align 64 .b8 m[128]) .reqntid {} {{
 ld.param.b64 %d1, [a]; mov.u32 %r1, %tid.x; mov.u32 %r2, s; shl.b32 %r3, %r1, 4; add.u32 %r3, %r3, %r2;
 and.b32 %r4, %r1, 31; shr.u32 %r5, %r1, 5; setp.ne.u32 %p1, %r1, 0;
 """
-CODES = ("PTX515", "PTX525", "PTX527", "PTX529", "PTX545", "PTX566", "PTX567")
+CODES = ("PTX515", "PTX525", "PTX527", "PTX529", "PTX541", "PTX545", "PTX566", "PTX567", "PTX612")
 
 
 def found(body: str, threads: int = 128, target: str = "sm_90a") -> list[str]:
@@ -107,6 +107,29 @@ def test_parts_of_words(first, second, codes):
     body = f"""cvt.u16.u32 %h1, %r1; shl.b32 %r6, %r4, 1; add.u32 %r6, %r6, %r2; setp.eq.u32 %p2, %r5, 0;
     @%p2 {first} @!%p2 {second}"""
     assert found(body, 64) == codes
+
+
+DISCARD = "mul.wide.u32 %d2, %r1, 4; add.u64 %d2, %d2, %d1; "
+
+
+@rows(("body", "codes"), [
+    ("discard.global.L2 [%d1], 128; bar.warp.sync -1; ld.global.b32 %r6, [%d2];", ["PTX612 possible"]),
+    ("discard.global.L2 [%d1], 128; bar.warp.sync -1; ld.global.b32 %r6, [%d2+128];", []),
+    ("ld.global.b32 %r6, [%d2]; bar.warp.sync -1; discard.global.L2 [%d1], 128;", []),
+    ("discard.L2 [%d1], 128; bar.warp.sync -1; st.b32 [%d2], 0; ld.b32 %r6, [%d2];", []),
+    ("discard.L2 [%d1], 128; bar.warp.sync -1; @%p1 st.b32 [%d2], 0; ld.b32 %r6, [%d2];", ["PTX612 possible"]),
+    ("discard.L2 [%d1], 128; bar.warp.sync -1; ld.global.b64 %d3, [%d1+128]; st.b32 [%d3], 0; ld.b32 %r6, [%d2];", []),
+    ("discard.L2 [%d1+64], 128;", ["PTX541 possible"]),
+    ("discard.L2 [%d1+256], 128;", []),
+])  # fmt: skip
+def test_memory_after_a_discard(body, codes):
+    assert found(DISCARD + body, 32) == codes
+
+
+def test_a_discard_beside_a_reader():
+    body = DISCARD + "@!%p1 ld.global.b32 %r6, [%d1]; {} setp.eq.u32 %p3, %r1, 63; @%p3 discard.global.L2 [%d1], 128;"
+    assert found(body.format(""), 64) == ["PTX515 certain"]
+    assert found(body.format("bar.sync 0;"), 64) == []
 
 
 S = Value((("&s", 1),), 256)

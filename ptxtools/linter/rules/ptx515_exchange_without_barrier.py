@@ -27,6 +27,6 @@ from ..walk import tell
 CODE = "PTX515"
 
 
-@bodies_with("st", "cp", "tcgen05")
+@bodies_with("st", "cp", "tcgen05", "discard", "tensormap")
 def check(context: LintContext, facts: FunctionFacts) -> None:
     tell(context, facts, CODE, "race", "8.5")

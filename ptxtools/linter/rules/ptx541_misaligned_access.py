@@ -2,7 +2,8 @@
 
 What: a load or store at an offset that is not a multiple of its size, at least for one thread that comes to it: of a
 variable (certain), or of a pointer that the kernel is given (possible: it is not if that pointer is misaligned, too).
-Or a variable has a smaller alignment than an access of it needs (possible: it may stand at a suitable address).
+discard.L2 needs a multiple of 128. Or a variable has a smaller alignment than an access of it needs (possible: it may
+stand at a suitable address).
 Why: misaligned accesses fault at run time.
 Example:
     .shared .align 8 .b8 table[32];
@@ -29,6 +30,8 @@ CODE = "PTX541"
 
 #: Bytes that any variable of words is aligned to.
 _LEAST = 4
+#: Bytes that discard takes, and their alignment.
+_LINE = 128
 
 
 @variable_accesses
@@ -62,6 +65,18 @@ def check_arguments(context: LintContext, facts: FunctionFacts) -> None:
                 "given is aligned"
             )
             context.warn(CODE, message, part_span(step.line.item, access.operand), section="6.4.1")
+
+
+@bodies_with("discard")
+def check_lines(context: LintContext, facts: FunctionFacts) -> None:
+    for steps in facts.steps:
+        for step in steps:
+            address = step.addresses[0] if step.family == "discard" and step.addresses else None
+            rest = misalignment(facts.function, address, _LINE) if address is not None else 0
+            if rest:
+                message = f"the address is {rest} bytes behind a multiple of {_LINE}, if what is given is aligned"
+                help = ("possible: the pointer may be off by as much",)
+                context.warn(CODE, message, part_span(step.line.item, 0), help=help, section="9.7.9.17")
 
 
 def _look_at_alignment(context: LintContext, step: Step, access: Reach, seen: set[int]) -> None:

@@ -145,6 +145,8 @@ class Flights:
             if place is None or not size:
                 if operand == 0 and space == "shared":
                     self.memory.all_seen = False
+                elif operand == 0:
+                    self.memory.discards.lose()
                 continue
             writes = operand == 0
             if writes and ".reduce" in op.opcode:

@@ -17,6 +17,7 @@ from .calls import plain_call
 from .clusters import Clusters
 from .collectives import Collectives
 from .computing import Op, differs, unknown
+from .discards import Discards
 from .flights import Flights
 from .grids import Grids
 from .narrow import Narrow
@@ -46,7 +47,7 @@ _Handler = Callable[["Group", Op, int], "bool | None"]
 COLLECTIVES = frozenset({"shfl", "vote", "match", "redux"})
 #: Families of the instructions that do something with memory, or with the order of accesses.
 HANDLED = frozenset({"ld", "ldu", "st", "atom", "red", "bar", "barrier", "fence", "membar", "call", "mbarrier",
-                     "cp", "wgmma", "tcgen05", "multimem", "ldmatrix", "stmatrix", "mapa", "elect",
+                     "cp", "wgmma", "tcgen05", "multimem", "ldmatrix", "stmatrix", "mapa", "elect", "discard",
                      "setmaxnreg", "griddepcontrol", "clusterlaunchcontrol", "tensormap", *COLLECTIVES})  # fmt: skip
 
 
@@ -95,6 +96,7 @@ class Memory:
         self.narrow = Narrow(walker)
         self.scattered = Scattered(self)
         self.proxies = Proxies(self)
+        self.discards = Discards(self)
         self.slots: set[Value] = set()  # where tcgen05.alloc has stored an address
         self._deferred: list[tuple[int, Meeting]] = []
         self.handlers: dict[str, _Handler] = {
@@ -104,7 +106,7 @@ class Memory:
             "wgmma": self.flights.product, "tcgen05": self.flights.tensor, "ldmatrix": self.flights.factors.rows,
             "stmatrix": self.flights.factors.rows, "clusterlaunchcontrol": self.flights.answer,
             "tensormap": self.flights.changes_map, "setmaxnreg": self._registers,
-            "griddepcontrol": self._dependency,
+            "griddepcontrol": self._dependency, "discard": self.discards.discard,
             **dict.fromkeys((*COLLECTIVES, "elect"), self._collective),
         }  # fmt: skip
         self.bytes = Written(self)
@@ -202,6 +204,8 @@ class Memory:
             self.touch(group, op, manner.operand, place, size, mask, manner.kind, strong, data)
         elif op.family != "ld" and manner.space in ("", "shared", "shared::cta", "shared::cluster"):
             self.all_seen = False
+        if place is None and op.family != "ld" and manner.space in ("", "global"):
+            self.discards.lose()
         if place is None and size and manner.space.startswith("shared"):
             for at, base, offset in op.addresses:
                 if at == manner.operand:
@@ -271,6 +275,7 @@ class Memory:
             self.scattered.look(touch)
         if place.space == "global":
             self.grids.note(op.line, operand, place.address, mask, kind)
+            self.discards.note(touch)
         if meeting is None or (self.blind and meeting.first // WARP != meeting.second // WARP):
             return
         if self._awaited and meeting.first // WARP != meeting.second // WARP:
@@ -379,6 +384,7 @@ class Memory:
 
     def _call(self, group: Group, op: Op, mask: int) -> None:
         self.all_seen = False
+        self.discards.lose()
         if op.family == "call" and plain_call(op.line):
             return
         self.blind = True

@@ -63,7 +63,7 @@ def places_of(facts: FunctionFacts) -> Iterator[Threads]:
         shape = Shape(4 * WARP)  # it is for warpgroups
     if shape is None and not flat:
         shape = guessed_shape(facts)
-    globally = _written_globally(facts) or bool(facts.families & {"griddepcontrol", "tensormap"})
+    globally = _written_globally(facts) or bool(facts.families & {"griddepcontrol", "tensormap", "discard"})
     globally = globally or any(".nc" in line.item.opcode for one in followed(facts) for line in one.of("ld"))
     spaces = ("shared", "global") if globally else ("shared",)
     later: list[Threads] = []
