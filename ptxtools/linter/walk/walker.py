@@ -44,6 +44,8 @@ _ROUNDS = 2
 _KNOWN_ROUNDS = 12
 #: Rounds of a loop of few instructions that are walked if it is known how many there are.
 _SHORT_ROUNDS, _SHORT = 8, 48
+#: Steps of one where all that the threads of a CTA store is known, so that it matters how far it goes.
+_SHORT_STEPS = 512
 #: Rounds of a loop with asynchronous copies: its buffers come round in them.
 _PIPELINE, _PIPELINE_STEPS = 8, 800
 
@@ -545,6 +547,8 @@ class Walker:
         value = group.registers.get(op.guard) if op.guard is not None else None
         known = value is not None and isinstance(truth(value), int)
         if known and rounds <= _SHORT_ROUNDS and group.pc - target < _SHORT:
+            return True
+        if known and self.threads.whole and self.memory.all_seen and rounds * (group.pc - target + 1) <= _SHORT_STEPS:
             return True
         if self.program.flies(target, group.pc):
             return rounds <= (_KNOWN_ROUNDS if known else self._pipeline(target, group.pc))
