@@ -34,14 +34,15 @@ __all__ = [
 #: The packages that decide the content of a cache: its maker, and everything the maker may import
 #: (tests/test_architecture.py compares this with the table of layers).
 MAKERS = {
-    "syntax": ("cache", "diagnostics", "ir", "isa", "records", "syntax"),
-    "linter": ("cache", "check", "container", "diagnostics", "inputs", "ir", "isa", "linter", "records",
-               "syntax"),
-    "nvvm": ("cache", "check", "diagnostics", "ir", "isa", "linter", "nvvm", "records", "syntax"),
+    "syntax": ("cache", "diagnostics", "ir", "isa", "matching", "records", "syntax"),
+    "linter": ("cache", "check", "container", "diagnostics", "inputs", "ir", "isa", "linter",
+               "matching", "records", "syntax"),
+    "nvvm": ("cache", "check", "diagnostics", "ir", "isa", "linter", "matching", "nvvm", "records",
+             "syntax"),
     "native": ("cache", "diagnostics", "ir", "isa", "machine", "native", "program", "records",
                "semantics"),
-    "sim": ("cache", "check", "container", "diagnostics", "inputs", "ir", "isa", "machine", "program", "records",
-            "semantics", "sim", "syntax"),
+    "sim": ("cache", "check", "container", "diagnostics", "inputs", "ir", "isa", "machine", "matching", "program",
+            "records", "semantics", "sim", "syntax"),
 }  # fmt: skip
 
 #: Bytes of the checksum at the start of a file.

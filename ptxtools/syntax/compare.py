@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 
 from ptxtools.ir import Function, Instruction, Item, Label, Loc, Module, Scope, Section, Variable
 from ptxtools.ir.symbols import Names, module_names, walk
 from ptxtools.ir.text import operands_text
+from ptxtools.matching import Matcher
 from ptxtools.records import NamedTuple
 
 from .printer import print_statement
@@ -112,7 +112,7 @@ def _differences(where: str, before: Sequence[_Line], after: Sequence[_Line]) ->
     found: list[Difference] = []
     there: dict[_Named, _Named] = {}
     back: dict[_Named, _Named] = {}
-    matcher = SequenceMatcher(None, [line.shape for line in before], [line.shape for line in after])
+    matcher = Matcher([line.shape for line in before], [line.shape for line in after])
     for tag, start, end, begin, stop in matcher.get_opcodes():
         if tag != "equal":
             found.append(_difference(where, before[start:end], after[begin:stop]))

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from ptxtools import matching
 from ptxtools.diagnostics import Severity
-from ptxtools.linter import chosen, findings_of, fixes, lint, lint_targets, suppressed
+from ptxtools.linter import chosen, findings_of, lint, lint_targets, suppressed
 from ptxtools.linter.fixes import apply_fixes, unified_diff
 from ptxtools.syntax import parse
 from tests.rows import rows
@@ -200,8 +201,8 @@ def test_a_syntax_error_hides_undeclared_names_of_its_function_alone():
 def test_the_difference_of_long_texts_is_made_in_parts(monkeypatch):
     """Each line of it is one of the texts', and what it leaves and adds makes the one of the other."""
     numbers = random.Random(7)
-    monkeypatch.setattr(fixes, "_MANY", 20)
-    monkeypatch.setattr(fixes, "_PART", 8)
+    monkeypatch.setattr(matching, "_MANY", 20)
+    monkeypatch.setattr(matching, "_PART", 8)
     for _ in range(50):
         old = [numbers.choice(["a", "b", f"x{numbers.randrange(30)}"]) for _ in range(60)]
         new = list(old)
