@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import gcd
@@ -110,12 +111,15 @@ class Shadow:
         self.known[0][1], self.known[1][0] = first, second
         self.lanes = [first, second]
 
-    def settle(self, tokens: set[int], mask: int, moment: int | None = None) -> None:
-        """Asynchronous work of some threads is done. moment: as what they did by then, if that is known."""
+    def settle(self, tokens: set[int], mask: int, moment: int | None = None, read: bool = False) -> None:
+        """Asynchronous work of some threads is done. moment: as what they did by then, if that is known; read: only
+        what it reads."""
         now = self.tick() if moment is None else moment
         for touches in self._lists():
             for place, touch in enumerate(touches):
                 if touch.moment == FLIGHT and touch.mask & mask and touch.token in tokens:
+                    if read and touch.kind != "reads":
+                        continue
                     own = touch.line.item.opcode.startswith(_OWN)
                     touches[place] = touch._replace(moment=now, flight=touch.flight and not own)
 
@@ -196,7 +200,7 @@ class Shadow:
                 continue
             doubts = before.doubtful + touch.doubtful
             flying = before.flight and touch.flight and not self._reads_in_flight(before, touch)
-            if (before.strong and touch.strong) or flying or doubts > self.apart:
+            if (before.strong and touch.strong and _whole(before, touch)) or flying or doubts > self.apart:
                 continue
             found = self._meeting(before, touch)
             if found is not None:
@@ -267,6 +271,19 @@ class Shadow:
                 if before.moment >= self.lanes[half]:
                     found[half] |= _HALVES[half] & before.mask
         return found
+
+
+def _whole(a: Touch, b: Touch) -> bool:
+    """Whether two strong accesses that meet overlap completely (8.7.1): atomic operations on words of other sizes do
+    not."""
+    if not a.kind == b.kind == "updates" or a.size == b.size:
+        return True
+    sizes = [_words.search(touch.line.item.opcode) for touch in (a, b)]
+    return None in sizes or len({size[1] for size in sizes if size is not None}) == 1
+
+
+#: The type of an atomic operation on single words.
+_words = re.compile(r"^(?!.*\.v[248]\.).*\.[usbf](16|32|64|128)$")
 
 
 def _moved(each: int | range, by: int) -> int | range:

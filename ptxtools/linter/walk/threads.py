@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ptxtools.ir.nodes import Name
 from ptxtools.records import NamedTuple
 
 from ..constants import thread_numbers
 from ..facts import FunctionFacts
+from ..lanes import ALL
 from ..masks import MASKED, mask_operand
 from ..values import THREADS, WARP, Value, plus, shortest
 from .calls import followed
@@ -22,6 +23,11 @@ _FEW = 8
 _SIZE = 128
 #: Other warps that the first one is walked with.
 _OTHERS = 4
+#: What masks of lanes are, by the number of the lane.
+_LANEMASKS: dict[str, Callable[[int], int]] = {
+    "lt": lambda lane: (1 << lane) - 1, "le": lambda lane: (2 << lane) - 1, "eq": lambda lane: 1 << lane,
+    "ge": lambda lane: ALL ^ (1 << lane) - 1, "gt": lambda lane: ALL ^ (2 << lane) - 1,
+}  # fmt: skip
 _NUMBERS = ("%tid.x", "%tid.y", "%tid.z")
 
 
@@ -246,6 +252,8 @@ def _special(shape: Shape | None, threads: list[int]) -> dict[str, Value]:
     found |= dict.fromkeys(("%ntid.y", "%ntid.z"), Value((), 1))
     found |= dict.fromkeys(("%cluster_ctarank", "%cluster_ctaid.x", "%cluster_ctaid.y", "%cluster_ctaid.z"), zero)
     found["%laneid"] = Value((), shortest(iter([t % WARP for t in range(THREADS)])))
+    for name, mask in _LANEMASKS.items():
+        found[f"%lanemask_{name}"] = Value((), tuple([mask(t % WARP) for t in range(THREADS)]))
     found["%tid.x"] = Value((), shortest(iter(threads)))
     if shape is not None:
         x, y = shape.x, shape.y
