@@ -199,13 +199,20 @@ def origin(value: Value, depth: int = 6) -> tuple[Value, int] | None:
     why = _reasons.get(value.terms[0][0][1:], ("",))
     if not str(why[0]).startswith(_SHIFTING):
         return None
+    if not isinstance(value.each, int):
+        return None
     sources = [source for source in why[1:] if isinstance(source, Value)]
     for source in sources:
         found = origin(source, depth - 1) if source.terms else None
         if found is not None:
             bits = 0 if str(why[0]).startswith("shr") else sum(other.constant or 0 for other in sources)
-            return found[0], found[1] | bits
+            further = Value((), (value.each & _START) * _UNIT)
+            return plus(found[0], further), found[1] | bits | value.each & ~_START
     return None
+
+
+#: Bits of a descriptor that say where a matrix begins, and the bytes that they count (9.7.15.5.1.2.2).
+_START, _UNIT = 0x3FFF, 16
 
 
 _SHIFTING = ("shr", "or", "and", "cvt", "bfe", "mov", "add")
