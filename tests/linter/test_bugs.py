@@ -15,8 +15,6 @@ FILES = sorted(bugs.FOLDER.glob("*.bugs"))
 _SIZE = "the launch says how large a buffer is"
 _MAP = "a tensor map is an argument of the launch"
 _HOST = "the host may have written the buffer"
-_GRID = "the launch says how many CTAs there are"
-_ROLES = "it takes several warps, and what mbarriers tell them of work under way"
 _DATA = "data decide it"
 _CALLS = "what functions are given and give back is not followed"
 _FACTORS = "what products read is not compared with what was written"
@@ -33,11 +31,9 @@ UNSEEN = {
     "tensor_store_read_back": _MAP, "map_that_is_none": _MAP, "producer_warp_does_not_wait_for_the_grid_before": _MAP,
     "stack_array_indexed_by_data": _DATA,
     "slot_of_the_peer_filled_before_it_is_free": "mbarriers of two CTAs of a cluster are not followed",
-    "bulk_store_awaited_behind_an_mbarrier": _ROLES, "product_of_the_last_cta_alone": _GRID,
     "called_by_a_table": _TABLES, "table_uni": _TABLES,
     "result_of_a_function_never_set": _CALLS, "result_in_memory_never_set": _CALLS,
     "register_of_a_function_never_set": _CALLS, "argument_half_set": _CALLS, "guarded_call_uni": _CALLS,
-    "barrier_of_the_warp_for_its_half": "halves of a warp are not told apart", "predicated_barrier": _DATA,
     "memory_given_back_on_the_stack": "the stack is not followed",
     "predicate_of_a_select": "a predicate that one guard sets is taken to be set",
     "bytes_of_one_word_by_two_warps": "parts of words are not followed",
@@ -48,21 +44,17 @@ UNSEEN = {
     "discarded_beside_a_reader": _DISCARD,
     "three_arrive_where_two_are_counted": _DATA,
     "stack_array_used_before_it_is_filled": "the stack is not followed",
-    "lock_given_back_by_a_relaxed_exchange": "the order of critical sections is open",
     "copy_to_the_peer_from_a_buffer_in_use": _PEERS, "remote_counter_never_set": _PEERS,
     "commit_of_the_pair_tells_one_cta": _PEERS, "stored_to_the_peer_beyond_its_memory": _PEERS,
     "tensor_reduction_of_what_no_fence_covers": _MAP, "cp_async_of_sixteen_to_eight": _SIZE,
     "map_built_by_lanes_and_changed_by_one": "changes of a map in shared memory are no stores for the walk",
-    "one_group_of_products_still_reads_the_stage": "products of one warpgroup are not told apart by their factors",
     "copied_factor_without_a_proxy_fence": "copies of cp.async are no stores for the fence of a product",
     "scales_overwritten_before_they_are_copied": "what tcgen05.cp reads is not followed",
     "freed_by_a_thread_that_does_not_own_it": "pointers in shared memory are not followed",
     "high_word_of_an_address_never_set": "halves of a register pair are not told apart",
-    "load_of_the_last_slot_never_waited_for": _ROLES,
     "map_in_shared_memory_copied_before_its_fields": "changes of a map in shared memory are no stores for the walk",
     "st_async_without_a_place_in_the_count": _PEERS, "multicast_slot_given_back_to_one_cta": _PEERS,
     "fill_of_padding_columns_left_out": "of what long loops store not all is followed",
-    "exchange_under_the_mask_of_the_active": "halves of a warp are not told apart",
     "peers_store_asynchronously_to_one_word": _PEERS,
     "local_address_given_to_a_neighbour": "pointers in shared memory are not followed",
     "memory_of_a_barrier_that_lives": "what a copy writes is not compared with mbarriers",

@@ -121,6 +121,17 @@ class Collectives:
         found = self.walker.value(group, key) if key is not None else None
         return found if found is not None and not found.terms else None
 
+    def members(self, group: Group, op: Op, mask: int, half: int) -> int:
+        """The threads of a half that bar.warp.sync names, if it names the same in all its lanes, and they are not all
+        that there are; else the half."""
+        here, every = mask >> half * WARP & ALL, ALL << half * WARP
+        named = self._named(group, op, mask_operand(op.line) or 0)
+        if named is None:
+            return every
+        masks = {named.numbers[half * WARP + lane] & self._existing(half) for lane in range(WARP) if here >> lane & 1}
+        members = masks.pop()
+        return every if masks or members == self._existing(half) else members << half * WARP
+
     def _existing(self, half: int) -> int:
         return self.walker.threads.mask >> half * WARP & ALL
 

@@ -95,6 +95,17 @@ class Flights:
             bar.vague = True
         self.shadow.settle(tokens, -1)
 
+    def end(self) -> None:
+        """All threads have ended: the copies for which nothing has waited."""
+        self.columns.end()
+        if self.walker.assumed or not (self.threads.whole and self.threads.declared):
+            return
+        for bar in self._bars.values():
+            copy = self.shadow.flying(bar.copies) if bar.count is not None and not bar.vague else None
+            if copy is not None:
+                message = "nothing waits for the mbarrier of this copy: the CTA may end while it is under way"
+                self.walker.report("never awaited", copy.line, None, message)
+
     def copy(self, group: Group, op: Op, mask: int) -> None:
         opcode = op.opcode
         bulk = ".bulk" in opcode
@@ -108,7 +119,7 @@ class Flights:
             count = op.line.item.operands[0] if op.line.item.operands else None
             self._wait(kind, count.value if isinstance(count, Immediate) else 0, mask, ".read" in opcode)
             if bulk:
-                self.shadow.acquire(mask)
+                self.shadow.acquire(mask, lanes=mask & mask - 1 > 0)
         elif "mbarrier.arrive" in opcode:
             self._arrives_behind(group, op, mask)
         elif "prefetch" not in opcode:

@@ -408,7 +408,7 @@ class Memory:
         if not self.threads.apart:
             self.grids.end()
             if not self.blind:
-                self.flights.columns.end()
+                self.flights.end()
         if self.walker.assumed or self.threads.apart or not self.threads.group:
             return
         for op, mask in self._resized.values():
@@ -420,10 +420,9 @@ class Memory:
     def _barrier(self, group: Group, op: Op, mask: int) -> bool | None:
         words = op.opcode.split(".")
         if "warp" in words:
-            now = self.shadow.tick()
             for half in (0, 1):
                 if mask & _HALVES[half]:
-                    self.shadow.lanes[half] = now
+                    self.shadow.order_lanes(half, self.collectives.members(group, op, mask, half))
             return self._collective(group, op, mask)
         aligned = "aligned" in words or words[0] == "bar"
         self.flights.columns.lanes.tell(op, mask)

@@ -14,7 +14,15 @@ from ..masks import MASKED, mask_operand
 from ..values import THREADS, WARP, Value, plus, shortest
 from .calls import followed
 from .computing import divides
-from .shapes import Shape, declared_shape, guessed_shape, most_threads, threads_expected, warps_told_apart
+from .shapes import (
+    Shape,
+    ctas_told_apart,
+    declared_shape,
+    guessed_shape,
+    most_threads,
+    threads_expected,
+    warps_told_apart,
+)
 
 #: Threads of each CTA that are compared with those of another one if no directive says how many there are: kernels for
 #: fewer than a warp are written, too.
@@ -73,11 +81,16 @@ def places_of(facts: FunctionFacts) -> Iterator[Threads]:
     globally = globally or any(".nc" in line.item.opcode for one in followed(facts) for line in one.of("ld"))
     spaces = ("shared", "global") if globally else ("shared",)
     later: list[Threads] = []
+    others: list[Threads] = []
     if shape is None and not flat:
         pass  # how many threads a row has is not known: a warp may be several rows
     elif _of_warps(facts) or any(_of_warps(one) for one in followed(facts)):
         first, *later = [threads._replace(spaces=spaces) for threads in _of_ctas(facts, shape)]
         yield first
+        for cta in ctas_told_apart(facts) if shape is not None and shape.declared else ():  # else its number is open
+            for threads in (first, *later):
+                special = threads.registers | {"%ctaid.x": Value((), cta)}
+                others.append(threads._replace(registers=special, guessed=True))
     elif globally or (shape is not None and "bra" in facts.families) or _divides_by_numbers(facts):
         yield _of_cta(facts, shape)._replace(spaces=("global",))
     if any(".cluster" in line.item.opcode for line in facts.of("mapa", "barrier", "cp", "st", "red", "atom")):
@@ -89,6 +102,7 @@ def places_of(facts: FunctionFacts) -> Iterator[Threads]:
         grid = _apart("grid", shape)._replace(spaces=("global",))
         yield grid if _of_a_grid(facts) else grid._replace(guessed=True)
     yield from later
+    yield from others
 
 
 def _is_flat(facts: FunctionFacts) -> bool:
@@ -113,7 +127,7 @@ def _of_warps(facts: FunctionFacts) -> bool:
     if generic and any(line.item.opcode.startswith("cvta.shared") for line in facts.of("cvta")):
         return True
     ends = "brx" in facts.families or any(line.item.guard is not None for line in facts.of("exit", "ret"))
-    return bool(barriers) and ends
+    return bool(barriers) and (ends or any(line.item.guard is not None for line in barriers))
 
 
 def _divides_by_numbers(facts: FunctionFacts) -> bool:
