@@ -15,13 +15,9 @@ FILES = sorted(bugs.FOLDER.glob("*.bugs"))
 _SIZE = "the launch says how large a buffer is"
 _MAP = "a tensor map is an argument of the launch"
 _HOST = "the host may have written the buffer"
-_GRID = "the launch says how many CTAs there are"
-_ROLES = "it takes several warps, and what mbarriers tell them of work under way"
 _DATA = "data decide it"
 _DISCARD = "the host may fill the buffer again between the launches"
 _PEERS = "what CTAs of a cluster do at mbarriers of one another is not followed"
-_RELAXED = "relaxed operations on mbarriers are taken to tell"
-_LANES = "that every lane of a warp does it may be meant"
 _TABLES = "warps are not walked through tables of branches and functions"
 #: The bugs that no rule sees, and why.
 UNSEEN = {
@@ -33,30 +29,19 @@ UNSEEN = {
     "tensor_store_read_back": _MAP, "map_that_is_none": _MAP, "producer_warp_does_not_wait_for_the_grid_before": _MAP,
     "stack_array_indexed_by_data": _DATA,
     "slot_of_the_peer_filled_before_it_is_free": "mbarriers of two CTAs of a cluster are not followed",
-    "bulk_store_awaited_behind_an_mbarrier": _ROLES, "product_of_the_last_cta_alone": _GRID,
     "called_by_a_table": _TABLES,
-    "barrier_of_the_warp_for_its_half": "halves of a warp are not told apart", "predicated_barrier": _DATA,
     "discarded_by_the_grid_before": _DISCARD,
-    "compaction_offsets_of_two_warps": _DATA, "three_arrive_where_two_are_counted": _DATA,
-    "broadcast_from_outside_of_the_group": _DATA,
-    "lock_given_back_by_a_relaxed_exchange": "the order of critical sections is open",
-    "copy_to_the_peer_from_a_buffer_in_use": _PEERS, "remote_counter_never_set": _PEERS,
-    "commit_of_the_pair_tells_one_cta": _PEERS, "stored_to_the_peer_beyond_its_memory": _PEERS,
-    "tensor_reduction_of_what_no_fence_covers": _MAP, "cp_async_of_sixteen_to_eight": _SIZE,
-    "test_wait_asked_once": "what is asked for once may be waited for elsewhere",
+    "three_arrive_where_two_are_counted": _DATA,
+    "copy_to_the_peer_from_a_buffer_in_use": _PEERS,
+    "remote_counter_never_set": _PEERS,
+    "commit_of_the_pair_tells_one_cta": _PEERS,
+    "stored_to_the_peer_beyond_its_memory": _PEERS,
+    "tensor_reduction_of_what_no_fence_covers": _MAP,
+    "cp_async_of_sixteen_to_eight": _SIZE,
     "freed_by_a_thread_that_does_not_own_it": "pointers in shared memory are not followed",
-    "cluster_waited_for_twice": "turns of arrive and wait are not counted",
-    "work_asked_for_and_never_expected": "bytes of an answer are not compared with those expected",
-    "load_of_the_last_slot_never_waited_for": _ROLES,
     "st_async_without_a_place_in_the_count": _PEERS, "multicast_slot_given_back_to_one_cta": _PEERS,
     "fill_of_padding_columns_left_out": "of what long loops store not all is followed",
-    "bulk_load_told_by_relaxed_arrival": _RELAXED, "relaxed_wait_for_what_is_told": _RELAXED,
-    "fence_before_the_relaxed_wait": _RELAXED,
-    "atomics_through_two_sizes": "sizes of atomics to one place are not compared",
-    "exchange_under_the_mask_of_the_active": "halves of a warp are not told apart", "release_at_another_word": _GRID,
-    "peers_store_asynchronously_to_one_word": _PEERS, "stored_tile_told_of_after_its_read": _GRID,
-    "loads_issued_by_every_lane": _LANES, "bytes_expected_by_every_lane": _LANES,
-    "products_issued_by_every_lane": _LANES,
+    "peers_store_asynchronously_to_one_word": _PEERS,
     "local_address_given_to_a_neighbour": "pointers in shared memory are not followed",
     "tensor_store_of_nothing": _MAP,
 }  # fmt: skip

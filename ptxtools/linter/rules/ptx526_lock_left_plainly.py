@@ -1,7 +1,7 @@
 """PTX526 | lock that a plain store gives back | 8.8, 8.10.6 (Causality)
 
-What: an address that atom.cas takes as a lock, the same for all threads, gets a plain store, or a relaxed one if the
-atom acquires, and no fence stands directly before that.
+What: an address that atom.cas takes as a lock, the same for all threads, gets a plain store, or a relaxed one or a
+relaxed exchange if the atom acquires, and no fence stands directly before that.
 Why: such a store orders nothing: what was stored under the lock may be seen after the lock is free. Beside the atomic
 operations of others it is a race, too.
 Example:
@@ -56,9 +56,10 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
                     locks.add(access.address)
                     if step.has("acquire") or step.has("acq_rel"):
                         acquired.add(access.address)
-                elif step.family == "st" and not fenced and _is_given_back(step, access.address, locks, acquired):
-                    kind = "relaxed" if step.strong else "plain"
-                    message = f"a {kind} store gives back a lock that atom.cas takes: it orders nothing"
+                elif _stores(step) and not fenced and _is_given_back(step, access.address, locks, acquired):
+                    kind = "plain" if step.family == "st" and not step.strong else "relaxed"
+                    what = "store" if step.family == "st" else "exchange"
+                    message = f"a {kind} {what} gives back a lock that atom.cas takes: it orders nothing"
                     help = ("use st.release or atom.exch with .release",)
                     context.warn(
                         CODE, message, parts_of(step.line.item).opcode, help=help, section="8.8, 8.10.6 (Causality)"
@@ -68,4 +69,11 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
 
 def _is_given_back(step: Step, address: Value, locks: set[Value], acquired: set[Value]) -> bool:
     """Whether a store without a release is one to a lock."""
-    return address in (acquired if step.strong else locks) and not step.has("release")
+    strong = step.strong or step.family == "atom"
+    orders = step.has("release") or step.has("acq_rel") or step.has("acquire")
+    return address in (acquired if strong else locks) and not orders
+
+
+def _stores(step: Step) -> bool:
+    """Whether an instruction stores what does not depend on what was there."""
+    return step.family == "st" or (step.family == "atom" and step.has("exch"))

@@ -1,7 +1,8 @@
 """PTX562 | nothing waits for a bulk copy's mbarrier | 9.7.9.25.4
 
-What: the module has bulk copies that complete on an mbarrier, and never tests one.
-Why: the data may not be there when it is read.
+What: the module has bulk copies that complete on an mbarrier, and never tests one; or all threads of a CTA certainly
+end, and none has waited for the mbarrier of a copy.
+Why: the data may not be there when it is read, and may be written when the memory belongs to another CTA.
 Example:
     .version 9.0
     .target sm_90
@@ -38,15 +39,24 @@ from __future__ import annotations
 from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
-from ..presence import unmet
-from ..registry import modules_with
+from ..facts import FunctionFacts
+from ..presence import first, unmet
+from ..registry import bodies_with, modules_with
+from ..walk import tell
 
 CODE = "PTX562"
+_WAIT = r"mbarrier\.(try_wait|test_wait)"
 
 
 @modules_with("cp")
 def check(context: LintContext) -> None:
-    line = unmet(context, r"cp\..*mbarrier::complete_tx", r"mbarrier\.(try_wait|test_wait)")
+    line = unmet(context, r"cp\..*mbarrier::complete_tx", _WAIT)
     if line is not None:
         message = f"nothing in the module waits for an mbarrier on which '{line.item.opcode}' completes"
         context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.9.25.4")
+
+
+@bodies_with("cp")
+def check_walks(context: LintContext, facts: FunctionFacts) -> None:
+    if first(context, _WAIT) is not None:
+        tell(context, facts, CODE, "never awaited", "9.7.9.25.4")

@@ -1,6 +1,7 @@
 """PTX591 | barrier.cluster.wait without an arrival | 9.7.13.3
 
-What: the module waits at the barrier of the cluster, and never arrives there.
+What: the module waits at the barrier of the cluster, and never arrives there; or a thread certainly waits that has not
+arrived since it last waited.
 Why: the barrier completes when all threads of the cluster have arrived: it never does.
 Example:
     .version 9.0
@@ -30,8 +31,10 @@ from __future__ import annotations
 from ptxtools.ir.positions import parts_of
 
 from ..context import LintContext
-from ..presence import unmet
-from ..registry import modules_with
+from ..facts import FunctionFacts
+from ..presence import first, unmet
+from ..registry import bodies_with, modules_with
+from ..walk import tell
 
 CODE = "PTX591"
 
@@ -42,3 +45,9 @@ def check(context: LintContext) -> None:
     if line is not None:
         message = "nothing in the module arrives at the barrier of the cluster: this waits for ever"
         context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.13.3")
+
+
+@bodies_with("barrier")
+def check_walks(context: LintContext, facts: FunctionFacts) -> None:
+    if first(context, r"barrier\.cluster\.arrive") is not None:
+        tell(context, facts, CODE, "cluster wait", "9.7.13.3")

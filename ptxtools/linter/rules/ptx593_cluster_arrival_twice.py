@@ -18,6 +18,7 @@ from ptxtools.ir.positions import parts_of
 from ..context import LintContext
 from ..facts import FunctionFacts
 from ..registry import bodies_with
+from ..walk import tell
 
 CODE = "PTX593"
 
@@ -35,3 +36,4 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
                     message = "this thread has arrived already, and not waited"
                     context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.13.3")
                 arrived = True
+    tell(context, facts, CODE, "cluster arrival", "9.7.13.3")

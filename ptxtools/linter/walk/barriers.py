@@ -43,10 +43,13 @@ def waits_for_its_warp(walker: Walker, group: Group) -> bool:
 
 def look_at_divergence(walker: Walker, op: Op, mask: int) -> None:
     """Whether lanes of a warp miss an aligned barrier, as they have ended."""
-    if walker.assumed and not walker.numbers:
+    alone = [name[0] == "=" for name in walker.assumed] == [True]  # one condition, of all threads: it may well hold
+    if walker.assumed and not walker.numbers and not alone:
         return
     for half in _HALVES:
         missing = walker.threads.mask & half & ~mask
+        if alone and not walker.numbers:
+            missing &= walker.alive
         if mask & half and missing:
             thread = walker.threads.name(first_of(missing))
             how = "goes another way" if missing & walker.alive else "has ended"

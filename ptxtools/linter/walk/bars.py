@@ -15,16 +15,18 @@ class Bar:
     so that nothing follows from arrivals; expected, brought: bytes of this phase, None if unknown; expects: what says
     how many are expected; who: the threads that expect and copy; released: by when each half of the threads has arrived
     in this phase, past: in those before; tensors: copies of this phase of which a tensor map says how
-    large they are, and where they go; copied: how many copies it has."""
+    large they are, and where they go; copied: how many copies it has; telling, told: by when each half has done what it
+    tells of in this phase, and in those before: a relaxed arrival tells of what came before a fence only."""
 
     __slots__ = (
         "arrivals", "brought", "copied", "copies", "count", "done", "expected", "expects", "past", "phase", "product",
-        "released", "tensors", "vague", "who",
+        "released", "telling", "tensors", "told", "vague", "who",
     )  # fmt: skip
 
     def __init__(self, count: int | None) -> None:
         self.count, self.arrivals, self.phase = count, 0, 0
         self.released, self.past = [0, 0], [0, 0]
+        self.telling, self.told = [0, 0], [0, 0]
         self.copies: set[int] = set()
         self.done: set[int] = set()
         self.product: Op | None = None
@@ -49,13 +51,14 @@ class Bar:
         known = self.brought is not None and size is not None
         self.brought = self.brought + size * mask.bit_count() if known else None  # type: ignore[operator]
 
-    def arrive(self, number: int, halves: list[int], moment: int) -> None:
-        """So many threads, of these halves, arrive at a moment."""
+    def arrive(self, number: int, halves: list[int], moment: int, told: list[int] | None = None) -> None:
+        """So many threads, of these halves, arrive at a moment. told: by when they did what they tell, if earlier."""
         if self.count is not None and self.arrivals >= self.count:
             self.complete()
         self.arrivals += number
         for half in halves:
             self.released[half] = moment
+            self.telling[half] = moment if told is None else max(told[half], self.telling[half])
         self.vague |= self.count is not None and self.arrivals > self.count
 
     def complete(self) -> None:
@@ -63,6 +66,7 @@ class Bar:
         self.phase += 1
         self.arrivals = 0
         self.past = [max(pair) for pair in zip(self.past, self.released, strict=True)]
+        self.told = [max(pair) for pair in zip(self.told, self.telling, strict=True)]
         self.done |= self.copies
         self.copies = set()
         self.expected = self.brought = 0
@@ -73,6 +77,7 @@ class Bar:
         come = [self.released[half] > self.past[half] for half in (0, 1)]
         self.complete()
         self.past = [past if came else moment for past, came in zip(self.past, come, strict=True)]
+        self.told = [told if came else moment for told, came in zip(self.told, come, strict=True)]
 
     def is_over(self, parity: int) -> bool:
         """Whether a wait for the phase of a parity goes on."""

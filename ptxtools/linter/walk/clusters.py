@@ -8,7 +8,7 @@ from ptxtools.records import NamedTuple
 
 from ..limits import cluster_sizes
 from ..values import THREADS, WARP, Terms, Value
-from .barriers import look_at_divergence
+from .barriers import first_of, look_at_divergence
 from .computing import Op
 from .shadow import OWNER, Touch
 
@@ -45,22 +45,41 @@ class Clusters:
         self._counts: dict[_Place, int] = {}
         self._waits: dict[_Place, int] = {}
         self._gone = [False, False]
+        self._turn = 0  # threads that have arrived, and not waited
+        self.unseen = False  # whether code that is not seen may have arrived or waited
         self.started = False
 
     def barrier(self, group: Group, op: Op, mask: int) -> bool:
         if ".aligned" in op.opcode:
             look_at_divergence(self._walker, op, mask)
+        self._look_at_turn(op, mask)
         if ".arrive" in op.opcode:
             now = self._memory.shadow.tick()
             for half in (0, 1):
                 if mask & _HALVES[half]:
                     self._came[half] = now
-                    self._arrived[half] = self._memory.fenced[half] if ".relaxed" in op.opcode else now
+                    self._arrived[half] = self._memory.releases.fenced[half] if ".relaxed" in op.opcode else now
             return False
         if mask != group.mask:
             group = self._memory.apart(group, mask)
         group.waits = ("cluster", 0)
         return True
+
+    def _look_at_turn(self, op: Op, mask: int) -> None:
+        """Whether threads wait that have not arrived, or arrive again that have not waited."""
+        arrives = ".arrive" in op.opcode
+        wrong = mask & (self._turn if arrives else ~self._turn)
+        self._turn = self._turn | mask if arrives else self._turn & ~mask
+        if wrong and not self._walker.assumed and not self.unseen:
+            name = self._threads.name(first_of(wrong))
+            if arrives:
+                message = f"{name} has arrived already, and not waited"
+                self._walker.report("cluster arrival", op.line, None, message)
+            else:
+                message = (
+                    f"{name} waits for ever: it has not arrived at the barrier of the cluster since it last waited"
+                )
+                self._walker.report("cluster wait", op.line, None, message)
 
     def done(self) -> bool:
         present = [half for half in (0, 1) if self._threads.mask & _HALVES[half] and not self._gone[half]]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ptxtools.ir.nodes import Immediate, Name
+from ptxtools.ir.nodes import Immediate, Name, Operand
 
 from ..lanes import ALL
-from ..masks import mask_operand
+from ..masks import mask_operand, source_lane
 from ..values import THREADS, WARP, Value, shortest
 from .computing import Op, truth
 
@@ -16,6 +17,16 @@ if TYPE_CHECKING:
 
 #: What is found where lanes part.
 MEETING = ("outside of the mask", "lanes do not come", "divergent barrier")
+
+
+def _alike(numbers: Sequence[int], named: Sequence[int], mask: int) -> list[int]:
+    """For each thread, those of the lanes that its mask names, and that come, which have the same number."""
+    found = []
+    for thread, number in enumerate(numbers):
+        first = thread - thread % WARP
+        lanes = [lane for lane in range(WARP) if mask >> first + lane & 1 and numbers[first + lane] == number]
+        found.append(sum(1 << lane for lane in lanes) & named[thread])
+    return found
 
 
 class Collectives:
@@ -31,6 +42,8 @@ class Collectives:
         named = None if place is None else self._named(group, op, place)
         if place is None or named is None:
             return False
+        if op.family == "shfl":
+            self._look_at_source(group, op, mask)
         waiting: list[tuple[int, int, int]] = []
         for half in (0, 1):
             by_mask: dict[int, int] = {}
@@ -43,7 +56,7 @@ class Collectives:
                     by_mask[members] = by_mask.get(members, 0) | 1 << lane
             for members, lanes in by_mask.items():
                 if members and lanes & ~members:
-                    number = self._number(half, lanes & ~members)
+                    number = self._name(half, lanes & ~members)
                     message = f"{number} executes '{op.opcode}', and is not in its mask"
                     self.walker.report("outside of the mask", op.line, place, message)
                 elif members & self._existing(half) & ~lanes:
@@ -58,31 +71,71 @@ class Collectives:
             self.walker.running.append(other)
         return False
 
-    def ballot(self, group: Group, op: Op, mask: int) -> Value | None:
-        """What vote.sync.ballot gives, if the predicate is known in all lanes that come."""
+    def result(self, group: Group, op: Op, mask: int) -> Value | None:
+        """What vote.sync.ballot and match.any.sync give, if what they compare is known in all lanes that come."""
         place = mask_operand(op.line)
         named = None if place is None else self._named(group, op, place)
-        if named is None or ".ballot" not in op.opcode or not op.sources:
+        if named is None or not op.sources:
             return None
-        holds = truth(self.walker.value(group, op.sources[0]))
+        source = self.walker.value(group, op.sources[0])
+        if ".any" in op.opcode and op.family == "match" and not source.terms:
+            return Value((), shortest(iter(_alike(source.numbers, named.numbers, mask))))
+        if ".ballot" not in op.opcode:
+            return None
+        holds = truth(source)
         if not isinstance(holds, int):
             return None
         halves = [(holds & mask) >> half * WARP & ALL for half in (0, 1)]
         return Value((), shortest(iter([halves[thread // WARP] & named.numbers[thread] for thread in range(THREADS)])))
 
+    def _look_at_source(self, group: Group, op: Op, mask: int) -> None:
+        """Whether shfl.sync.idx reads a lane that the mask does not name, where both are known for each lane."""
+        place, values = mask_operand(op.line), []
+        named = None if place is None else self._named(group, op, place)
+        if named is None or ".idx" not in op.opcode or len(op.line.item.operands) != 5:
+            return
+        for operand in op.line.item.operands[2:4]:
+            known = self._number(group, op, operand)
+            if known is None:
+                return
+            values.append(known.numbers)
+        for thread in range(THREADS):
+            members = named.numbers[thread] & ALL
+            if mask >> thread & 1 and members not in (0, ALL):
+                source, inside = source_lane(op.opcode, thread % WARP, values[0][thread], values[1][thread])
+                if inside and not members >> source & 1:
+                    name = self.walker.threads.name(thread)
+                    message = f"{name} reads lane {source}, which is not in its mask {members:#x}"
+                    self.walker.report("shuffle from outside", op.line, place, message)
+                    return
+
     def _named(self, group: Group, op: Op, place: int) -> Value | None:
         """The mask of each thread; None if it is not known."""
-        operand = op.line.item.operands[place]
+        return self._number(group, op, op.line.item.operands[place])
+
+    def _number(self, group: Group, op: Op, operand: Operand) -> Value | None:
+        """What an operand is in each thread; None if that is not known."""
         if isinstance(operand, Immediate):
             return Value((), operand.value & ALL)
         key = op.line.registers[operand.name] if isinstance(operand, Name) else None
         found = self.walker.value(group, key) if key is not None else None
         return found if found is not None and not found.terms else None
 
+    def members(self, group: Group, op: Op, mask: int, half: int) -> int:
+        """The threads of a half that bar.warp.sync names, if it names the same in all its lanes, and they are not all
+        that there are; else the half."""
+        here, every = mask >> half * WARP & ALL, ALL << half * WARP
+        named = self._named(group, op, mask_operand(op.line) or 0)
+        if named is None:
+            return every
+        masks = {named.numbers[half * WARP + lane] & self._existing(half) for lane in range(WARP) if here >> lane & 1}
+        members = masks.pop()
+        return every if masks or members == self._existing(half) else members << half * WARP
+
     def _existing(self, half: int) -> int:
         return self.walker.threads.mask >> half * WARP & ALL
 
-    def _number(self, half: int, lanes: int) -> str:
+    def _name(self, half: int, lanes: int) -> str:
         """What the first thread of some lanes is called."""
         lane = (lanes & -lanes).bit_length() - 1
         return self.walker.threads.name(half * WARP + lane)
@@ -112,7 +165,7 @@ class Collectives:
         assert first.waits is not None
         op = first.waits[4]
         assert isinstance(op, Op)
-        message = f"the mask names {self._number(half, missing)}, which never comes to this '{op.opcode}'"
+        message = f"the mask names {self._name(half, missing)}, which never comes to this '{op.opcode}'"
         self.walker.report("lanes do not come", op.line, mask_operand(op.line), message)
         return self._go(together)
 

@@ -394,6 +394,11 @@ _PLAIN: dict[str, Callable[..., int]] = {
     "div": _truncated, "rem": lambda a, b: a - b * _truncated(a, b), "neg": operator.neg, "abs": abs,
     "popc": lambda a: a.bit_count(), "selp": lambda a, b, p: a if p & 1 else b, "cvt": lambda a: a, "mov": lambda a: a,
 }  # fmt: skip
+#: Of bits: the number of them is the second argument.
+_OF_BITS: dict[str, Callable[[int, int], int]] = {
+    "clz": lambda a, bits: bits - a.bit_length(), "brev": lambda a, bits: int(f"{a:0{bits}b}"[::-1], 2),
+    "bfind": lambda a, bits: a.bit_length() - 1 & 0xFFFFFFFF,
+}  # fmt: skip
 #: How many operands sums and products have.
 _LINEAR = {"mov": 1, "cvt": 1, "add": 2, "sub": 2, "mul": 2, "mad": 3, "shl": 2}
 #: Of numbers of which only the low bits matter.
@@ -483,6 +488,9 @@ def _made(opcode: Opcode, family: str, text: str, count: int) -> Computation | N
         if family == "shl":
             return Computation(lambda a, b: a << b if 0 <= b < bits else 0, 0, False, bits)
         return Computation(_MODULAR[family], 0, False, 0 if family in _BITWISE else bits)
+    if family in _OF_BITS and not signed and ".shiftamt" not in text:
+        of_bits = _OF_BITS[family]
+        return Computation(lambda a: of_bits(a, bits), bits)
     if family in _PLAIN:
         return Computation(_PLAIN[family], 0 if family in ("mov", "selp") else bits, signed)
     return None

@@ -6,20 +6,18 @@ from typing import TYPE_CHECKING, cast
 
 from ptxtools.ir.nodes import Immediate
 
-from ..values import THREADS, WARP, Terms, Value, plus, shortest
+from ..values import WARP, Value, plus, shortest
 from .bars import Bar
-from .computing import Op, differs, unknown
+from .columns import Columns, columns_of
+from .computing import Op, unknown
 from .factors import Factors
-from .phases import look_at_arrivals, look_at_bytes, look_at_stuck
-from .shadow import FLIGHT, OWNER, Place, Touch
-from .tensor_lanes import TensorLanes
+from .phases import look_at_arrivals, look_at_bytes, look_at_lanes, look_at_stuck
+from .shadow import FLIGHT, OWNER, Touch
 
 if TYPE_CHECKING:
     from .memory import Memory
     from .walker import Group
 
-#: Bit of an address of tensor memory from which on it says the quarter of the lanes.
-_QUARTER = 21
 #: Bytes that each tensor copy moves at least.
 _TENSOR = 16
 #: Bytes of a tensor map.
@@ -49,13 +47,9 @@ class Flights:
         #: that a wait for an mbarrier completed, until fence::after_thread_sync.
         self._fences = memory.walker.program.fences
         self._unfenced: list[Op] = []
-        #: Columns of each allocation, and those that each half of the threads has written; whether others may be.
-        self._allocated: dict[Terms, tuple[int, list[set[int]]]] = {}
-        self._made: dict[Terms, Op] = {}  # what has not been freed
-        self._unseen = False
         self._crossed: tuple[Op, str] | None = None
         self._changed = any(line.plan.family == "tensormap" for line in self.walker.program.lines)
-        self.lanes = TensorLanes(self.walker)
+        self.columns = Columns(memory)
         self.factors = Factors(memory)
 
     def _open(self, kind: str, half: int) -> list[set[int]]:
@@ -77,15 +71,16 @@ class Flights:
         """What is under way of some threads."""
         return {token for half in _halves(mask) for group in self._open(kind, half) for token in group}
 
-    def _wait(self, kind: str, left: int, mask: int) -> None:
-        """Wait until at most `left` groups are under way."""
+    def _wait(self, kind: str, left: int, mask: int, read: bool = False) -> None:
+        """Wait until at most `left` groups are under way. read: until the others have read what they copy, no more."""
         for half in _halves(mask):
             groups = self._open(kind, half)
             done = max(0, len(groups) - 1 - left)
             tokens = set().union(*groups[:done])
-            del groups[:done]
+            if not read:
+                del groups[:done]
             if tokens:
-                self.shadow.settle(tokens, mask & _HALF << half * WARP)
+                self.shadow.settle(tokens, mask & _HALF << half * WARP, read=read)
 
     def lose(self) -> None:
         """Nothing is known any more of what is under way."""
@@ -94,6 +89,17 @@ class Flights:
             tokens |= bar.copies | bar.done
             bar.vague = True
         self.shadow.settle(tokens, -1)
+
+    def end(self) -> None:
+        """All threads have ended: the copies for which nothing has waited."""
+        self.columns.end()
+        if self.walker.assumed or not (self.threads.whole and self.threads.declared):
+            return
+        for bar in self._bars.values():
+            copy = self.shadow.flying(bar.copies) if bar.count is not None and not bar.vague else None
+            if copy is not None:
+                message = "nothing waits for the mbarrier of this copy: the CTA may end while it is under way"
+                self.walker.report("never awaited", copy.line, None, message)
 
     def copy(self, group: Group, op: Op, mask: int) -> None:
         opcode = op.opcode
@@ -106,9 +112,9 @@ class Flights:
             self._wait("cp", 0, mask)
         elif ".wait_group" in opcode:
             count = op.line.item.operands[0] if op.line.item.operands else None
-            self._wait(kind, count.value if isinstance(count, Immediate) else 0, mask)
+            self._wait(kind, count.value if isinstance(count, Immediate) else 0, mask, ".read" in opcode)
             if bulk:
-                self.shadow.acquire(mask)
+                self.shadow.acquire(mask, lanes=mask & mask - 1 > 0)
         elif "mbarrier.arrive" in opcode:
             self._arrives_behind(group, op, mask)
         elif "prefetch" not in opcode:
@@ -268,12 +274,14 @@ class Flights:
         if ".arrive" in op.opcode or ".complete_tx" in op.opcode:
             counted = ".expect_tx" not in op.opcode and len(op.line.item.operands) - op.addresses[0][0] > 1
             bar.vague |= counted or ".noComplete" in op.opcode or ".drop" in op.opcode or ".complete_tx" in op.opcode
-            self.lanes.tell(op, mask)
+            self.columns.lanes.tell(op, mask)
+            size = self.memory.size_at(group, op, len(op.line.item.operands) - 1) if ".expect_tx" in op.opcode else 0
             look_at_arrivals(self.memory, bar, value, op, mask)
-            bar.arrive(mask.bit_count(), _halves(mask), self.shadow.tick())
+            look_at_lanes(self.memory, bar, op, size, mask)
+            told = self.memory.releases.fenced if ".relaxed" in op.opcode else None
+            bar.arrive(mask.bit_count(), _halves(mask), self.shadow.tick(), told)
             self.shadow.part(mask)
             if ".expect_tx" in op.opcode:
-                size = self.memory.size_at(group, op, len(op.line.item.operands) - 1)
                 bar.expect(op, size or None, mask)
             if self.threads.kind == "cluster" and ".shared::cluster" in op.opcode:
                 where = self.memory.place_of(group, op, op.addresses[0][0], "shared::cluster")
@@ -284,7 +292,7 @@ class Flights:
             return self._wake()
         if ".expect_tx" in op.opcode:
             bar.expect(op, self.memory.size_at(group, op, len(op.line.item.operands) - 1) or None, mask)
-        if "wait" not in op.opcode:
+        if "wait" not in op.opcode or not self.walker.program.is_asked(group.pc - 1):
             return False
         if not known:
             self._look_at_unknown(op, value)
@@ -312,10 +320,13 @@ class Flights:
         if self.threads.apart:
             self.memory.blind = True
             self.memory.clusters.waited(value, mask)
-        if bar.vague:
+        told = [self.shadow.now] * 2 if bar.vague else bar.told if bar.phase else [0, 0]
+        if ".relaxed" in op.opcode:
+            self.memory.releases.owe(mask, told)
+        elif bar.vague:
             self.shadow.acquire(mask)
         elif bar.phase:
-            self.shadow.learn(mask, bar.past)
+            self.shadow.learn(mask, told)
         return False
 
     def _met(self, group: Group, op: Op, mask: int, operand: int, kind: str) -> None:
@@ -435,106 +446,8 @@ class Flights:
         if own:
             self._unfenced.append(op)
 
-    def _columns(self, op: Op) -> int:
-        """Columns that a load or store of tensor memory reaches at least: in one shape, one for each register."""
-        count = next((word[1:] for word in op.opcode.split(".") if word[0] == "x" and word[1:].isdigit()), "1")
-        return int(count) if ".32x32b" in op.opcode else 1
-
-    def _tensor_place(self, group: Group, op: Op, flight: bool) -> tuple[int, Value] | None:
-        """Which operand is an address of tensor memory, and the address."""
-        for operand, base, offset in op.addresses:
-            if operand == 0 or not flight:
-                value = plus(self.walker.value(group, base), Value((), offset))
-                known = bool(value.terms) and not differs(value) and not self.threads.apart
-                return (operand, value) if known else None
-        return None
-
-    def _tensor_touch(self, group: Group, op: Op, mask: int, size: int, flight: bool, token: int = 0) -> None:
-        """Lanes and columns of tensor memory: warps reach a quarter of the lanes each, a product writes all of them."""
-        found = self._tensor_place(group, op, flight)
-        if found is None:
-            return
-        operand, value = found
-        self._look_at_columns(group, op, operand, value, mask, size, flight)
-        kind = "stores" if flight or op.opcode.startswith("tcgen05.st") else "reads"
-        if not flight:  # one lane stands for its warp
-            mask = sum(part & -part for part in (mask & 0xFFFFFFFF, mask & 0xFFFFFFFF << WARP))
-        data = Value((), range(THREADS)) if kind == "stores" and not flight else None
-        for quarter in range(4) if flight else (0,):
-            where = Place("tensor", plus(value, Value((), quarter << _QUARTER)))
-            self.memory.touch(group, op, operand, where, size, mask, kind, False, data, flight, token)
-
-    def _free(self, group: Group, op: Op, mask: int) -> None:
-        """tcgen05.dealloc: no product may still write what it frees. A warp executes it together."""
-        now = self.shadow.tick()
-        for half in (0, 1):
-            if mask >> half * WARP & 0xFFFFFFFF:
-                self.shadow.lanes[half] = now
-        address = self.walker.value(group, op.sources[0]) if op.sources else None
-        if address is None or address.terms not in self._allocated:
-            self._made.clear()  # any of them
-        elif address.terms in self._made:
-            del self._made[address.terms]
-            made, freed = self._allocated[address.terms][0], self.memory.size_at(group, op, 1)
-            if freed and freed != made:
-                message = f"{freed} columns are freed here, and {made} were allocated"
-                self.walker.report("columns freed", op.line, None, message)
-        if address is not None and address.terms and not differs(address) and not self.threads.apart:
-            where = Place("tensor", address)
-            self.memory.touch(group, op, 0, where, 1, mask & -mask, "frees", False)
-
-    def end(self) -> None:
-        """All threads have ended."""
-        for op in self._made.values():
-            message = "on some way to the end of the kernel, nothing frees what this allocates"
-            self.walker.report("never freed", op.line, None, message)
-
-    def _look_at_columns(
-        self, group: Group, op: Op, operand: int, value: Value, mask: int, size: int, flight: bool
-    ) -> None:
-        """Whether columns are allocated, and have been written."""
-        columns = self._allocated.get(value.terms)
-        if columns is None or self.walker.assumed:
-            return
-        count, written = columns
-        if not flight:
-            self.lanes.look_at_lanes(op, operand, value, mask)
-        first = {number & 0xFFFF for thread, number in enumerate(value.numbers) if mask >> thread & 1}
-        for column in sorted(first):
-            if column + size > count:
-                message = f"column {column + size - 1} of tensor memory is accessed here, and {count} are allocated"
-                self.walker.report("tensor columns", op.line, operand, message)
-                return
-        for half in (0, 1):
-            here = mask >> half * WARP & 0xFFFFFFFF
-            if not here:
-                continue
-            for column in sorted(first):
-                adds = flight and self._adds(group, op)
-                if op.opcode.startswith("tcgen05.ld") or adds:
-                    missing = (
-                        set(range(column, column + size)) - written[0] - written[1]
-                    )  # four warps on have its lanes
-                    if missing and not self._unseen:
-                        message = f"column {min(missing)} of tensor memory is read, and nothing has written it"
-                        self.walker.report("unwritten column", op.line, operand, message)
-                        self._unseen = True
-                elif not flight:
-                    written[half] |= set(range(column, column + size))
-            if flight:
-                for each in written:
-                    each |= set(range(min(first), count))
-
-    def _adds(self, group: Group, op: Op) -> bool:
-        """Whether a product certainly adds to what is there."""
-        names = [spec.name for spec in op.line.plan.specs]
-        place = next((place for place, name in enumerate(names) if "enable" in name), None)
-        operand = op.line.item.operands[place] if place is not None and place < len(op.line.item.operands) else None
-        key = next((key for key in op.reads if key[1] == getattr(operand, "name", None)), None)
-        return key is not None and self.walker.value(group, key).constant == 1
-
     def tensor(self, group: Group, op: Op, mask: int) -> None:
-        self.lanes.note(op, mask)
+        self.columns.lanes.note(op, mask)
         if op.opcode.startswith("tcgen05.alloc"):
             place = self.memory.place_of(group, op, 0, "shared")
             if place is not None:
@@ -542,24 +455,25 @@ class Flights:
                 count = self.memory.size_at(group, op, 1)
                 if count:
                     terms = unknown(False, "slot", place.address).terms
-                    self._allocated[terms], self._made[terms] = (count, [set(), set()]), op
+                    self.columns.allocate(terms, count, op)
                     self.memory.slots.add(place.address)
         elif op.opcode.startswith("tcgen05.mma"):
             self._tensor_order(group, op, mask)
             token = self._add("tcgen05", mask)
+            self.columns.look_at_lanes(group, op, mask)
             self.factors.read(group, op, mask, token)
-            self._tensor_touch(group, op, mask, 1, True, token)
+            self.columns.touch(group, op, mask, 1, True, token)
         elif op.opcode.startswith(("tcgen05.ld", "tcgen05.st", "tcgen05.cp")):
             self._tensor_order(group, op, mask)
             if op.opcode.startswith("tcgen05.cp"):
-                self._unseen = True
+                self.columns.unseen = True
                 token = self._add("tcgen05", mask)
                 self.factors.read(group, op, mask, token)
-                self._tensor_touch(group, op, mask, 1, True, token)
+                self.columns.touch(group, op, mask, 1, True, token)
             else:
-                self._tensor_touch(group, op, mask, self._columns(op), False)
+                self.columns.touch(group, op, mask, columns_of(op), False)
         elif op.opcode.startswith("tcgen05.dealloc"):
-            self._free(group, op, mask)
+            self.columns.free(group, op, mask)
         elif op.opcode.startswith("tcgen05.fence::before"):
             self._unfenced.clear()
         elif op.opcode.startswith("tcgen05.fence::after") and self._crossed is not None:

@@ -22,6 +22,7 @@ from .flights import Flights
 from .grids import Grids
 from .narrow import Narrow
 from .proxies import Proxies
+from .releases import STRONG, Releases
 from .scattered import Scattered
 from .shadow import FLIGHT, OWNER, Meeting, Place, Shadow, Touch, far
 from .written import Written
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from .walker import Group, Walker
 
 _HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
-_STRONG = ("volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", "sc")
 _UPDATES = ("atom", "red")
 _ORDINARY = ("st", "stmatrix")
 _OWN = Value((), shortest(iter([1 + thread // WARP for thread in range(THREADS)])))
@@ -73,7 +73,7 @@ def _manner(op: Op) -> Manner:
     kind = "reads" if op.family in ("ld", "ldu") else "updates" if op.family in _UPDATES else "stores"
     if op.opcode.startswith(("st.async", "red.async")):
         kind = ""
-    strong = op.family in _UPDATES or any(opcode.has(word) for word in _STRONG)
+    strong = op.family in _UPDATES or any(opcode.has(word) for word in STRONG)
     narrow = ".cta" in op.opcode.replace("::cta", "")
     return Manner(opcode.space or "", int(op.family not in ("st", "red")), access_bytes(op.line), kind, strong, narrow)
 
@@ -98,7 +98,6 @@ class Memory:
         self.proxies = Proxies(self)
         self.discards = Discards(self)
         self.slots: set[Value] = set()  # where tcgen05.alloc has stored an address
-        self._deferred: list[tuple[int, Meeting]] = []
         self.handlers: dict[str, _Handler] = {
             "ld": self._access, "ldu": self._access, "st": self._access, "atom": self._access, "red": self._access,
             "bar": self._barrier, "barrier": self._barrier, "fence": self._fence, "membar": self._fence,
@@ -111,10 +110,7 @@ class Memory:
         }  # fmt: skip
         self.bytes = Written(self)
         self.all_seen = self.bytes.active
-        self._published = [0, 0]
-        self._awaited: list[int] = []
-        self.fenced = [0, 0]
-        self._strong_read = [False, False]
+        self.releases = Releases(self)
         self._arrived: dict[object, list[tuple[int, int]]] = {}
         self.clusters = Clusters(self)
         self._resized: dict[int, tuple[Op, int]] = {}
@@ -214,7 +210,7 @@ class Memory:
         if place is None and self.narrow.alone:
             self.narrow.unknown(manner.space, op.family in ("ld", "ldu"))
         if strong:
-            self._orders(op, mask)
+            self.releases.access(op, mask, place, size)
         if place is not None and group.stack and ".nc" in op.opcode:
             self._look_at_constant(op, manner.operand, place, size, mask)
 
@@ -278,9 +274,7 @@ class Memory:
             self.discards.note(touch)
         if meeting is None or (self.blind and meeting.first // WARP != meeting.second // WARP):
             return
-        if self._awaited and meeting.first // WARP != meeting.second // WARP:
-            self._deferred.append((self._awaited[0], meeting))
-        else:
+        if not self.releases.defer(meeting):
             self._report(meeting)
 
     def _report(self, meeting: Meeting) -> None:
@@ -342,33 +336,6 @@ class Memory:
 
     # --- order --------------------------------------------------------------------------------------------------------
 
-    def _orders(self, op: Op, mask: int) -> None:
-        """What a strong access publishes, or acquires."""
-        opcode = op.line.plan.op
-        if opcode is None:
-            return
-        halves = [half for half in (0, 1) if mask & _HALVES[half]]
-        both = opcode.has("acq_rel") or opcode.has("sc")
-        for half in halves:
-            if op.family != "ld":
-                if both or opcode.has("release"):
-                    self._published[half] = self.shadow.tick()
-                    self.shadow.part(mask)
-                elif self.fenced[half]:
-                    self._published[half] = self.fenced[half]
-            reads = op.family in ("ld", "atom")
-            self._strong_read[half] |= reads
-            if reads and (both or opcode.has("acquire") or (op.family == "atom" and self.fenced[half])):
-                self._acquire(half)
-
-    def _acquire(self, half: int) -> None:
-        published = self._published[1 - half]
-        if not published:
-            self._awaited = [1 - half]  # it may publish later in the walk what is read here
-        shadow = self.shadow
-        shadow.known[1 - half][half] = max(shadow.known[1 - half][half], published)
-        shadow.lanes[half] = shadow.tick()
-
     def _fence(self, group: Group, op: Op, mask: int) -> None:
         if ".proxy.async" in op.opcode:
             self.proxies.fence(mask)
@@ -376,18 +343,14 @@ class Memory:
             return
         if self.threads.apart and ".cta" in op.opcode:
             return
-        for half in (0, 1):
-            if mask & _HALVES[half]:
-                self.fenced[half] = self.shadow.tick()
-                if self._strong_read[half]:
-                    self._acquire(half)
+        self.releases.fence(mask)
 
     def _call(self, group: Group, op: Op, mask: int) -> None:
         self.all_seen = False
         self.discards.lose()
         if op.family == "call" and plain_call(op.line):
             return
-        self.blind = True
+        self.blind = self.clusters.unseen = True
         self.shadow.order_all()
 
     def _unseen(self, group: Group, op: Op, mask: int) -> None:
@@ -418,9 +381,8 @@ class Memory:
         """All threads have ended."""
         self.narrow.ended = True
         self.bytes.end()
-        for half, meeting in self._deferred:
-            if not self._published[half]:
-                self._report(meeting)
+        for meeting in self.releases.unmet():
+            self._report(meeting)
         if not self.threads.apart:
             self.grids.end()
             if not self.blind:
@@ -436,13 +398,12 @@ class Memory:
     def _barrier(self, group: Group, op: Op, mask: int) -> bool | None:
         words = op.opcode.split(".")
         if "warp" in words:
-            now = self.shadow.tick()
             for half in (0, 1):
                 if mask & _HALVES[half]:
-                    self.shadow.lanes[half] = now
+                    self.shadow.order_lanes(half, self.collectives.members(group, op, mask, half))
             return self._collective(group, op, mask)
         aligned = "aligned" in words or words[0] == "bar"
-        self.flights.lanes.tell(op, mask)
+        self.flights.columns.lanes.tell(op, mask)
         if aligned and mask == group.mask and waits_for_its_warp(self.walker, group):
             return True
         if "cluster" in words:

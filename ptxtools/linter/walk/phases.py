@@ -26,9 +26,15 @@ _ELSEWHERE = ("mapa", ".multicast", "call")
 def look_at_bytes(memory: Memory, bar: Bar) -> None:
     """Whether the copies of a phase bring what is expected, where the same threads do both."""
     op, expected, brought = bar.expects, bar.expected, bar.brought
-    if op is None or expected is None or len(bar.who) != 1 or (memory.threads.apart and not brought):
+    if op is None or expected is None or (memory.threads.apart and not brought):
         return
-    if not memory.threads.apart and memory.walker.program.reached_from_elsewhere((*_ELSEWHERE, ".async.shared")):
+    threads = memory.threads
+    all_known = threads.whole and threads.declared and not memory.walker.assumed and not threads.apart
+    if len(bar.who) != 1 and not all_known:
+        return
+    if not memory.threads.apart and memory.walker.program.reached_from_elsewhere(
+        (*_ELSEWHERE, "st.async.", "red.async.")
+    ):
         return
     if len(bar.tensors) == 1 and bar.copied == 1 and brought is None:
         _look_at_box(memory, bar.tensors[0], expected)
@@ -73,6 +79,19 @@ def look_at_arrivals(memory: Memory, bar: Bar, value: Value, op: Op, mask: int) 
         message = (
             f"{memory.threads.name(first_of(late))} arrives here, too, and the phase is over with {count} arrival"
             f"{'s' * (count > 1)}: those of another warp may have been enough"
+        )
+        walker.report("phase of fewer", op.line, None, message)
+
+
+def look_at_lanes(memory: Memory, bar: Bar, op: Op, size: int, mask: int) -> None:
+    """Whether more threads than a phase takes arrive together, and the bytes that they expect keep it from ending."""
+    walker, count = memory.walker, bar.count
+    if count is None or bar.vague or not size or walker.assumed or memory.blind:
+        return
+    if memory.threads.declared and not memory.threads.apart and mask.bit_count() > count:
+        message = (
+            f"{mask.bit_count()} threads arrive here together, each expects {size} bytes, and a phase takes {count} "
+            f"arrival{'s' * (count > 1)}"
         )
         walker.report("phase of fewer", op.line, None, message)
 

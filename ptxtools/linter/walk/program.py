@@ -28,6 +28,8 @@ _WAITS = ("griddepcontrol.wait", "cp.async.wait", "cp.async.bulk.wait", "wgmma.w
 _WALKS, _ARMS = 2, 6
 #: Loops with .sync instructions that are looked at for lanes that leave them.
 _LOOPS = 32
+#: Instructions behind a wait that are looked at for one that asks for its result.
+_READERS = 256
 #: Barriers and waits that a way is looked at for, whether it misses them.
 _BARRIERS = 16
 
@@ -74,6 +76,7 @@ class Program:
         if self._flying:
             self.budget *= _PIPELINED
         self.budget = min(self.budget, _MOST)
+        self._asked: dict[int, bool] = {}
         self.writes: dict[RegisterKey, list[int]] = {}  # the instructions that write each register, not as a vector
         self._find_plain()
         self.stored = {id(step.line.item): step.stored for step in facts.accesses if step.stored is not None}
@@ -158,8 +161,9 @@ class Program:
         if self.callees and line.item.opcode.startswith("st.param"):
             accesses = False  # a function may compute an address from it
         operands = item.operands
-        if line.plan.family in COLLECTIVES:  # a vote's predicate decides its result
-            operands = operands[1:] if line.plan.family == "vote" else operands[-1:]
+        if line.plan.family in COLLECTIVES:  # what decides the result, or from which lane it is
+            first = {"vote": 1, "match": 1, "shfl": 2}.get(line.plan.family, len(operands) - 1)
+            operands = operands[first:]
         product = line.plan.family == "wgmma"
         for operand in operands:
             if product and type(operand) is Vector:
@@ -203,6 +207,35 @@ class Program:
     def reached_from_elsewhere(self, words: tuple[str, ...]) -> bool:
         """Whether an instruction has one of some words in its opcode."""
         return any(word in line.item.opcode for line in self.lines for word in words)
+
+    def is_asked(self, at: int) -> bool:
+        """Whether anything may read what an instruction writes before it is written anew."""
+        known = self._asked.get(at)
+        if known is None:
+            known = self._asked[at] = self._may_be_read(at)
+        return known
+
+    def _may_be_read(self, at: int) -> bool:
+        into, end = self.at(at).into, len(self.lines)
+        waiting, seen = [at + 1], set[int]()
+        while waiting:
+            pc = waiting.pop()
+            while pc < end and pc not in seen:
+                if len(seen) == _READERS:
+                    return True
+                seen.add(pc)
+                op = self.at(pc)
+                if op.family == "brx" or any(key == op.guard or key in op.reads for key in into):
+                    return True
+                if op.guard is None and all(key in op.into for key in into):
+                    break
+                target = self.target(pc) if op.family == "bra" else None
+                if target is not None:
+                    waiting.append(target)
+                if op.guard is None and op.family in ("bra", "exit", "ret", "trap"):
+                    break
+                pc += 1
+        return False
 
     def number(self, line: Line) -> int:
         """Where an instruction stands."""

@@ -44,6 +44,8 @@ class Proxies:
                 if mask & _HALVES[half]:
                     known |= _HALVES[half] if touch.moment < shadow.lanes[half] else 0
                     known |= _HALVES[1 - half] if touch.moment < shadow.known[1 - half][half] else 0
+            for lanes, told in shadow.parts:
+                known |= lanes if lanes & mask and touch.moment < told else 0
             if open_ & ~known:
                 left.append((touch, open_ & ~known, True))
         self._open = left

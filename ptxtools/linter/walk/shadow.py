@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from math import gcd
+from operator import or_
 from typing import TypeAlias
 
 from ptxtools.records import NamedTuple
@@ -16,6 +18,8 @@ from ..values import THREADS, WARP, Value, plus
 _MOST = 24
 #: Bytes of two accesses of which it is remembered who meets whom.
 _SMALL = 64
+#: Groups of lanes that have told others what they did that are told apart.
+_SPEAKERS = 16
 #: Bits of a shared address above which its CTA stands.
 OWNER = 40
 
@@ -82,6 +86,8 @@ class Shadow:
         self.now = 0
         self.known = [[0, 0], [0, 0]]
         self.lanes = [0, 0]
+        self._spoken: dict[int, int] = {}  # lanes that have told others what they did, and when they last did
+        self.parts: list[tuple[int, int]] = []  # lanes of one warp, and before which moment they know of each other
         self.unsure: set[int] = set()  # asynchronous work of which it is not known what completes it
         self._touches: dict[tuple[str, object], tuple[list[Touch], list[Touch]]] = {}  # reads, and writes
 
@@ -99,6 +105,33 @@ class Shadow:
         if all(here) and not self.apart:
             self.known[0][1] = self.known[1][0] = now
 
+    def order_lanes(self, half: int, lanes: int) -> None:
+        """Lanes of a half of the threads wait for each other; without others, unless those have a part in another such
+        group: what it knows is told on."""
+        now = self.tick()
+        self._forget_parts()
+        overlaps = any(each & lanes and each != lanes for each, _ in self.parts)
+        if overlaps or lanes == _HALVES[half]:
+            self.lanes[half] = now
+        else:
+            self._note_part(lanes, now)
+
+    def _note_part(self, lanes: int, now: int) -> None:
+        self.parts = [(each, moment) for each, moment in self.parts if each != lanes]
+        self.parts.append((lanes, now))
+
+    def _forget_parts(self) -> None:
+        """Drop what all lanes of the warp know of by now."""
+        self.parts = [(each, moment) for each, moment in self.parts if moment > self.lanes[int(each >= 1 << WARP)]]
+
+    def known_to(self, thread: int, moment: int) -> int:
+        """The lanes beside a thread, of parts of its warp, of whose accesses at a moment it knows."""
+        found = 0
+        for lanes, told in self.parts:
+            if lanes >> thread & 1 and moment < told:
+                found |= lanes
+        return found
+
     def order_all(self) -> None:
         """Something that may order everything."""
         now = self.tick()
@@ -110,14 +143,29 @@ class Shadow:
         self.known[0][1], self.known[1][0] = first, second
         self.lanes = [first, second]
 
-    def settle(self, tokens: set[int], mask: int, moment: int | None = None) -> None:
-        """Asynchronous work of some threads is done. moment: as what they did by then, if that is known."""
+    def settle(self, tokens: set[int], mask: int, moment: int | None = None, read: bool = False) -> None:
+        """Asynchronous work of some threads is done. moment: as what they did by then, if that is known; read: only
+        what it reads."""
         now = self.tick() if moment is None else moment
         for touches in self._lists():
             for place, touch in enumerate(touches):
                 if touch.moment == FLIGHT and touch.mask & mask and touch.token in tokens:
+                    if read and touch.kind != "reads":
+                        continue
                     own = touch.line.item.opcode.startswith(_OWN)
                     touches[place] = touch._replace(moment=now, flight=touch.flight and not own)
+
+    def flying(self, tokens: set[int]) -> Touch | None:
+        """Asynchronous work among some that is under way, and stores in shared memory."""
+        for touches in self._lists() if tokens else ():
+            for touch in touches:
+                if (
+                    touch.moment == FLIGHT
+                    and touch.token in tokens
+                    and (touch.space, touch.kind) == ("shared", "stores")
+                ):
+                    return touch
+        return None
 
     def _lists(self) -> Iterator[list[Touch]]:
         for known in self._touches.values():
@@ -134,12 +182,16 @@ class Shadow:
             if touches and touches[-1].token == token:
                 touches[-1] = touches[-1]._replace(moment=FLIGHT, flight=True)
 
-    def acquire(self, mask: int) -> None:
-        """Some threads know of all that was done before now."""
+    def acquire(self, mask: int, lanes: bool = True) -> None:
+        """Some threads know of all that was done before now. lanes: by other lanes of their warps, too."""
         now = self.tick()
         for half in (0, 1):
             if mask & _HALVES[half]:
-                self.known[1 - half][half] = self.lanes[half] = now
+                self.known[1 - half][half] = now
+                if lanes:
+                    self.lanes[half] = now
+                else:
+                    self._note_part(mask & _HALVES[half], now)
 
     def learn(self, mask: int, moments: list[int]) -> None:
         """Some threads know of what each half has done by a moment."""
@@ -151,17 +203,26 @@ class Shadow:
 
     def part(self, mask: int) -> None:
         """Some lanes have just told others what they did: what other lanes of their warps wrote is not among it, from
-        where lanes were ordered last. What those read is in registers by then, as warps run."""
+        where lanes were ordered last, nor that their bulk copies are done. What those read is in registers by then, as
+        warps run."""
         halves = [half for half in (0, 1) if mask & _HALVES[half]]
         for touches in self._lists():
             for place, touch in enumerate(touches):
-                for half in halves if touch.kind != "reads" and not touch.flight else ():
+                waited = touch.flight and touch.moment != FLIGHT and ".bulk_group" in touch.line.item.opcode
+                for half in halves if waited or (touch.kind != "reads" and not touch.flight) else ():
                     late = touch.mask & _HALVES[half] & ~mask
+                    for lanes, told in self.parts:
+                        late &= ~lanes if lanes & mask and touch.moment < told else -1
+                    for lanes, told in self._spoken.items() if late else ():
+                        late &= ~lanes if touch.moment < told else -1
                     if late and self.lanes[half] <= touch.moment < self.now:
                         touches[place] = touch._replace(mask=late, moment=self.now)
                         if touch.mask & ~late:
                             touches.append(touch._replace(mask=touch.mask & ~late))
                         break
+        if len(self._spoken) == _SPEAKERS:
+            self._spoken = {reduce(or_, self._spoken): self.now}
+        self._spoken[mask] = self.now
 
     def touch(self, touch: Touch) -> Meeting | None:
         """Remember an access; the one that it races with, if any."""
@@ -196,7 +257,7 @@ class Shadow:
                 continue
             doubts = before.doubtful + touch.doubtful
             flying = before.flight and touch.flight and not self._reads_in_flight(before, touch)
-            if (before.strong and touch.strong) or flying or doubts > self.apart:
+            if (before.strong and touch.strong and _whole(before, touch)) or flying or doubts > self.apart:
                 continue
             found = self._meeting(before, touch)
             if found is not None:
@@ -219,12 +280,14 @@ class Shadow:
             unordered = [found & ~half for found, half in zip(unordered, _HALVES, strict=True)]  # lanes in step
         if not any(unordered):
             return None
+        if self.parts:
+            self._forget_parts()
         mine, other = before.address.each, after.address.each
         size = before.size
         if isinstance(mine, range) and isinstance(other, range) and mine.step == other.step:
             # Each thread has bytes of its own.
             shift, rest = divmod(other.start - mine.start, mine.step)
-            if not rest and max(size, after.size) <= abs(mine.step):
+            if not rest and max(size, after.size) <= abs(mine.step) and not self.parts:
                 return self._shifted(before, after, shift, unordered)
         if not (isinstance(mine, tuple) or isinstance(other, tuple)):  # only the distance matters
             start = mine if isinstance(mine, int) else mine.start
@@ -239,7 +302,9 @@ class Shadow:
         places = (mine, before.mask, size), (other, after.mask, after.size)
         meetings = _meetings if size + after.size <= _SMALL else _meetings.__wrapped__
         for meets, thread in meetings(*places, unit, *unordered, own or not before.flight):
-            if not _same(before, after, meets, thread):
+            if self.parts:
+                meets &= ~self.known_to(thread, before.moment)
+            if meets and not _same(before, after, meets, thread):
                 return Meeting(before, after, (meets & -meets).bit_length() - 1, thread)
         return None
 
@@ -267,6 +332,19 @@ class Shadow:
                 if before.moment >= self.lanes[half]:
                     found[half] |= _HALVES[half] & before.mask
         return found
+
+
+def _whole(a: Touch, b: Touch) -> bool:
+    """Whether two strong accesses that meet overlap completely (8.7.1): atomic operations on words of other sizes do
+    not."""
+    if not a.kind == b.kind == "updates" or a.size == b.size:
+        return True
+    sizes = [_words.search(touch.line.item.opcode) for touch in (a, b)]
+    return None in sizes or len({size[1] for size in sizes if size is not None}) == 1
+
+
+#: The type of an atomic operation on single words.
+_words = re.compile(r"^(?!.*\.v[248]\.).*\.[usbf](16|32|64|128)$")
 
 
 def _moved(each: int | range, by: int) -> int | range:

@@ -164,9 +164,25 @@ def _edges(facts: FunctionFacts, line: Line) -> Iterator[int]:
         yield number + behind
 
 
+def ctas_told_apart(facts: FunctionFacts) -> list[int]:
+    """CTAs but the first one, one or two, that do something else: %ctaid.x is compared with a number for equality."""
+    found: list[int] = []
+    for line in facts.of("setp")[:_COMPARISONS] if "%ctaid.x" in facts.targets else ():
+        operands, op = line.item.operands, line.plan.op
+        if len(operands) < 3 or op is None or not (op.has("eq") or op.has("ne")) or not isinstance(operands[1], Name):
+            continue
+        made = only_write(facts, line, operands[1].name)
+        source = made.item.operands[1] if made is not None and made.plan.family == "mov" else None
+        number = constant(facts, line, operands[2]) if getattr(source, "name", "") == "%ctaid.x" else None
+        if number and number > 0 and number not in found:
+            found.append(number)
+    return found[:2]
+
+
 __all__ = [
     "THREADS",
     "Shape",
+    "ctas_told_apart",
     "declared_shape",
     "guessed_shape",
     "most_threads",

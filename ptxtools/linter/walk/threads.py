@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ptxtools.ir.nodes import Name
 from ptxtools.records import NamedTuple
 
 from ..constants import thread_numbers
 from ..facts import FunctionFacts
+from ..lanes import ALL
 from ..masks import MASKED, mask_operand
 from ..values import THREADS, WARP, Value, plus, shortest
 from .calls import followed
 from .computing import divides
-from .shapes import Shape, declared_shape, guessed_shape, most_threads, threads_expected, warps_told_apart
+from .shapes import (
+    Shape,
+    ctas_told_apart,
+    declared_shape,
+    guessed_shape,
+    most_threads,
+    threads_expected,
+    warps_told_apart,
+)
 
 #: Threads of each CTA that are compared with those of another one if no directive says how many there are: kernels for
 #: fewer than a warp are written, too.
@@ -22,6 +31,11 @@ _FEW = 8
 _SIZE = 128
 #: Other warps that the first one is walked with.
 _OTHERS = 4
+#: What masks of lanes are, by the number of the lane.
+_LANEMASKS: dict[str, Callable[[int], int]] = {
+    "lt": lambda lane: (1 << lane) - 1, "le": lambda lane: (2 << lane) - 1, "eq": lambda lane: 1 << lane,
+    "ge": lambda lane: ALL ^ (1 << lane) - 1, "gt": lambda lane: ALL ^ (2 << lane) - 1,
+}  # fmt: skip
 _NUMBERS = ("%tid.x", "%tid.y", "%tid.z")
 
 
@@ -67,11 +81,16 @@ def places_of(facts: FunctionFacts) -> Iterator[Threads]:
     globally = globally or any(".nc" in line.item.opcode for one in followed(facts) for line in one.of("ld"))
     spaces = ("shared", "global") if globally else ("shared",)
     later: list[Threads] = []
+    others: list[Threads] = []
     if shape is None and not flat:
         pass  # how many threads a row has is not known: a warp may be several rows
     elif _of_warps(facts) or any(_of_warps(one) for one in followed(facts)):
         first, *later = [threads._replace(spaces=spaces) for threads in _of_ctas(facts, shape)]
         yield first
+        for cta in ctas_told_apart(facts) if shape is not None and shape.declared else ():  # else its number is open
+            for threads in (first, *later):
+                special = threads.registers | {"%ctaid.x": Value((), cta)}
+                others.append(threads._replace(registers=special, guessed=True))
     elif globally or (shape is not None and "bra" in facts.families) or followed(facts) or _divides_by_numbers(facts):
         yield _of_cta(facts, shape)._replace(spaces=("global",))
     if any(".cluster" in line.item.opcode for line in facts.of("mapa", "barrier", "cp", "st", "red", "atom")):
@@ -83,6 +102,7 @@ def places_of(facts: FunctionFacts) -> Iterator[Threads]:
         grid = _apart("grid", shape)._replace(spaces=("global",))
         yield grid if _of_a_grid(facts) else grid._replace(guessed=True)
     yield from later
+    yield from others
 
 
 def _is_flat(facts: FunctionFacts) -> bool:
@@ -107,7 +127,7 @@ def _of_warps(facts: FunctionFacts) -> bool:
     if generic and any(line.item.opcode.startswith("cvta.shared") for line in facts.of("cvta")):
         return True
     ends = "brx" in facts.families or any(line.item.guard is not None for line in facts.of("exit", "ret"))
-    return bool(barriers) and ends
+    return bool(barriers) and (ends or any(line.item.guard is not None for line in barriers))
 
 
 def _divides_by_numbers(facts: FunctionFacts) -> bool:
@@ -247,6 +267,8 @@ def _special(shape: Shape | None, threads: list[int]) -> dict[str, Value]:
     found |= dict.fromkeys(("%ntid.y", "%ntid.z"), Value((), 1))
     found |= dict.fromkeys(("%cluster_ctarank", "%cluster_ctaid.x", "%cluster_ctaid.y", "%cluster_ctaid.z"), zero)
     found["%laneid"] = Value((), shortest(iter([t % WARP for t in range(THREADS)])))
+    for name, mask in _LANEMASKS.items():
+        found[f"%lanemask_{name}"] = Value((), tuple([mask(t % WARP) for t in range(THREADS)]))
     found["%tid.x"] = Value((), shortest(iter(threads)))
     if shape is not None:
         x, y = shape.x, shape.y

@@ -289,8 +289,8 @@ class Walker:
                 new = _ANY
             elif op.pure:
                 new = self._computed(group, op)
-            elif op.family == "vote":
-                known = self.memory.collectives.ballot(group, op, mask)
+            elif op.family in ("vote", "match"):
+                known = self.memory.collectives.result(group, op, mask)
                 new = known if known is not None else unknown(True, id(op.line.item), self.moment)
             elif op.family == "mbarrier":  # a wait ends for all that wait
                 waits = "wait" in op.opcode
@@ -400,7 +400,7 @@ class Walker:
         found = self.threads.registers.get(name)
         if found is not None:
             return found
-        if name.startswith(("%clock", "%globaltimer", "%lanemask", "%smid", "%warpid", "%pm")):
+        if name.startswith(("%clock", "%globaltimer", "%smid", "%warpid", "%pm")):
             self.moment += 1
             return unknown(True, name, self.moment)
         return unknown(False, name)
