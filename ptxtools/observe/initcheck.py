@@ -106,9 +106,9 @@ class InitCheck:
         """Lines of loads that a run has seen load what nobody wrote; of a kernel that cannot run again, also of those
         whose results are stored and nothing else: they may copy a structure, and what lies between its parts."""
         found = frozenset(where for name, where in _doubtful(device) if name == program.kernel)
-        calls = device.runtime.calls(program)
-        if not calls:
+        if device.runtime.repeatable(program):
             return found
+        calls = device.runtime.calls(program)
         spaces = ("local", "generic", "global") if _unknown(device) or calls & HEAP_CALLS else ("local",)
         return found | {op.where for op in copying(program) if op.space in spaces}
 

@@ -19,6 +19,8 @@ from .silenced import heard
 from .textures.handles import Textures
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ptxtools.machine.observers import Watch
     from ptxtools.program.program import Program
 
@@ -34,6 +36,8 @@ _PENDING_BYTES = 8 << 20
 _FAMILY = "__cudaCDP2"
 #: Functions that get memory from the device's heap, or give it back.
 HEAP_CALLS = frozenset({"malloc", "free", _FAMILY + "Malloc", _FAMILY + "Free"})
+#: Those whose effects `Runtime.saved` puts back.
+_PUT_BACK = frozenset({"malloc", "free", "vprintf", "__assertfail"})
 
 
 class Runtime:
@@ -138,6 +142,23 @@ class Runtime:
                 op.detail.name for op in ops if op is not None and isinstance(op.detail, Callee)
             }
         return names
+
+    def repeatable(self, program: Program) -> bool:
+        """Whether what the system calls of a program change can be put back, and nobody has seen it by then."""
+        names = self.calls(program)
+        return names <= _PUT_BACK and not ("vprintf" in names and self.device.on_print is not None)
+
+    def saved(self, context: LaunchContext) -> Callable[[], None]:
+        """What puts back the state of the heap, but for its memory, and what has been printed, as they are now."""
+        heap = None if self._heap is None else self._heap.saved()
+        printed = len(context.printed)
+
+        def put_back() -> None:
+            if heap is not None:
+                heap()
+            del context.printed[printed:]
+
+        return put_back
 
     def prepare(self, program: Program) -> None:
         """Reserve the memory that the program's system calls use: its extent is fixed when the kernel starts."""
