@@ -144,9 +144,8 @@ class Runtime:
         return names
 
     def repeatable(self, program: Program) -> bool:
-        """Whether what the system calls of a program change can be put back, and nobody has seen it by then."""
-        names = self.calls(program)
-        return names <= _PUT_BACK and not ("vprintf" in names and self.device.on_print is not None)
+        """Whether what the system calls of a program change can be put back."""
+        return self.calls(program) <= _PUT_BACK
 
     def saved(self, context: LaunchContext) -> Callable[[], None]:
         """What puts back the state of the heap, but for its memory, and what has been printed, as they are now."""
@@ -195,7 +194,11 @@ class Runtime:
         """A trap with what was found before it."""
         found = [finding for watch in context.watches for finding in watch.findings]
         trap.findings = tuple(heard(self.device, found, context.places.source)[0]) if found else ()
-        trap.details += tuple(f"reported before: {str(finding).splitlines()[0]}" for finding in trap.findings[:8])
+        if trap.findings:
+            from ptxtools.diagnostics.findings import says_again
+
+            before = [str(finding).splitlines()[0] for finding in trap.findings if not says_again(trap, finding)]
+            trap.details += tuple(f"reported before: {line}" for line in before[:8])
         trap.args = (trap.describe(),)
         return trap
 
@@ -242,10 +245,11 @@ class Runtime:
             waiting += context.take_children()
 
     def output(self, context: LaunchContext, data: bytes) -> None:
-        """Record a kernel's output."""
+        """Record a kernel's output. What it prints once more when it runs again, in the same order, is known."""
         with self._lock:
             context.printed.append(data)
-            if self.device.on_print is not None:
+            if self.device.on_print is not None and len(context.printed) > context.told:
+                context.told = len(context.printed)
                 self.device.on_print(data.decode("utf-8", "surrogateescape"))
 
     def _program(self, module: Loadable, kernel: Kernel) -> Program:
