@@ -6,7 +6,8 @@ operand of something that concerns more than the lane, an argument of a function
 The report is about the instruction that read the register, and names the one that used it.
 
 What a load of `Program.suspects` has got from memory that nobody has written is followed likewise, through shared and
-local memory too. A load whose result nobody reads at all is reported at once.
+local memory too, and so is the cluster that an answer of clusterlaunchcontrol names though it has none. A
+load whose result nobody reads at all is reported at once.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ptxtools.program.details import NamedOperands, Touch
+from ptxtools.program.passes.answers import takes_cluster
 from ptxtools.program.passes.registers import PASSES_ON, needed
 from ptxtools.program.program import LANES
 from ptxtools.records import dataclass, field
 from ptxtools.semantics.types import bits_of
 
+from . import launch_control
 from .passing import computes, unwritten_bytes
 
 if TYPE_CHECKING:
@@ -162,7 +165,10 @@ class RegisterCheck:
                 origin = np.where((one.bytes != 0) & (one.origin >= 0), one.origin, origin)
         if touch.kind != "copy":
             origin = np.where(origin == _NOWHERE, at.op.where, origin)
-        frame = _frame(at, touch)
+        frame, failed = _frame(at, touch), None
+        if takes_cluster(at.op):
+            failed = launch_control.failed(at, lanes)
+            self._loads.setdefault(at.op.where, launch_control.MESSAGE)
         for place, slot in enumerate(touch.writes):
             if slot >= frame:  # an argument of a function, in its frame
                 for register in reads.values():
@@ -170,6 +176,8 @@ class RegisterCheck:
             elif slot >= 0:
                 known.of(slot).bytes[lanes] = unwritten_bytes(at, touch, masks, place)[lanes]
                 known.of(slot).origin[lanes], known.of(slot).computed[lanes] = origin[lanes], computed[lanes]
+                if failed is not None:
+                    known.of(slot).bytes[failed], known.of(slot).origin[failed] = _ALL, at.op.where
 
     def _used(self, at: View, lanes: Array, register: Unwritten, mask: int, how: str) -> None:
         unwritten = register.bytes[lanes] & mask
