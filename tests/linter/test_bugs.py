@@ -88,6 +88,17 @@ UNSEEN = {
     "failed_query_in_one_warp_asked_by_another": _ANSWERS, "vector_of_an_answer_never_checked": _ANSWERS,
     "tensor_fences_do_not_order_shared_memory": _RELAXED, "product_told_of_by_a_relaxed_arrival": _RELAXED,
     "mma_source_overwritten_behind_tensor_fences": _RELAXED,
+    "stage_of_b_refilled_after_one_of_two_groups": _FACTORS,
+    "register_pair_with_an_unset_upper_word": "halves of a register pair are not told apart",
+    "register_set_only_in_the_second_round": "which way a loop takes in which round is not followed",
+    "selection_of_what_was_not_loaded": "conditions are not compared",
+    "peer_reads_before_the_store_is_told": _PEERS,
+    "bulk_copy_to_a_peer_counted_at_home": _PEERS,
+    "source_of_a_copy_to_the_peer_reused": _PEERS,
+    "inval_while_another_warp_waits": _ROLES,
+    "mbarrier_in_memory_of_the_last_tile": "stores are not compared with mbarriers",
+    "proxy_fence_of_the_wrong_space": "spaces of proxy fences are not told apart",
+    "result_kept_in_a_dead_block": "pointers in memory are not followed",
 }  # fmt: skip
 
 
