@@ -10,6 +10,7 @@ from ptxtools.records import dataclass, field
 from .diagnostic import shown
 
 if TYPE_CHECKING:
+    from .diagnostic import Trap
     from .origin import Origin
 
 #: x, y, z of a CTA or of a thread.
@@ -119,6 +120,12 @@ def without_echoes(findings: Sequence[Finding]) -> list[Finding]:
         else:
             race.also = (one.checker,)
     return found
+
+
+def says_again(trap: Trap, finding: Finding) -> bool:
+    """Whether a trap that is a checker's finding ends the run at what that checker has reported already."""
+    place = trap.kind, trap.kernel, trap.cta, trap.file, trap.line, trap.text
+    return place == (finding.checker, finding.kernel, finding.cta, finding.file, finding.line, finding.text)
 
 
 def _lines(finding: Finding) -> frozenset[tuple[str, int | None]]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ptxtools.diagnostics import LaunchError, Trap
 from ptxtools.diagnostics.checked import to_json, to_sarif
-from ptxtools.diagnostics.findings import Exploration, Finding, Verdict
+from ptxtools.diagnostics.findings import Exploration, Finding, Verdict, says_again
 from ptxtools.files.writing import reason, write_whole
 
 from .errors import SpecError
@@ -59,7 +59,7 @@ def _write(path: str, data: bytes) -> None:
 def reported(trap: Trap) -> list[Finding]:
     """What checkers found before the trap that ended a run; it may be a checker's finding itself."""
     found = list(trap.findings)
-    if trap.kind.is_checker:
+    if trap.kind.is_checker and not any(says_again(trap, finding) for finding in found):
         details = tuple(line for line in trap.details if not line.startswith("reported before: "))
         who = trap.kernel, trap.cta, trap.thread
         found.append(Finding(trap.kind, trap.reason, *who, trap.file, trap.line, trap.text, details, trap.source))

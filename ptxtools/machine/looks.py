@@ -171,6 +171,11 @@ def together(view: View) -> None:
     _told(view, "together", view.op.of(Guard).negated)
 
 
+@serves("observe.control")
+def control(view: View) -> None:
+    _told(view, "control", view.op.of(Guard).negated)
+
+
 @serves("observe.branch")
 def branch(view: View) -> None:
     if view.op.src_types[0] == "pred":

@@ -136,6 +136,10 @@ class Observer:
         """Lanes of a warp that have met are about to execute a warp-wide instruction (shfl.sync, vote.sync, mma,
         ldmatrix …), whose operands are sources of `at.op` from number 1 on, its member mask the last."""
 
+    def control(self, at: View, lanes: Array) -> None:
+        """Lanes are about to ask for a cluster that has not started, or look at an answer (clusterlaunchcontrol); the
+        operands are sources of `at.op` from number 1 on."""
+
     def branch(self, at: View, lanes: Array) -> None:
         """Lanes come to a branch with .uni. lanes: those that take it, or go where the first one goes."""
 

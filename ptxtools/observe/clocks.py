@@ -27,6 +27,8 @@ WEAK, CTA, CLUSTER, GPU, SYS = range(5)
 SCOPES = {"cta": CTA, "cluster": CLUSTER, "gpu": GPU, "gl": GPU, "sys": SYS}
 #: A knowledge has under cluster + ALIASED what it has of a cluster with a fence.proxy.alias behind it (8.9.5).
 ALIASED = 1 << 40
+#: Under cluster + TENSOR what is known of operations of tcgen05 alone, by tcgen05.fence (9.7.16.5.3).
+TENSOR = 1 << 41
 #: Messages that a warp remembers to have taken in.
 _MOST_TAKEN = 256
 NAMES = {number: name for name, number in SCOPES.items() if name != "gl"}
@@ -132,6 +134,14 @@ class Warp:
     def known_reads(self) -> Array:
         """Times of lanes up to which lanes know what those have read."""
         return np.maximum(self.lanes, self.reads)
+
+    @contextmanager
+    def using_tensor_memory(self) -> Iterator[None]:
+        """Meanwhile it knows of others what tcgen05.fence has told it of their operations on tensor memory, too."""
+        known = self.known
+        self.known = merged(known, {cluster - TENSOR: row for cluster, row in known.items() if cluster >= TENSOR})
+        yield
+        self.known = known
 
     @contextmanager
     def using_mbarriers(self, *, together: bool) -> Iterator[None]:
@@ -260,7 +270,20 @@ class Clocks:
     @staticmethod
     def aliased(warp: Warp) -> Known:
         """What a warp knows with a fence.proxy.alias behind it."""
-        return {cluster - ALIASED: row for cluster, row in warp.known.items() if cluster >= ALIASED}
+        return {cluster - ALIASED: row for cluster, row in warp.known.items() if ALIASED <= cluster < TENSOR}
+
+    def fence_tensor(self, warp: Warp, *, acquires: bool) -> None:
+        """tcgen05.fence::after_thread_sync acquires what relaxed reads and waits have seen for the operations of
+        tcgen05 behind it, ::before_thread_sync releases those before it (9.7.16.10.1)."""
+        if acquires:
+            for one in warp.heard:
+                if one.told and one.scope >= self._between(warp, one):
+                    warp.known = merged(warp.known, _of_tensor_memory(one.told))
+        else:
+            told = _of_tensor_memory(warp.known)
+            for scope in NAMES:
+                warp.fenced[scope] = merged(warp.fenced.get(scope, {}), told)
+        warp.tick()
 
     def told_by(self, warp: Warp, scope: int, where: int, *, release: bool) -> list[Message]:
         """What a strong write tells: with fences of several scopes before it the more, the nearer a thread is."""
@@ -311,6 +334,12 @@ class Clocks:
         if message.agent // self.per_cluster != warp.cluster:
             return GPU
         return CTA if self.cta_of(message.agent) == warp.number // self.per_cta else CLUSTER
+
+
+def _of_tensor_memory(known: Known) -> Known:
+    """What is known of operations of tcgen05, of a knowledge."""
+    plain = {cluster + TENSOR: row for cluster, row in known.items() if 0 <= cluster < ALIASED}
+    return merged(plain, {cluster: row for cluster, row in known.items() if cluster >= TENSOR})
 
 
 def _beside(one: Message, message: Message, reach: int) -> bool:

@@ -19,11 +19,13 @@ from ptxtools.machine.observers import Anew
 from ptxtools.machine.residents import Cta
 from ptxtools.program.details import Touch
 from ptxtools.program.layout import RESERVED, RESERVED_OFFSETS
+from ptxtools.program.passes.answers import takes_cluster, unchecked
 from ptxtools.program.passes.registers import copying
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 from ptxtools.sim.runtime import HEAP_CALLS
 from ptxtools.sim.tensor.wgmma_reads import multiplies
 
+from . import launch_control
 from .factors import Factors
 from .memcheck import CALL
 from .registers import RegisterCheck
@@ -86,6 +88,8 @@ class InitCheck:
         def matters(op: Op) -> bool:
             if op.kind == "observe.together":
                 return multiplies(op)
+            if op.kind == "observe.control":
+                return takes_cluster(op)
             return unknown or op.kind != "observe.access" or op.space not in ("global", "const")
 
         return matters
@@ -99,16 +103,17 @@ class InitCheck:
     def restarts(program: Program, device: Device) -> bool:
         """Whether the kernel loads what somebody must have written."""
         unknown = _unknown(device) or _discards(program)
-        return any(op.kind == "ld" and (unknown or op.space not in _WRITTEN) for op in program.operations())
+        loads = any(op.kind == "ld" and (unknown or op.space not in _WRITTEN) for op in program.operations())
+        return loads or bool(unchecked(program))
 
     @staticmethod
     def suspects(device: Device, program: Program) -> frozenset[int]:
         """Lines of loads that a run has seen load what nobody wrote; of a kernel that cannot run again, also of those
         whose results are stored and nothing else: they may copy a structure, and what lies between its parts."""
         found = frozenset(where for name, where in _doubtful(device) if name == program.kernel)
-        calls = device.runtime.calls(program)
-        if not calls:
+        if device.runtime.repeatable(program):
             return found
+        calls = device.runtime.calls(program)
         spaces = ("local", "generic", "global") if _unknown(device) or calls & HEAP_CALLS else ("local",)
         return found | {op.where for op in copying(program) if op.space in spaces}
 
@@ -139,6 +144,8 @@ class InitCheck:
         """Registers matter to the lanes that run an instruction; a guard that nobody has written, to all."""
         if op.kind == "observe.together":
             return MATRICES
+        if op.kind == "observe.control":
+            return None
         touch = op.of(Touch)
         return NOBODY if touch.guard < 0 and touch.kind != "entry" else None
 
@@ -198,13 +205,21 @@ class InitCheck:
                 if self._registers.loaded(at, access.space, lane, ~part, origin, message):
                     return False
             elif self._again:
-                program, thread = at.launch.program, at.thread(lane)
-                self._suspects.setdefault(where, partial(
-                    self._session.report_at, program, where, at.cta.place, thread, _NAME, message, where
-                ))  # fmt: skip
+                self._doubts(at, lane, message)
                 return False
         self._session.report(at, lane, _NAME, message, where)
         return True
+
+    def _doubts(self, at: View, lane: int, message: str) -> None:
+        """What a lane gets here is followed in another run, or reported, if there is none."""
+        program, where = at.launch.program, at.op.where
+        tell = partial(
+            self._session.report_at, program, where, at.cta.place, at.thread(lane), _NAME, message, where
+        )  # fmt: skip
+        if self._again:
+            self._suspects.setdefault(where, tell)
+        else:
+            tell()
 
     def _spoil(self, at: View, access: Access) -> None:
         """Bytes that a store has written with what nobody has are not written after all."""
@@ -253,6 +268,13 @@ class InitCheck:
     def matrices(self, at: View, lane: int, spans: Sequence[Span]) -> None:
         """A product, or a copy to tensor memory, reads shared memory."""
         self._factors.read(at, lane, spans)
+
+    def control(self, at: View, lanes: Array) -> None:
+        """Lanes take a cluster from an answer of clusterlaunchcontrol; it is followed if there is none (9.7.13.18)."""
+        where = at.op.where
+        if takes_cluster(at.op) and where not in self._followed and where in unchecked(at.launch.program):
+            for lane in launch_control.failed(at, lanes)[:1].tolist():
+                self._doubts(at, lane, launch_control.MESSAGE)
 
     def tensor(self, at: View, lane: int, spans: Sequence[Span]) -> None:
         """An instruction works on tensor memory."""

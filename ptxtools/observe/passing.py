@@ -1,12 +1,17 @@
 """Which bytes of a result nobody has written, from those of the sources: exact for what compilers build values with
-piece by piece (moves, prmt, logic, shifts by whole bytes, narrowing), and all of them for arithmetic."""
+piece by piece, and take them apart (moves, prmt, logic, shifts, bit fields, narrowing), and all of them for other
+arithmetic."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import reduce
+from itertools import product
+from operator import and_, or_
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ptxtools import semantics
 from ptxtools.program.details import Touch
 from ptxtools.program.program import LANES
 from ptxtools.semantics.types import bits_of
@@ -17,8 +22,12 @@ if TYPE_CHECKING:
     from ptxtools.machine.events import View
     from ptxtools.machine.observers import Array
 
-_LANES = np.arange(LANES)
 _NO_BYTES = np.zeros(LANES, np.uint16)
+#: The number of sources whose bits the result has, at places that the other sources say; and that of those whose bits
+#: decide the same bits of the result.
+_MOVES = {"shl": 1, "shr": 1, "shf": 2, "bfe": 1, "bfi": 2, "prmt": 2, "brev": 1}
+_LOGIC = {"and": 2, "or": 2, "xor": 2, "not": 1, "lop3": 3}
+_CORNERS = {count: list(product((False, True), repeat=count)) for count in _LOGIC.values()}
 
 
 def unwritten_bytes(at: View, touch: Touch, masks: list[Array], place: int) -> Array:
@@ -39,18 +48,16 @@ def unwritten_bytes(at: View, touch: Touch, masks: list[Array], place: int) -> A
         return masks[0] >> np.uint16(first) & all_of_it
     widths = [np.uint16((1 << max(1, bits_of(type_) // 8)) - 1) for type_ in at.op.src_types[1:]]
     masks = [mask & width for mask, width in zip(masks, widths, strict=True)]
-    if family == "prmt" and len(masks) == 3 and not masks[2].any():
-        return _permuted(at, masks)
+    if family in _MOVES and not any(mask.any() for mask in masks[_MOVES[family] :]):
+        return _moved(at, masks, _MOVES[family])
     if family == "selp" and len(masks) == 3:
         chosen = np.where(at.source(3).astype(np.bool_), masks[0], masks[1])
         return np.where(masks[2] != 0, all_of_it, chosen)
-    if family in ("and", "or") and len(masks) == 2:
-        return _joined(at, family, masks)
-    if family in ("shl", "shr") and len(masks) == 2 and not masks[1].any():
-        return _shifted(at, family, masks[0], all_of_it)
+    if family in _LOGIC:
+        return _decided(at, masks, _LOGIC[family], place)
     found: Array
     together: Array = np.bitwise_or.reduce([*masks, _NO_BYTES])
-    if family in ("xor", "not", "lop3") or (family == "cvt" and _narrows(at)):
+    if family == "cvt" and _narrows(at):
         found = together & all_of_it
         return found
     packed = touch.widths[place] == 4 and kind.endswith("x2")
@@ -60,12 +67,20 @@ def unwritten_bytes(at: View, touch: Touch, masks: list[Array], place: int) -> A
     if packed and all(width == 15 for width in widths):
         found = (together & 3 != 0) * np.uint16(3) | (together & 12 != 0) * np.uint16(12)
         return found
-    if family in ("add", "sub", "addc", "subc") and kind[:1] in ("u", "s", "b"):
+    low = opcode is not None and family in ("mul", "mad") and opcode.has("lo")
+    if (low or family in ("add", "sub", "addc", "subc")) and kind[:1] in ("u", "s", "b"):
         lowest = together & (~together + np.uint16(1))  # carries go up
         found = np.where(together != 0, all_of_it & ~(lowest - np.uint16(1)), np.uint16(0))
         return found
     found = np.where(together != 0, all_of_it, np.uint16(0))
     return found
+
+
+def computes(at: View, touch: Touch) -> bool:
+    """Whether a result is no copy of its sources, or of parts of them that are put together."""
+    family = "" if at.op.opcode is None else at.op.opcode.family
+    moves = family in _MOVES or family in _LOGIC or family == "selp" or (family == "cvt" and _narrows(at))
+    return touch.kind == "alu" and not moves
 
 
 def _packed(at: View, masks: list[Array]) -> Array:
@@ -77,51 +92,57 @@ def _packed(at: View, masks: list[Array]) -> Array:
     return found
 
 
-def _permuted(at: View, masks: list[Array]) -> Array:
-    """prmt (9.7.9.7): four bits of the selector for each byte of the result. Its modes count as using all bytes."""
-    opcode = at.op.opcode
-    assert opcode is not None
-    both = masks[0] & np.uint16(15) | masks[1] << np.uint16(4)
-    if any(opcode.has(mode) for mode in ("f4e", "b4e", "rc8", "ecl", "ecr", "rc16")):
-        return np.where(both != 0, np.uint16(15), np.uint16(0))
-    selector, found = at.source(3).astype(np.uint32), np.zeros(LANES, np.uint16)
-    for byte in range(4):
-        chosen = (selector >> np.uint32(4 * byte) & np.uint32(7)).astype(np.uint16)
-        found |= (both >> chosen & np.uint16(1)) << np.uint16(byte)
-    return found
+def _moved(at: View, masks: list[Array], count: int) -> Array:
+    """The result of an operation that moves bits, on those that are not written."""
+    inputs = [at.source(1 + number) for number in range(len(masks))]
+    inputs[:count] = [_bits(mask, like) for mask, like in zip(masks, inputs[:count], strict=False)]
+    return _bytes_of(_computed(at, inputs)[0])
 
 
-def _joined(at: View, family: str, masks: list[Array]) -> Array:
-    """A byte is written where a written byte of one side decides it: zeros in and, ones in or."""
-    opcode = at.op.opcode
-    predicates = opcode is not None and opcode.has("pred")
-    found = masks[0] | masks[1]
-    for number, mask in enumerate(masks):
-        value = at.source(1 + number)
-        if isinstance(value, tuple):
-            continue
-        bits = value.astype(np.uint64)
-        for byte in range(1 if predicates else 8):
-            part = bits >> np.uint64(8 * byte) & np.uint64(1 if predicates else 255)
-            decided = part == (0 if family == "and" else 1 if predicates else 255)
-            bit = np.uint16(1 << byte)
-            found = np.where(decided & (mask & bit == 0), found & ~bit, found)
-    return found
+def _decided(at: View, masks: list[Array], count: int, place: int) -> Array:
+    """A bit of the result is written if it is the same whatever the bits are that are not."""
+    inputs = [at.source(1 + number) for number in range(len(masks))]
+    unknown = [_bits(mask, like) for mask, like in zip(masks, inputs[:count], strict=False)]
+    results = [_computed(at, [*_chosen(inputs, unknown, ones), *inputs[count:]])[0] for ones in _CORNERS[count]]
+    always: Any = reduce(and_, results)
+    ever: Any = reduce(or_, results)
+    if place:  # whether any bit is set, and a predicate
+        found: Array = np.where((ever != 0) & (always == 0), np.uint16(1), masks[-1])
+        return found
+    return _bytes_of(always ^ ever)
 
 
-def _shifted(at: View, family: str, mask: Array, all_of_it: np.uint16) -> Array:
-    """Shifts by whole bytes move them; all others spoil the bytes beside the unwritten ones."""
-    amount = np.minimum(at.source(2).astype(np.uint64), np.uint64(64)).astype(np.uint32)
-    whole, rest = (amount // 8).astype(np.uint16), amount % 8 != 0
-    wide = mask.astype(np.uint32)
-    moved = wide << whole if family == "shl" else wide >> whole
-    beside = moved << 1 if family == "shl" else moved >> 1
-    spread = np.where(rest, moved | beside, moved)
-    opcode = at.op.opcode
-    signed = opcode is not None and opcode.types[0].startswith("s")
-    found: Array = (spread & all_of_it).astype(np.uint16)
-    if family == "shr" and signed:
-        return np.where(mask != 0, all_of_it, np.uint16(0))
+def _chosen(inputs: list[Any], unknown: list[Any], ones: tuple[bool, ...]) -> list[Any]:
+    """Values with ones or zeros for all that is unknown of each."""
+    found = zip(inputs, unknown, ones, strict=False)
+    return [value | some if one else value & ~some for value, some, one in found]
+
+
+def _computed(at: View, inputs: list[Any]) -> tuple[Any, ...]:
+    """The results of an operation on registers."""
+    assert at.op.opcode is not None
+    meaning = semantics.find(at.op.opcode)
+    assert meaning is not None
+    return meaning(at.algebra, at.op.opcode, *inputs)
+
+
+def _bits(mask: Array, like: Array) -> Array:
+    """All bits of some bytes, as values of the type of others."""
+    bits: Array = mask != 0
+    if like.dtype == np.bool_:
+        return bits
+    places = np.arange(8 * like.dtype.itemsize, dtype=np.uint64)
+    chosen = (mask[:, None] >> (places // np.uint64(8)).astype(np.uint16) & np.uint16(1)).astype(np.uint64)
+    bits = (chosen << places).sum(axis=1, dtype=np.uint64).astype(f"u{like.dtype.itemsize}").view(like.dtype)
+    return bits
+
+
+def _bytes_of(bits: Array) -> Array:
+    """The bytes that have any of some bits."""
+    if bits.dtype == np.bool_:
+        return bits.astype(np.uint16)
+    pieces = np.ascontiguousarray(bits).view(np.uint8).reshape(len(bits), -1) != 0
+    found: Array = (pieces << np.arange(pieces.shape[1])).sum(axis=1).astype(np.uint16)
     return found
 
 

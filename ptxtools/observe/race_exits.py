@@ -42,10 +42,11 @@ def ended(session: Session, clocks: Clocks, cta: Cta, shadow: Shadow) -> None:
 def _late(clocks: Clocks, cta: Cta, shadow: Shadow, known: Known) -> Iterator[tuple[int, int]]:
     """Lines and warps of accesses of other CTAs that it does not know of."""
     for page in shadow.pages.values():
-        writes, readers = page.writes, np.array(page.readers, np.int64)
-        late = writes["written"] > clocks.known(writes["writer"], known)
-        late &= clocks.cta_of(writes["writer"]) != cta.rank
-        yield from zip(writes["where"][late].tolist(), writes["writer"][late].tolist(), strict=True)
+        readers = np.array(page.readers, np.int64)
+        for writes in (page.writes, *filter(None, page.hidden)):
+            late = writes["written"] > clocks.known(writes["writer"], known)
+            late &= clocks.cta_of(writes["writer"]) != cta.rank
+            yield from zip(writes["where"][late].tolist(), writes["writer"][late].tolist(), strict=True)
         for row in np.flatnonzero(clocks.cta_of(readers) != cta.rank).tolist():
             agent = readers[row : row + 1]
             late = page.reads["time"][row] > clocks.known(agent, known)

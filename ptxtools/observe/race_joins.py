@@ -15,7 +15,7 @@ import numpy as np
 from ptxtools.machine.observers import Doubt
 from ptxtools.program.program import LANES
 
-from .clocks import CLUSTER, CTA, covers, merged
+from .clocks import CLUSTER, CTA, TENSOR, covers, merged
 
 if TYPE_CHECKING:
     from ptxtools.machine.clocks import Clocks as Tables
@@ -92,10 +92,15 @@ class Joins:
             for wider, known in heard[-1].items():
                 warp.fenced[wider] = merged(warp.fenced.get(wider, {}), known)
 
+    @staticmethod
+    def _is_plain(warp: Warp) -> bool:
+        """Whether a warp knows nothing but what others may learn natively."""
+        return not warp.heard and covers(warp.known, warp.met) and max(warp.known) < TENSOR
+
     def publish(self, number: int, warp: Warp) -> None:
         """Let native code know whether it may join this warp with others, and note its fences."""
         moment = self._tables.times[number]
-        moment[OWN], moment[PLAIN] = warp.time, not warp.heard and covers(warp.known, warp.met)
+        moment[OWN], moment[PLAIN] = warp.time, self._is_plain(warp)
         wide = {scope: known for scope, known in warp.fenced.items() if scope > CTA}
         if wide:
             fences = self._fences[warp.cluster].setdefault(number, [])

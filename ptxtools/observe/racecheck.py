@@ -10,6 +10,7 @@ so (`issued`); that the work has come to its end is for asynccheck to see. Other
 from __future__ import annotations
 
 import weakref
+from contextlib import nullcontext
 from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -54,6 +55,7 @@ from .race_repeats import AGAIN, Polls, polls, waits
 from .race_shadow import Shadow, tensor_places, words_in
 from .race_uses import Uses
 from .race_verdict import Deciders
+from .thread_sync import AFTER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -260,6 +262,8 @@ class RaceCheck:
         elif opcode is not None and opcode.has("proxy"):
             if opcode.has("alias") and self._proxies.multicast:
                 self._clocks.fence_aliases(warp)
+        elif opcode is not None and opcode.family == "tcgen05":
+            self._clocks.fence_tensor(warp, acquires=opcode.has(AFTER))
         elif opcode is not None:
             if opcode.has("mbarrier_init"):  # of mbarrier.init alone (9.7.13.4)
                 warp.begun = dict(warp.known)
@@ -462,9 +466,10 @@ class RaceCheck:
             self._proxies.look(view, access, clocks, who, places, strength, race_proxies.ASYNC)
         for before in self._beside if space == "global" else ():
             before.look(self._session, view, access, warp, who, places, None, strength)
-        for number, page, inside, _ in shadow.pieces(starts.astype(np.int64), size):
-            lanes = np.full(len(inside), lane)
-            self._pages.look(view, access, warp, span.owner, (number, page), inside, lanes, None, strength)
+        with warp.using_tensor_memory() if span.tensor else nullcontext():
+            for number, page, inside, _ in shadow.pieces(starts.astype(np.int64), size):
+                lanes = np.full(len(inside), lane)
+                self._pages.look(view, access, warp, span.owner, (number, page), inside, lanes, None, strength)
 
     def _signals(self, view: View, warp: Warp, lane: int, mbarriers: list[tuple[Cta, int]]) -> None:
         """Work uses mbarriers, of other CTAs too: their initialisation must come before."""

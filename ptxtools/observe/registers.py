@@ -6,7 +6,8 @@ operand of something that concerns more than the lane, an argument of a function
 The report is about the instruction that read the register, and names the one that used it.
 
 What a load of `Program.suspects` has got from memory that nobody has written is followed likewise, through shared and
-local memory too. A load whose result nobody reads at all is reported at once.
+local memory too, and so is the cluster that an answer of clusterlaunchcontrol names though it has none. A
+load whose result nobody reads at all is reported at once.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ptxtools.program.details import NamedOperands, Touch
+from ptxtools.program.passes.answers import takes_cluster
 from ptxtools.program.passes.registers import PASSES_ON, needed
 from ptxtools.program.program import LANES
 from ptxtools.records import dataclass, field
 from ptxtools.semantics.types import bits_of
 
-from .passing import unwritten_bytes
+from . import launch_control
+from .passing import computes, unwritten_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,14 +51,15 @@ _ALL = 0xFFFF
 @dataclass(slots=True)
 class Unwritten:
     """Of a register: the bytes that are not written (a bit each, lowest first), by lane; and where they were first
-    read: index of a line, or `_NOWHERE`."""
+    read: index of a line, or `_NOWHERE`. computed: lanes that have computed with some that are not written."""
 
     bytes: Array
     origin: Array
+    computed: Array
 
     @classmethod
     def make(cls, mask: int) -> Unwritten:
-        return cls(np.full(LANES, mask, np.uint16), np.full(LANES, _NOWHERE, np.int32))
+        return cls(np.full(LANES, mask, np.uint16), np.full(LANES, _NOWHERE, np.int32), np.zeros(LANES, np.bool_))
 
 
 @dataclass(slots=True)
@@ -98,6 +102,7 @@ class RegisterCheck:
                 whole = (1 << touch.widths[0]) - 1
                 bits = sum(1 << int(byte) for byte in np.flatnonzero(part)) if len(part) == touch.widths[0] else whole
                 known.of(slot).bytes[lane], known.of(slot).origin[lane] = bits, origin
+                known.of(slot).computed[lane] = False
         return True
 
     def stored(self, at: View) -> list[_Part]:
@@ -124,6 +129,7 @@ class RegisterCheck:
             for slot in touch.reads:
                 mine, result = known.of(slot), _results(at).setdefault(slot, Unwritten.make(0))
                 result.bytes[lanes], result.origin[lanes] = mine.bytes[lanes], mine.origin[lanes]
+                result.computed[lanes] = mine.computed[lanes]
             return
         frame = _frame(at, touch)
         left = _results(at) if any(slot >= frame for slot in touch.reads) else {}
@@ -152,19 +158,26 @@ class RegisterCheck:
         sources = [reads.get(ref.slot) if ref is not None else None for ref in at.op.src[1:]]
         masks = [np.zeros(LANES, np.uint16) if one is None else one.bytes for one in sources]
         origin = np.full(LANES, _NOWHERE, np.int32)
+        computed = np.full(LANES, computes(at, touch))
         for one in sources:
             if one is not None:
+                computed |= (one.bytes != 0) & one.computed
                 origin = np.where((one.bytes != 0) & (one.origin >= 0), one.origin, origin)
         if touch.kind != "copy":
             origin = np.where(origin == _NOWHERE, at.op.where, origin)
-        frame = _frame(at, touch)
+        frame, failed = _frame(at, touch), None
+        if takes_cluster(at.op):
+            failed = launch_control.failed(at, lanes)
+            self._loads.setdefault(at.op.where, launch_control.MESSAGE)
         for place, slot in enumerate(touch.writes):
             if slot >= frame:  # an argument of a function, in its frame
                 for register in reads.values():
                     self._used(at, lanes, register, _ALL, "passes")
             elif slot >= 0:
                 known.of(slot).bytes[lanes] = unwritten_bytes(at, touch, masks, place)[lanes]
-                known.of(slot).origin[lanes] = origin[lanes]
+                known.of(slot).origin[lanes], known.of(slot).computed[lanes] = origin[lanes], computed[lanes]
+                if failed is not None:
+                    known.of(slot).bytes[failed], known.of(slot).origin[failed] = _ALL, at.op.where
 
     def _used(self, at: View, lanes: Array, register: Unwritten, mask: int, how: str) -> None:
         unwritten = register.bytes[lanes] & mask
@@ -191,7 +204,8 @@ class RegisterCheck:
     def _padding(self, register: Unwritten, lanes: Array, mask: int) -> Array:
         """Of each lane, whether what lacks in a register that it stores may be what lies between the parts of a
         structure, which copies of it take, too."""
-        found: Array = (register.bytes[lanes] & mask != mask) & np.isin(register.origin[lanes], list(self._structures))
+        copied = np.isin(register.origin[lanes], list(self._structures)) & ~register.computed[lanes]
+        found: Array = (register.bytes[lanes] & mask != mask) & copied
         return found
 
     def _unwritten_of(self, at: View, lanes: Array, known: Mapping[Slot, Unwritten]) -> list[_Part]:

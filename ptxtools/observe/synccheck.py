@@ -20,7 +20,7 @@ from ptxtools.program.operations import OPERATIONS
 from ptxtools.program.program import LANES
 from ptxtools.records import dataclass, field
 
-from . import mbarriers, members, thread_sync
+from . import launch_control, mbarriers, members, thread_sync
 from .ground import Ground
 from .sharing import independent
 
@@ -213,6 +213,10 @@ class SyncCheck:
             places.setdefault(at.warp, []).append(at.op.where)
             at.cta.state[_PROGRAM] = at.launch.program
         members.together(self._session, at, lanes)
+
+    def control(self, at: View, lanes: Array) -> None:
+        """Lanes ask for a cluster that has not started, or look at an answer."""
+        launch_control.used(self._session, at, lanes)
 
     def branch(self, at: View, lanes: Array) -> None:
         """Lanes come to a branch with .uni."""

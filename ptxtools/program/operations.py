@@ -216,6 +216,7 @@ OPERATIONS: dict[str, Operation] = {
     "observe.leave": _look("number? count? guard?", Meeting),
     "observe.fence": _look("number? count? guard?", Meeting),
     "observe.together": _look("guard? value*?", Guard),
+    "observe.control": _look("guard? value*?", Guard),
     "observe.branch": _look("guard", Guard),
     "observe.unwritten": _look("guard? value*?", Touch),
     "observe.in_flight": _look("guard? value*?", Touch),

@@ -28,7 +28,7 @@ class LaunchContext:
     threads and bytes of shared memory; watches: its observers that the device has by name. Of the grid that runs:
     child: what it was in its parent's queue; children: what it has queued. Of the whole launch: printed; errors: the
     last error of each thread; prepared: grids to come, by the addresses of their parameters; handle: the last one given
-    out; waits: whether a stream waits for an event.
+    out; told: pieces of `printed` that the host knows of; waits: whether a stream waits for an event.
     """
 
     places: ProgramLines
@@ -42,6 +42,7 @@ class LaunchContext:
     errors: dict[Any, int] = field(default_factory=dict)
     prepared: dict[int, Prepared] = field(default_factory=dict)
     handle: int = _FIRST_HANDLE
+    told: int = 0
     waits: bool = False
 
     def take_children(self) -> list[Child | Work]:

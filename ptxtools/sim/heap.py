@@ -149,6 +149,19 @@ class Heap:
             view[:] = wanted
             found.append((start + differs(got, wanted)[0], block))
 
+    def saved(self) -> Callable[[], None]:
+        """What puts back which blocks there are, and their flags, as they are now; not the content of memory."""
+        with self._lock:
+            blocks, freed, free = dict(self._blocks), dict(self._freed), list(self._free)
+            kept, flags = self._kept, {block: some.copy() for block, some in self.flags.items()}
+
+        def put_back() -> None:
+            with self._lock:
+                self._blocks, self._freed, self._free, self._kept = dict(blocks), dict(freed), list(free), kept
+                self.flags = {block: some.copy() for block, some in flags.items()}
+
+        return put_back
+
     def _insert(self, address: int, size: int) -> None:
         """Add a free range, joined to its neighbours."""
         place = bisect_right(self._free, (address, 0))

@@ -58,7 +58,7 @@ class Before:
     """Device memory as a grid finds it. sources: host arrays with what lies at some addresses."""
 
     def __init__(self, device: Device, sources: Mapping[int, Array]) -> None:
-        self._device = device
+        self.device = device
         #: By their addresses on the device, where that costs no copy.
         self.sources = {
             address: source.reshape(-1).view(np.uint8)
@@ -87,7 +87,7 @@ class Before:
         for kept in self._kept:
             kept.put_back()
         for address, source in self.sources.items():  # behind the rest, which they may be views of
-            _view(self._device, address, address + len(source))[:] = source
+            _view(self.device, address, address + len(source))[:] = source
 
 
 def keeper_of(device: Device, program: Program, params: bytes, sources: Container[int]) -> Keeper | None:

@@ -19,6 +19,8 @@ from .silenced import heard
 from .textures.handles import Textures
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ptxtools.machine.observers import Watch
     from ptxtools.program.program import Program
 
@@ -34,6 +36,8 @@ _PENDING_BYTES = 8 << 20
 _FAMILY = "__cudaCDP2"
 #: Functions that get memory from the device's heap, or give it back.
 HEAP_CALLS = frozenset({"malloc", "free", _FAMILY + "Malloc", _FAMILY + "Free"})
+#: Those whose effects `Runtime.saved` puts back.
+_PUT_BACK = frozenset({"malloc", "free", "vprintf", "__assertfail"})
 
 
 class Runtime:
@@ -139,6 +143,22 @@ class Runtime:
             }
         return names
 
+    def repeatable(self, program: Program) -> bool:
+        """Whether what the system calls of a program change can be put back."""
+        return self.calls(program) <= _PUT_BACK
+
+    def saved(self, context: LaunchContext) -> Callable[[], None]:
+        """What puts back the state of the heap, but for its memory, and what has been printed, as they are now."""
+        heap = None if self._heap is None else self._heap.saved()
+        printed = len(context.printed)
+
+        def put_back() -> None:
+            if heap is not None:
+                heap()
+            del context.printed[printed:]
+
+        return put_back
+
     def prepare(self, program: Program) -> None:
         """Reserve the memory that the program's system calls use: its extent is fixed when the kernel starts."""
         names = self.calls(program)
@@ -174,7 +194,11 @@ class Runtime:
         """A trap with what was found before it."""
         found = [finding for watch in context.watches for finding in watch.findings]
         trap.findings = tuple(heard(self.device, found, context.places.source)[0]) if found else ()
-        trap.details += tuple(f"reported before: {str(finding).splitlines()[0]}" for finding in trap.findings[:8])
+        if trap.findings:
+            from ptxtools.diagnostics.findings import says_again
+
+            before = [str(finding).splitlines()[0] for finding in trap.findings if not says_again(trap, finding)]
+            trap.details += tuple(f"reported before: {line}" for line in before[:8])
         trap.args = (trap.describe(),)
         return trap
 
@@ -221,10 +245,11 @@ class Runtime:
             waiting += context.take_children()
 
     def output(self, context: LaunchContext, data: bytes) -> None:
-        """Record a kernel's output."""
+        """Record a kernel's output. What it prints once more when it runs again, in the same order, is known."""
         with self._lock:
             context.printed.append(data)
-            if self.device.on_print is not None:
+            if self.device.on_print is not None and len(context.printed) > context.told:
+                context.told = len(context.printed)
                 self.device.on_print(data.decode("utf-8", "surrogateescape"))
 
     def _program(self, module: Loadable, kernel: Kernel) -> Program:

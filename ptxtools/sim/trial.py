@@ -78,7 +78,7 @@ def asynchronous(program: Program) -> bool:
 
 def repeatable(device: Device, program: Program) -> bool:
     """Whether observers may ask to run a grid once more, and it can: what it changes can be put back."""
-    if device.observers or device.host_addresses or _too_much(device) or device.runtime.calls(program):
+    if device.observers or device.host_addresses or _too_much(device) or not device.runtime.repeatable(program):
         return False
     return may_restart(classes_of(device.checks), program, device)
 
@@ -138,7 +138,7 @@ def attempt(
             except MemoryError:
                 return run(How())
         kept = before.keeper is None  # all that the grid may change
-        restore = [watch.saved() for watch in context.watches]
+        restore = [before.device.runtime.saved(context), *(watch.saved() for watch in context.watches)]
         try:
             return run(How(trial, left > 0, shared, before.keeper))
         except Anew:  # a closer look leaves nothing for a first one

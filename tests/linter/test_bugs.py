@@ -18,6 +18,12 @@ _HOST = "the host may have written the buffer"
 _DATA = "data decide it"
 _DISCARD = "the host may fill the buffer again between the launches"
 _PEERS = "what CTAs of a cluster do at mbarriers of one another is not followed"
+_RELAXED = "relaxed operations on mbarriers are taken to tell"
+_LANES = "that every lane of a warp does it may be meant"
+_HALVES = "parts of what a load takes are not told apart"
+_ANSWERS = "whether a request of a cluster has failed is not followed"
+_ROLES = "it takes several warps, and what mbarriers tell them of work under way"
+_FACTORS = "what products read is not compared with what was written"
 _TABLES = "warps are not walked through tables of branches and functions"
 #: The bugs that no rule sees, and why.
 UNSEEN = {
@@ -44,6 +50,25 @@ UNSEEN = {
     "peers_store_asynchronously_to_one_word": _PEERS,
     "local_address_given_to_a_neighbour": "pointers in shared memory are not followed",
     "tensor_store_of_nothing": _MAP,
+    "upper_part_of_a_structure_never_set": _HALVES, "structure_of_the_heap_taken_apart_by_mov": _HALVES,
+    "one_byte_too_many_of_a_structure_decides": _HALVES, "structure_of_a_kernel_that_prints": _HALVES,
+    "structure_of_a_buffer_taken_apart": _HOST, "byte_of_a_field_kept_by_lop3": _HOST,
+    "sum_of_a_half_written_word": _HOST,
+    "first_ctaid_of_a_failed_request": _ANSWERS, "asks_on_behind_a_failure": _ANSWERS,
+    "failed_query_in_one_warp_asked_by_another": _ANSWERS, "vector_of_an_answer_never_checked": _ANSWERS,
+    "tensor_fences_do_not_order_shared_memory": _RELAXED, "product_told_of_by_a_relaxed_arrival": _RELAXED,
+    "mma_source_overwritten_behind_tensor_fences": _RELAXED,
+    "stage_of_b_refilled_after_one_of_two_groups": _FACTORS,
+    "register_pair_with_an_unset_upper_word": "halves of a register pair are not told apart",
+    "register_set_only_in_the_second_round": "which way a loop takes in which round is not followed",
+    "selection_of_what_was_not_loaded": "conditions are not compared",
+    "peer_reads_before_the_store_is_told": _PEERS,
+    "bulk_copy_to_a_peer_counted_at_home": _PEERS,
+    "source_of_a_copy_to_the_peer_reused": _PEERS,
+    "inval_while_another_warp_waits": _ROLES,
+    "mbarrier_in_memory_of_the_last_tile": "stores are not compared with mbarriers",
+    "proxy_fence_of_the_wrong_space": "spaces of proxy fences are not told apart",
+    "result_kept_in_a_dead_block": "pointers in memory are not followed",
 }  # fmt: skip
 
 

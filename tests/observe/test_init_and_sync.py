@@ -45,6 +45,39 @@ def test_the_heap_is_not_initialised() -> None:
     assert run(f"{ALLOCATE} st.u32 [%b+4], %i; ld.u32 %r0, [%b+4]; {FREE}", "initcheck", outer=HEAP).reports == []
 
 
+def test_a_structure_of_the_heap_may_be_loaded_as_a_word_and_taken_apart() -> None:
+    """The grid runs again, with the heap as it was: loads of a kernel that uses it are followed, too."""
+    load = f"{ALLOCATE} st.u8 [%b], 1; st.u32 [%b+4], %i; ld.u64 %c, [%b];"
+    apart = f"{load} shr.u64 %c, %c, 32; cvt.u32.u64 %r0, %c; st.global.u32 [%a], %r0; {FREE}"
+    assert run(apart, "initcheck,leakcheck", outer=HEAP).reports == []
+    whole = f"{load} setp.eq.u64 %p, %c, 0; @%p st.global.u32 [%a], 1; {FREE}"
+    assert messages(run(whole, "initcheck,leakcheck", outer=HEAP)) == [
+        "global read of 8 bytes at 0x10000200: nobody wrote byte 0x1"
+    ]
+
+
+def test_what_a_grid_prints_that_runs_again_is_told_once() -> None:
+    text = """.version 8.0
+    .target sm_80
+    .address_size 64
+    .extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 p);
+    .global .align 1 .b8 format[4] = {37, 117, 10, 0};
+    .visible .entry k() {
+      .reg .b64 %d<4>; .reg .b32 %r; .reg .pred %p; .local .align 8 .b8 v[16];
+      mov.u32 %r, %tid.x; st.local.u32 [v+8], %r; cvta.local.u64 %d0, v; add.u64 %d0, %d0, 8;
+      mov.u64 %d1, format; cvta.global.u64 %d1, %d1;
+      { .param .b64 f; .param .b64 p; .param .b32 r; st.param.b64 [f], %d1; st.param.b64 [p], %d0;
+        call.uni (r), vprintf, (f, p); }
+      ld.local.u32 %r, [v]; setp.eq.u32 %p, %r, 0; @%p trap;
+      ret; }"""
+    told: list[str] = []
+    device = ptxtools.Device("sm_80", checks="initcheck", on_print=told.append)
+    with pytest.raises(ptxtools.Trap) as caught:
+        device.launch(ptxtools.loads(text)["k"], 1, 2, [])
+    assert [finding.checker for finding in caught.value.findings] == ["initcheck"]
+    assert "".join(told) == "0\n1\n"
+
+
 def test_buffers_that_nobody_wrote() -> None:
     """What `alloc` gives is as uninitialised as that of cudaMalloc; uploads, arrays and variables are not."""
     device = ptxtools.Device(checks="initcheck")

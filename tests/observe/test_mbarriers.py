@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ptxtools
+from ptxtools.launch.checked import reported
 
 HEAD = """.version 8.0
 .target sm_90
@@ -55,6 +56,9 @@ def test_arriving_at_what_is_no_mbarrier_is_a_trap_of_synccheck(engine: str) -> 
     with pytest.raises(ptxtools.Trap, match="the mbarrier is not initialised") as caught:
         run("mbarrier.arrive.shared.b64 %s, [bar];", engine)
     assert caught.value.kind == "synccheck"
+    (finding,) = reported(caught.value)
+    assert finding.message == "mbarrier at shared 0x0 is used, but not initialised"
+    assert "reported before" not in str(caught.value)
 
 
 @ENGINES

@@ -73,7 +73,7 @@ assert (SHARED_WINDOW >> 56, LOCAL_WINDOW >> 56) == (structures.SPACE_SHARED, st
 #: By kind of event, which source is its guard.
 _GUARDS = {
     "observe.arrive": 2, "observe.leave": 2, "observe.fence": 2, "observe.together": 0, "observe.branch": 0,
-    "observe.unwritten": 0, "observe.in_flight": 0,
+    "observe.control": 0, "observe.unwritten": 0, "observe.in_flight": 0,
 }  # fmt: skip
 #: What lanes do that come to barriers, and that leave them.
 _COMES = {

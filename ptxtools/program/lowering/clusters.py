@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ptxtools.ir import Instruction, Name, Vector
-from ptxtools.isa import Opcode, resolve
+from ptxtools.isa import Opcode
 from ptxtools.program.details import Action, Multicast
 from ptxtools.program.program import RANK_SHIFT, SHARED_WINDOW, Op, Ref, Terminator
 
@@ -119,7 +119,7 @@ def query_cancel(f: FunctionLowering, instruction: Instruction, op: Opcode) -> N
     response = f.source(instruction.operands[-1], "b128")
     halves = f.new("b64"), f.new("b64")
     types = ("b64", "b64")
-    f.ops.append(Op("unpack", resolve("mov.b128"), halves, (response,), types, ("b128",), where=f.where))
+    f.emit(Op("unpack", op, halves, (response,), types, ("b128",)))
     words = []
     for half in halves:
         high = f.compute("shr.u64", ("u64", "u32"), (half, f.constant(32, "b32")), "u64")

@@ -15,6 +15,7 @@ makes an observed run slower by orders of magnitude. `machine.looks` serves the 
 "observe.leave"   behind it; and behind bar.warp.sync: src[0] is the member mask
 "observe.fence"   before a fence: src = (None, None, guard)
 "observe.together"  before an operation of a warp: src = (guard, and its sources)
+"observe.control"  before clusterlaunchcontrol.try_cancel and .query_cancel: src = (guard, and its sources)
 "observe.branch"  before a branch with .uni: src = (guard or index,)
 "observe.unwritten", "observe.in_flight"  before operations that touch some registers (`passes.registers`): src =
                   (guard, and its sources); a `Touch`
@@ -77,8 +78,8 @@ def _kinds(events: frozenset[str]) -> frozenset[str]:
 
 _WANTED = {
     "access": {"permit", "access", "delays"}, "fetch": {"fetched"}, "arrive": {"arrive"}, "leave": {"leave"},
-    "fence": {"fence"}, "together": {"together"}, "branch": {"branch"}, "unwritten": {"unwritten"},
-    "in_flight": {"in_flight"},
+    "fence": {"fence"}, "together": {"together"}, "branch": {"branch"}, "control": {"control"},
+    "unwritten": {"unwritten"}, "in_flight": {"in_flight"},
     "line": {"instruction", "retired"}, "retired": {"retired"}, "call": {"called"}, "return": {"returned"},
     "begin": {"cta_begun", "cta_ended", "warp_begun", "warp_ended"}, "exit": {"warp_ended"},
 }  # fmt: skip
@@ -178,7 +179,7 @@ class _Rewriter:
                 ops.append(op)
                 continue
             ops = self._touches(ops, op, op.kind)
-            looks = self._wanted([_together(op), *_before(op, self._number)])
+            looks = self._wanted([_together(op), _control(op), *_before(op, self._number)])
             if op.kind == "mbarrier":  # waits look again and again: they come to it once
                 looks = [] if op.where in self._met else looks
                 self._met.add(op.where)
@@ -235,7 +236,7 @@ class _Rewriter:
                 if look_kind == "observe.unwritten" and slots[end.callee]:
                     touch = Touch("entry", (), tuple(sorted(slots[end.callee])), (), -1, False, end.callee)
                     ops = self._cut(ops, _look_at_registers(look_kind, end, touch))
-        before = [_at_ending(end)] if op is None else [_together(op), *_before(op, self._number)]
+        before = [_at_ending(end)] if op is None else [_together(op), _control(op), *_before(op, self._number)]
         for look in self._wanted(before):
             ops = self._cut(ops, look)
         leave = self._at_meeting(end) if op is None else _behind(op)
@@ -301,8 +302,19 @@ def _together(op: Op) -> Op | None:
     """The event before an operation that the lanes of a warp do together."""
     if op.kind == "activemask" or not (OPERATIONS[op.kind].warp or op.kind == "setmaxnreg"):
         return None
-    return Op("observe.together", op.opcode, (), (op.guard, *op.src), (), ("pred", *op.src_types),
-              detail=Guard(op.negated), where=op.where)  # fmt: skip
+    return _with_sources("observe.together", op)
+
+
+def _control(op: Op) -> Op | None:
+    """The event before cluster launch control."""
+    if op.opcode is None or op.opcode.family != "clusterlaunchcontrol":
+        return None
+    return _with_sources("observe.control", op)
+
+
+def _with_sources(kind: str, op: Op) -> Op:
+    return Op(kind, op.opcode, (), (op.guard, *op.src), (), ("pred", *op.src_types), detail=Guard(op.negated),
+              where=op.where)  # fmt: skip
 
 
 def _look_at_registers(kind: str, what: Op | Terminator, touch: Touch) -> Op:

@@ -15,6 +15,7 @@ from ptxtools.program.program import FRAME_HEADER, Block, FunctionCode, Op, Prog
 from ptxtools.records import replace
 from ptxtools.semantics.types import bits_of
 
+from .answers import takes_cluster
 from .colouring import bits, block_liveness
 
 #: Operations whose registers are in use when they have executed, and the names of those operands.
@@ -144,11 +145,11 @@ def _starts(program: Program, passed: set[int], live: list[int]) -> list[set[int
 
 
 def _suspects(program: Program, number: int) -> set[int]:
-    """Slots that loads of the program's suspect lines write in a function."""
+    """Slots that loads, and queries of answers, of the program's suspect lines write in a function."""
     if not program.suspects:
         return set()
-    loads = (op for op in _operations(program, number) if op.kind == "ld" and op.where in program.suspects)
-    return {ref.slot for op in loads for ref in op.dst if ref is not None}
+    found = (op for op in _operations(program, number) if op.where in program.suspects)
+    return {ref.slot for op in found if op.kind == "ld" or takes_cluster(op) for ref in op.dst if ref is not None}
 
 
 def copying(program: Program) -> list[Op]:
