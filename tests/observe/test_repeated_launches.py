@@ -1,5 +1,5 @@
 """What is kept from one checked launch to the next is not taken for what the next one has: bugs with buffers of other
-sizes, with other shared memory, and those that only a later launch shows are reported; launches without any are silent."""
+sizes, with other shared memory, and those that only a later launch shows are reported; others are silent."""
 
 from __future__ import annotations
 
