@@ -79,7 +79,8 @@ class Bounds:
     stretches are where their third number says, at least `FLAGS_BEHIND` bytes more of them; 0: all are set.
 
     The stretches may change while a grid runs, in place, if nothing is kept of their bytes: they count as they are at
-    an access. Where several workers may share the grid, `of_worker` then gives the bounds of one, by its schedule,
+    an access. lasting: they never change, and the observer may give this object for several launches, which it keeps
+    nothing of. Where several workers may share the grid, `of_worker` then gives the bounds of one, by its schedule,
     whose memory nobody else changes.
 
     marks: the observer wants to know of what cp.async has in flight. It keeps a byte for each byte of shared memory
@@ -129,6 +130,7 @@ class Bounds:
     matters: Callable[[Op], bool] | None = None
     frames: Callable[[Op], int] | None = None
     of_worker: Callable[[Schedule], Bounds] | None = None
+    lasting: bool = False
 
     @property
     def kept(self) -> int:
@@ -181,8 +183,23 @@ def _known_kind(observer: object, concerned: dict[type, Any]) -> type:
     return next((kind for kind in type(observer).__mro__ if kind in concerned), object)
 
 
+def tables_of(listeners: Listeners, launch: Launch) -> list[Bounds]:
+    """The bounds of accesses that the observers of a launch give, by number."""
+    asked = [observer for observer in listeners.observers if not wants(observer).isdisjoint(_ACCESSES)]
+    return [bounds for observer in asked for bounds in _given(observer, launch) or ()]
+
+
+def _given(observer: object, launch: Launch) -> tuple[Bounds, ...] | None:
+    """What an observer gives; None: it is told of every access."""
+    give: Callable[[Launch], Bounds | tuple[Bounds, ...]] | None = getattr(observer, "filter", None)
+    if give is None:
+        return None
+    given = give(launch)
+    return given if isinstance(given, tuple) else (given,)
+
+
 class Filters:
-    """Those of the observers of a launch. tables: bounds of accesses, by number."""
+    """Those of the observers of a launch. tables: bounds of accesses, by number (`tables_of`)."""
 
     def __init__(self, listeners: Listeners, launch: Launch) -> None:
         concerned = launch.program.cache.get("concerned", {})
@@ -192,13 +209,11 @@ class Filters:
         for observer in listeners.observers:
             matters, events = concerned.get(_known_kind(observer, concerned)), wants(observer)
             if not events.isdisjoint(_ACCESSES):
-                give: Callable[[Launch], Bounds | tuple[Bounds, ...]] | None = getattr(observer, "filter", None)
-                given = () if give is None else give(launch)
-                bounds = given if isinstance(given, tuple) else (given,)
+                bounds = _given(observer, launch)
                 first = len(self.tables)
-                self.tables += bounds
+                self.tables += bounds or ()
                 numbers = list(range(first, len(self.tables)))
-                self._accesses.append((events, matters, None if give is None else numbers))
+                self._accesses.append((events, matters, None if bounds is None else numbers))
             passing: Callable[[Op], int | None] | None = getattr(observer, "passing", None)
             self._others.append((events, matters, passing))
 

@@ -11,7 +11,8 @@ among all workers as long as they have nothing to say (`Alone`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from functools import cache, lru_cache
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from weakref import WeakKeyDictionary
@@ -316,22 +317,18 @@ class Listeners:
 
     def __init__(self, observers: Iterable[object], *, shared: bool = False) -> None:
         self.observers = tuple(observers)
-        methods: dict[str, list[Callable[..., Any]]] = {}
-        lock = RLock() if shared else None
-        wanted = [wants(observer) for observer in self.observers]
-        for observer, names in zip(self.observers, wanted, strict=True):
-            for name in names:
-                method = getattr(observer, name)
-                methods.setdefault(name, []).append(method if lock is None else _in_turn(method, lock))
-        self._methods = {name: tuple(some) for name, some in methods.items()}
-        self.hear_work = not WORK.isdisjoint(methods)
+        wanted = tuple(map(wants, self.observers))
+        self._listening = _listening(wanted)
+        self._methods: dict[str, Sequence[Callable[..., Any]]] = {}  # of events that were asked for
+        self._lock = RLock() if shared else None
+        self.hear_work = not WORK.isdisjoint(self._listening)
         #: Whether any wants to be told of the work of warpgroups, beside `together`.
         self.hear_warpgroups = any(
             not WORK.isdisjoint(names) and getattr(observer, "WARPGROUPS", True)
             for observer, names in zip(self.observers, wanted, strict=True)
         )
         #: Whether they listen to nothing but grids as a whole, and what is counted.
-        self.aloof = methods.keys() <= GRIDS | COUNTS
+        self.aloof = self._listening.keys() <= GRIDS | COUNTS
         #: Whether any observer wants flags beside shared memory (`residents.Cta.flags`).
         self.flags = any(getattr(observer, "FLAGS", False) for observer in self.observers)
         self.trial = 0  # the observers are those of a first look (`Doubt`), or a closer one (2)
@@ -362,16 +359,32 @@ class Listeners:
 
     def hear(self, event: str) -> bool:
         """Whether anybody listens to an event."""
-        return event in self._methods
+        return event in self._listening
 
     def of(self, event: str) -> Sequence[Callable[..., Any]]:
         """Methods to call for an event, in the order of the observers."""
-        return self._methods.get(event, ())
+        known = self._methods.get(event)
+        if known is None:
+            methods = [getattr(self.observers[number], event) for number in self._listening.get(event, ())]
+            lock = self._lock
+            known = tuple(methods if lock is None else [_in_turn(method, lock) for method in methods])
+            self._methods[event] = known
+        return known
 
     def tell(self, event: str, *what: Any) -> None:
         """Tell all that listen to an event."""
-        for method in self._methods.get(event, ()):
+        for method in self.of(event):
             method(*what)
+
+
+@lru_cache(256)
+def _listening(wanted: tuple[frozenset[str], ...]) -> Mapping[str, Sequence[int]]:
+    """By event the numbers of the observers that listen to it; wanted: which events each listens to."""
+    found: dict[str, list[int]] = {}
+    for number, names in enumerate(wanted):
+        for name in names:
+            found.setdefault(name, []).append(number)
+    return found
 
 
 def _in_turn(method: Callable[..., Any], lock: RLock) -> Callable[..., Any]:
@@ -429,11 +442,11 @@ class Maker:
     class_of: Callable[..., type]
 
 
-def makers(names: Iterable[str]) -> dict[Maker, frozenset[str]]:
+@cache
+def makers(names: frozenset[str]) -> Mapping[Maker, frozenset[str]]:
     """The makers of observers, with the names that each is for, in the order in which names were provided."""
     found: dict[Maker, frozenset[str]] = {}
-    wanted = set(names)
-    for name in [name for name in provided.names() if name in wanted]:
+    for name in [name for name in provided.names() if name in names]:
         maker = provided.find(name)
         found[maker] = found.get(maker, frozenset()) | {name}
     return found
@@ -531,6 +544,11 @@ def touches(events: Iterable[str], program: Program) -> bool:
     return any(any(find(program)) for look, find in REGISTER_LOOKS.items() if look.partition(".")[2] in events)
 
 
-def state_of(classes: Iterable[type], device: Any) -> Hashable:
-    """What `concerned` of classes depends on beside the program: their `state(device)`."""
-    return tuple(one.state(device) for one in classes if hasattr(one, "state"))
+def state_of(names: frozenset[str], device: Any) -> Hashable:
+    """What `concerned` of classes of observers, by name, depends on beside the program: their `state(device)`."""
+    return tuple([state(device) for state in _states(names)])
+
+
+@cache
+def _states(names: frozenset[str]) -> Sequence[Callable[[Any], Hashable]]:
+    return [one.state for one in classes_of(names) if hasattr(one, "state")]

@@ -21,7 +21,7 @@ from ptxtools.sim.poison import REGISTERS
 from ptxtools.sim.shape import shared_hint
 
 from .maps import Maps, copies_tensors, in_global, is_fence
-from .read_only import ReadOnly, wanted
+from .read_only import ReadOnly, wanted, without
 from .sharing import independent
 
 if TYPE_CHECKING:
@@ -46,6 +46,50 @@ _STACK = Ref(STACK_POINTER, "b64")
 _FRAME = 1 << 39
 
 
+class _Variables:
+    """Shared and local variables of a program, with so many bytes of dynamic shared memory: the same in all launches
+    alike. shared: names, addresses and sizes; valid: how many bytes of them there are below each address, parts: where
+    they are; frames: local variables of each function, gaps: between them, extents: bytes of each function; local:
+    where those of the kernel are; buffers: those of the last launch."""
+
+    def __init__(self, program: Program, dynamic_shared: int) -> None:
+        self.dynamic_shared, self.shared_bytes = dynamic_shared, program.static_shared + dynamic_shared
+        self.shared = [
+            (f"shared variable '{name}'", at, size) if size >= 0 else ("dynamic shared memory", at, dynamic_shared)
+            for name, at, size in program.shared
+        ]
+        valid = np.ones(self.shared_bytes, np.bool_)
+        if program.padding:  # otherwise nothing is apart, and what counts is the whole
+            valid[:] = False
+            for _, at, size in self.shared:
+                valid[at : at + size] = True
+        self.valid = np.concatenate(([0], np.cumsum(valid)))
+        self.parts = stretches(_runs(self.valid))
+        self.hint = shared_hint(program, dynamic_shared)
+        self.frames = [function.variables for function in program.functions]
+        self.gaps = [_gaps(variables) for variables in self.frames]
+        self.extents = [function.local_bytes for function in program.functions]
+        self.local = stretches(_between(self.gaps[0], self.extents[0]))
+        self.buffers: _Buffers | None = None
+
+
+class _Buffers:
+    """Allocations as arrays, which nobody changes. first, after: their first bytes, and those behind their last; reads,
+    writes: where accesses may be; bounds: with these and the kernel's variables, by what they ask for."""
+
+    def __init__(self, allocations: Allocations, const: tuple[int, int]) -> None:
+        self._key = allocations.starts, allocations.sizes, const
+        self.first = np.array(allocations.starts, np.uint64)
+        self.after = self.first + np.array(allocations.sizes, np.uint64)
+        known = list(zip(self.first.tolist(), self.after.tolist(), strict=True))
+        self.reads, self.writes = stretches(known), stretches(without(const, known))
+        self.bounds: dict[Callable[[Op], bool], Bounds] = {}
+
+    def are(self, allocations: Allocations, const: tuple[int, int]) -> bool:
+        """Whether these are still all."""
+        return self._key == (allocations.starts, allocations.sizes, const)
+
+
 class MemCheck:
     """The exact map of memory at the launch: buffers, variables of the module and of functions, blocks of the heap."""
 
@@ -54,44 +98,21 @@ class MemCheck:
     def __init__(self, session: Session, grid: Grid) -> None:
         device, request, program = session.device, grid.request, grid.program
         allocations = Allocations(device, grid.image, request.kernel, request.params)
-        dynamic_shared = request.shared
         self._session: Session = weakref.proxy(session)  # which outlives this
         self._allocations, self._stop = allocations, device.check_stop
-        self._first = np.array(allocations.starts, np.uint64)
-        self._after = self._first + np.array(allocations.sizes, np.uint64)
         self._left = _ENOUGH
         self._read_only = ReadOnly(session, grid)
         self._maps = Maps(session, grid)
-        self._shared = [
-            (
-                f"shared variable '{name}'" if size >= 0 else "dynamic shared memory",
-                at,
-                size if size >= 0 else dynamic_shared,
-            )
-            for name, at, size in program.shared
-        ]
-        self._shared_bytes = program.static_shared + dynamic_shared
-        #: How many valid bytes there are below each address, and where they are: the same in all launches alike.
-        self._valid, self._parts = self._in_variables(program)
-        self._hint = shared_hint(program, dynamic_shared)
-        self._frames = [function.variables for function in program.functions]
-        self._gaps = [_gaps(variables) for variables in self._frames]
-        self._extents = [function.local_bytes for function in program.functions]
+        known: _Variables | None = program.cache.get(_NAME)
+        if known is None or known.dynamic_shared != request.shared:
+            known = program.cache[_NAME] = _Variables(program, request.shared)
+        self._known, self._frames, self._gaps, self._extents = known, known.frames, known.gaps, known.extents
+        self._shared_bytes, self._valid = known.shared_bytes, known.valid
+        buffers = known.buffers
+        if buffers is None or not buffers.are(allocations, grid.image.const):
+            buffers = known.buffers = _Buffers(allocations, grid.image.const)
+        self._buffers, self._first, self._after = buffers, buffers.first, buffers.after
         self._grows = program.takes_stack  # memory at the end, which alloca has taken, is in use, too
-
-    def _in_variables(self, program: Program) -> tuple[Array, Array]:
-        """How many bytes of variables there are below each address of shared memory, and their stretches."""
-        total = self._shared_bytes
-        known: tuple[int, Array, Array] | None = program.cache.get("memcheck-shared")
-        if known is None or known[0] != total:
-            valid = np.ones(total, np.bool_)
-            if program.padding:  # otherwise nothing is apart, and what counts is the whole
-                valid[:] = False
-                for _, at, size in self._shared:
-                    valid[at : at + size] = True
-            below = np.concatenate(([0], np.cumsum(valid)))
-            program.cache["memcheck-shared"] = known = total, below, stretches(_runs(below))
-        return known[1:]
 
     @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
@@ -142,16 +163,15 @@ class MemCheck:
     def filter(self, launch: Launch) -> tuple[Bounds, ...]:
         """Accesses in one allocation, or in variables; heap blocks come and go, and are asked for. And what is only
         read, as far as is guessed."""
-        known = list(zip(self._first.tolist(), self._after.tolist(), strict=True))
-        reads = {
-            "global": stretches(known),
-            "shared": self._parts,
-            "local": stretches(_between(self._gaps[0], self._extents[0])),
-        }
-        writes = {**reads, "global": stretches(self._read_only.without_constants(known))}
-        only_read = self._read_only.bounds(launch, self._session.device.arena.live())
+        asks = _changes_memory if self._maps.wanted else _nothing
+        only_read = self._read_only.bounds(launch, self._session.device.arena)
         if len(self._frames) == 1:
-            return Bounds(reads, writes, self._asks), *only_read
+            bounds = self._buffers.bounds.get(asks)
+            if bounds is None:
+                bounds = Bounds(*self._places(), asks, lasting=True)
+                self._buffers.bounds[asks] = bounds
+            return bounds, *only_read
+        reads, writes = self._places()
         all_local = {"local": stretches(_between(self._gaps[0], local_bytes(launch)))}
         places = {**dict.fromkeys(SPACES, EVERYWHERE), "local": self._in_frames()}
         texts = [text for *_, text in launch.program.lines]
@@ -163,12 +183,17 @@ class MemCheck:
             return op.space in ("local", "generic") and (bool(op.of(Look).function) or calls(op))
 
         return (
-            Bounds(reads, writes, self._asks, matters=lambda op: not in_frames(op)),
-            Bounds(reads | all_local, writes | all_local, self._asks, matters=in_frames),
+            Bounds(reads, writes, asks, matters=lambda op: not in_frames(op)),
+            Bounds(reads | all_local, writes | all_local, asks, matters=in_frames),
             Bounds(places, places, lambda op: False, matters=lambda op: in_frames(op) and op.of(Look).function > 0,
                    frames=lambda op: 2 * op.of(Look).function + calls(op)),
             *only_read,
         )  # fmt: skip
+
+    def _places(self) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Where reads and writes may be: in allocations, and in variables of the kernel."""
+        reads = {"global": self._buffers.reads, "shared": self._known.parts, "local": self._known.local}
+        return reads, {**reads, "global": self._buffers.writes}
 
     def _in_frames(self) -> Array:
         """Where called functions may access local memory, relative to their stack pointers: below their own variables,
@@ -180,11 +205,6 @@ class MemCheck:
             parts = zip(edges[::2], edges[1::2], strict=True)
             found += [(framed(number, first), framed(number, min(after, last))) for first, after in parts]
         return stretches(found)
-
-    def _asks(self, op: Op) -> bool:
-        """Whether more than bounds matters: tensor maps."""
-        look = op.of(Look)
-        return op.space not in ("shared", "cluster", "local") and look.action != "read" and self._maps.wanted
 
     def _bad(self, view: View, access: Access) -> Array | None:
         outside: Array = getattr(self, f"_bad_{access.space}")(view, access)
@@ -213,8 +233,8 @@ class MemCheck:
             what = "lies in freed memory" if freed else "is out of bounds"
             message = f"{access.space} {access.action} of {access.size} bytes at {address:#x} {what}"
             details = (freed or self._near(view, access, lane, address), *_how_many(outside))
-            if access.space == "shared" and self._hint:
-                details += (self._hint,)
+            if access.space == "shared" and self._known.hint:
+                details += (self._known.hint,)
             place = {"address": address, "space": access.space}
             self._tell(view, lane, access.space, message, details, kind="freed" if freed else "bounds", **place)
         return misaligned | outside | constant
@@ -253,7 +273,7 @@ class MemCheck:
         end = offset + size
         if end > self._shared_bytes or self._valid[end] - self._valid[offset] == size:
             return
-        known = [one for one in self._shared if one[1] <= offset < one[1] + one[2]]
+        known = [one for one in self._known.shared if one[1] <= offset < one[1] + one[2]]
         name, start, extent = known[0] if known else ("no shared variable", offset, 0)
         message = (
             f"the copy leaves {name}: {size:,} bytes at {offset:#x}, and only {start + extent - offset:,} are left"
@@ -292,7 +312,7 @@ class MemCheck:
         if access.space == "global":
             return self._allocations.nearest(address, access.size)
         if access.space == "shared":
-            known, at = self._shared, address & OFFSET_MASK
+            known, at = self._known.shared, address & OFFSET_MASK
             whole = f"the CTA has {self._shared_bytes:,} bytes of shared memory"
         else:
             function = view.op.of(Look).function
@@ -306,6 +326,15 @@ class MemCheck:
             return whole
         name, start, size = min(known, key=lambda k: max(k[1] - at, at - (k[1] + k[2]), 0))
         return f"{name}, {beside(at, access.size, start, size)}: {size:,} bytes at {address - at + start:#x}"
+
+
+def _changes_memory(op: Op) -> bool:
+    """Whether more than bounds matters: tensor maps."""
+    return op.space not in ("shared", "cluster", "local") and op.of(Look).action != "read"
+
+
+def _nothing(op: Op) -> bool:
+    return False
 
 
 def _poisoned(storage: str) -> Any:

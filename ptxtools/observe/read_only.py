@@ -16,12 +16,11 @@ from ptxtools.records import dataclass, field
 from . import race_guess
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ptxtools.machine.events import View
     from ptxtools.machine.launch import Launch
     from ptxtools.machine.observers import Access, Array
     from ptxtools.program.program import Op, Program
+    from ptxtools.sim.arena import Arena
     from ptxtools.sim.device import Grid
 
     from .session import Session
@@ -125,12 +124,12 @@ class ReadOnly:
                 raise
             raise Anew from None
 
-    def bounds(self, launch: Launch, live: Iterable[tuple[int, int]]) -> tuple[Bounds, ...]:
+    def bounds(self, launch: Launch, arena: Arena) -> tuple[Bounds, ...]:
         """Where what is only read lies, for reads through .nc and for writes: nowhere without a guess. Nothing where
         there are no such reads."""
         if not self._wanted:
             return ()
-        self._guess.make(launch, live, (0, 0))
+        self._guess.make(launch, arena.live(), (0, 0))
         self._guesses = bool(self._guess.stretches)
         read = stretches((*one, 0) for one in self._guess.stretches)
         first, gaps = 0, list[tuple[int, int]]()
@@ -140,22 +139,23 @@ class ReadOnly:
         rest = {"shared": EVERYWHERE, "local": EVERYWHERE}
         return (Bounds({"global": read, **rest}, {"global": stretches(gaps), **rest}, _never, matters=_concerns),)
 
-    def without_constants(self, places: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """What constants leave of stretches of memory."""
-        start, end = self._constants
-        if not end:
-            return places
-        return [
-            part for first, after in places
-            for part in ((first, min(after, start)), (max(first, end), after)) if part[0] < part[1]
-        ]  # fmt: skip
-
     def constant(self, access: Access) -> Array:
         """Lanes that would write to constants."""
         start, end = self._constants
         places = access.addresses.astype(np.int64)
         bad: Array = (places + access.size > start) & (places < end)
         return bad if access.writes and end else np.zeros(len(places), np.bool_)
+
+
+def without(constants: tuple[int, int], places: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """What constants leave of stretches of memory."""
+    start, end = constants
+    if not end:
+        return places
+    return [
+        part for first, after in places
+        for part in ((first, min(after, start)), (max(first, end), after)) if part[0] < part[1]
+    ]  # fmt: skip
 
 
 def _never(op: Op) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Sequence
-from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import Trap, TrapKind
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 
 #: What decides an order that only the content of memory shows.
 _ACCESSES = ("a read", "a write")
+#: Types of what is known.
+_COPIED = (list, dict, int)
 #: Reports of one grid; what comes after is counted.
 _MOST = 100
 
@@ -69,7 +70,11 @@ class Session:
 
     def saved(self) -> Callable[[], None]:
         """What puts back all that is known now."""
-        known = {name: copy(value) for name, value in vars(self).items() if isinstance(value, list | dict | int)}
+        known = {
+            name: value if isinstance(value, int) else value.copy()
+            for name, value in vars(self).items()
+            if isinstance(value, _COPIED)
+        }
         counts = [(finding, finding.count) for finding in self.findings]
         unwritten: Callable[[], None] | None = None
         if TrapKind.INITCHECK in self._names:

@@ -14,7 +14,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptxtools.diagnostics import TrapKind
-from ptxtools.machine.filters import ALWAYS, COUNTED, EVERYWHERE, INITIALISED, NAMED, TURNS, UNIFORM, WHOLE, Bounds
+from ptxtools.machine.filters import (
+    ALWAYS,
+    COUNTED,
+    EVERYWHERE,
+    INITIALISED,
+    NAMED,
+    SPACES,
+    TURNS,
+    UNIFORM,
+    WHOLE,
+    Bounds,
+)
 from ptxtools.program.details import Action, Meeting
 from ptxtools.program.operations import OPERATIONS
 from ptxtools.program.program import LANES
@@ -45,6 +56,9 @@ _CHANGES, _PROGRAM, _ARRIVED = "setmaxnreg of warps", "program of setmaxnreg", "
 _CLUSTER = -1
 #: Shared memory without mbarriers.
 _NOTHING_TAKEN = Ground()
+#: Accesses of programs of which none matters.
+_ALL = dict.fromkeys(SPACES, EVERYWHERE)
+_ANYWHERE = Bounds(_ALL, _ALL, lambda op: False, lasting=True)
 
 
 @dataclass(slots=True)
@@ -77,9 +91,8 @@ class SyncCheck:
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
         """Which events of a program matter: accesses where there are mbarriers or other CTAs' shared memory, fences of
         tensor memory, ends of CTAs that change their registers."""
-        kinds = program.kinds
-        touched = program.clustered or any("mbarrier" in OPERATIONS[kind].seen for kind in kinds)
-        changes = "setmaxnreg" in kinds or program.clustered  # ends of CTAs matter
+        touched = _reaches(program)
+        changes = "setmaxnreg" in program.kinds or program.clustered  # ends of CTAs matter
         _, plain = _barriers(program)
 
         def matters(op: Op) -> bool:
@@ -100,6 +113,8 @@ class SyncCheck:
 
     def filter(self, launch: Launch) -> Bounds:
         """Accesses beside mbarriers, while no CTA has ended before others of its cluster."""
+        if not self._program.found(_reaches):
+            return _ANYWHERE
 
         def known(ground: Ground) -> dict[str, Array]:
             return {"global": EVERYWHERE, "shared": ground.rows, "local": EVERYWHERE}
@@ -290,6 +305,11 @@ class SyncCheck:
             elif count > -(-x * y * z // LANES) * LANES:
                 message = f"{count} threads are to meet, but the CTA has {x * y * z}"
                 session.report(view, int(lanes[0]), _NAME, message, (view.op.where, count))
+
+
+def _reaches(program: Program) -> bool:
+    """Whether accesses may matter: there are mbarriers, or shared memory of other CTAs."""
+    return program.clustered or any("mbarrier" in OPERATIONS[kind].seen for kind in program.kinds)
 
 
 def _barriers(program: Program) -> tuple[bool, bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,28 +21,29 @@ class Allocations:
 
     def __init__(self, device: Device, image: Image, kernel: Kernel, params: bytes) -> None:
         self._arena = device.arena
+        self._image, self._kernel, self._params = image, kernel, params
         heap, pending = device.runtime.used_heap, device.runtime.used_pending
         self.pools = [pool for pool in (heap, pending) if pool is not None]
         hidden = {pool.base for pool in self.pools}
         if image.const[1]:
             hidden.add(image.const[0])  # constants share an allocation
         ranges = {start: size for start, size in device.arena.live() if start not in hidden}
-        self._names: dict[int, str] = {}
         for name, storage in image.variables.items():
-            start = image.addresses[name]
-            ranges[start] = storage.size
-            self._names[start] = f"variable '{name}'"
+            ranges[image.addresses[name]] = storage.size
         self.starts = sorted(ranges)
         self.sizes = [ranges[start] for start in self.starts]
-        self._name_arguments(kernel, params)
 
-    def _name_arguments(self, kernel: Kernel, params: bytes) -> None:
-        for number, parameter in enumerate(kernel.parameters):
+    @cached_property
+    def _names(self) -> dict[int, str]:
+        """By first address: names of variables and arguments."""
+        found = {self._image.addresses[name]: f"variable '{name}'" for name in self._image.variables}
+        for number, parameter in enumerate(self._kernel.parameters):
             if parameter.pointer:
-                data = params[parameter.offset : parameter.offset + parameter.size]
+                data = self._params[parameter.offset : parameter.offset + parameter.size]
                 place = self.place(int.from_bytes(data, "little"))
                 if place is not None:
-                    self._names.setdefault(self.starts[place], f"argument {number} ({parameter.name})")
+                    found.setdefault(self.starts[place], f"argument {number} ({parameter.name})")
+        return found
 
     def place(self, address: int, size: int = 1) -> int | None:
         """Number of the allocation that contains these bytes, ignoring heap blocks."""

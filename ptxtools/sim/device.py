@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from .ctamemory import CtaMemory
     from .hostmap import HostMap
     from .keeping import Before, Keeper
-    from .trial import How
+    from .trial import How, Ways
 
 #: Bytes of a thread's stack for recursion and indirect calls; frames of known size do not count.
 DEFAULT_STACK = 8192
@@ -69,7 +69,8 @@ class Request(RunOptions, LaunchOptions):
 @dataclass(slots=True)
 class Plan:
     """What launches of one kernel in one shape have in common. resident: CTAs of the grid that the device holds at a
-    time; specials: special registers that hold for such launches; prints: whether the kernel may print."""
+    time; specials: special registers that hold for such launches; prints: whether the kernel may print; ways: those of
+    running them under observers, once one has been."""
 
     image: Image
     program: Program
@@ -78,6 +79,7 @@ class Plan:
     specials: dict[str, int]
     numerics: str
     prints: bool
+    ways: Ways | None = None
 
 
 #: Plans that a device keeps.
@@ -218,7 +220,7 @@ class Device:
             return None
         from ptxtools.machine import observers
 
-        return observers.state_of(observers.classes_of(self.checks), self)
+        return observers.state_of(self.checks, self)
 
     def _lowered(self, module: Loadable, kernel: Kernel, trial: int, keeps: bool) -> Program:
         image, events = self.load(module), self._events
@@ -344,7 +346,7 @@ class Device:
         from .trial import observed
 
         keeps = keeper if host is None else None
-        return observed(self, program, request, plan.cluster, context, run, keeps, sources)
+        return observed(self, plan, request, context, run, keeps, sources)
 
     def _plan(self, module: Loadable, request: Request) -> Plan:
         """What launches like this one have in common; kept, if no observer is the user's. Raises `LaunchError`."""

@@ -16,6 +16,9 @@ _PAGE = mmap.PAGESIZE
 _PAGES, _WORD, _THERE = "/proc/self/pagemap", 8, np.uint64(62)
 #: With less memory than this it is not worth asking.
 _SMALL = 1 << 20
+#: For less than this, no room is kept.
+_FEW = 1 << 14
+_NO_ROOM: Bytes = np.empty(0, np.uint8)
 #: Room for contents, of the last one that went: that of new memory costs more than the copy. And the most of it.
 _ROOM: list[Bytes] = []
 _MOST_ROOM = 1 << 26
@@ -26,6 +29,9 @@ class Kept:
 
     def __init__(self, memory: Bytes) -> None:
         self._memory = memory
+        if len(memory) < _FEW:
+            self._room, self._parts = _NO_ROOM, [(0, memory.copy())]
+            return
         places = touched(memory)
         self._room = _room(sum(after - first for first, after in places))
         self._parts, at = [], 0
@@ -37,7 +43,7 @@ class Kept:
 
     def __del__(self) -> None:
         room = getattr(self, "_room", None)  # None: there was not enough memory
-        if room is not None and not _ROOM and len(room) <= _MOST_ROOM:
+        if room is not None and len(room) and not _ROOM and len(room) <= _MOST_ROOM:
             _ROOM.append(room)
 
     def put_back(self) -> None:

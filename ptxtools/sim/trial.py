@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ptxtools.program.program import Program
 
     from .context import LaunchContext
-    from .device import Device, Request, RunResult
+    from .device import Device, Plan, Request, RunResult
     from .keeping import Keeper
 
 #: The most memory that is kept to begin again with, and the most threads that are told apart.
@@ -50,14 +50,32 @@ class How:
     counts: bool = False
 
 
+@dataclass(slots=True)
+class Ways:
+    """What is known beforehand of how grids alike are run, if what they change can be put back. looks: with which they
+    are run first; again: whether observers may ask to run them once more; shared: the looks that all workers can share,
+    0 for the run that reports."""
+
+    looks: list[int]
+    again: bool
+    shared: frozenset[int]
+
+
+def ways(device: Device, program: Program, request: Request, cluster: tuple[int, int, int]) -> Ways:
+    """Those of a program in one shape."""
+    chosen = looks(device, program, request, cluster)
+    shared = frozenset(trial for trial in {0, *chosen} if sharing(device, program, request, trial))
+    return Ways(chosen, repeatable(device, program), shared)
+
+
 def looks(device: Device, program: Program, request: Request, cluster: tuple[int, int, int]) -> list[int]:
     """The looks with which a grid is to be run first: 1, a first one, 2, a closer one, or none: the native engine has
-    what it takes, nobody else looks on, and what the grid changes can be put back."""
+    what it takes, and nobody else looks on."""
     if device.engine != "native" or device.observers or device.host_addresses or program.suspects:
         return []
     if device.seed is not None and asynchronous(program):
         return []  # when they end is up to the seed
-    if _too_much(device) or prod(request.grid) * prod(request.block) > _MOST_THREADS:
+    if prod(request.grid) * prod(request.block) > _MOST_THREADS:
         return []
     if "looks" not in program.cache:
         classes = classes_of(device.checks)
@@ -77,8 +95,8 @@ def asynchronous(program: Program) -> bool:
 
 
 def repeatable(device: Device, program: Program) -> bool:
-    """Whether observers may ask to run a grid once more, and it can: what it changes can be put back."""
-    if device.observers or device.host_addresses or _too_much(device) or not device.runtime.repeatable(program):
+    """Whether observers may ask to run a grid once more, and it can."""
+    if device.observers or device.host_addresses or not device.runtime.repeatable(program):
         return False
     return may_restart(classes_of(device.checks), program, device)
 
@@ -89,33 +107,31 @@ def _too_much(device: Device) -> bool:
 
 
 def sharing(device: Device, program: Program, request: Request, trial: int) -> bool:
-    """Whether all workers can share a look at a grid, or, without one, the run that reports: what the grid changes can
-    be put back, and nothing depends on who runs which CTA."""
+    """Whether all workers can share a look at a grid, or, without one, the run that reports: nothing depends on who
+    runs which CTA."""
     if device.workers < 2 or device.observers or device.host_addresses or prod(request.grid) < 2:
         return False
-    if program.suspects or device.runtime.calls(program) or _too_much(device):
+    if program.suspects or device.runtime.calls(program):
         return False
-    if request.max_instructions is not None and request.timeout is not None:
-        return False  # it is not known which of them has ended a run
     return may_share(classes_of(device.checks, trial=trial), program)
 
 
 def observed(
-    device: Device, program: Program, request: Request, cluster: tuple[int, int, int], context: LaunchContext,
-    run: Callable[[How], RunResult], keeper: Callable[[int, Before], Keeper | None] | None, sources: Mapping[int, Any],
+    device: Device, plan: Plan, request: Request, context: LaunchContext, run: Callable[[How], RunResult],
+    keeper: Callable[[int, Before], Keeper | None] | None, sources: Mapping[int, Any],
 ) -> RunResult:  # fmt: skip
     """Run a grid under observers: trials come first where they are worth while, and all workers share what they can.
     keeper: makes what keeps memory for a look; None: memory cannot be put back; sources: as of `Before`."""
-    if keeper is None:
+    if keeper is None or _too_much(device):
         return run(How())
-
-    def shares(trial: int) -> bool:
-        return sharing(device, program, request, trial)
-
-    chosen, again = looks(device, program, request, cluster), repeatable(device, program)
-    if chosen or again or shares(0):
-        how = How(again=again, counts=request.max_instructions is not None)
-        return attempt(Before(device, sources), context, run, how, chosen, shares, keeper)
+    known = plan.ways
+    if known is None:
+        known = plan.ways = ways(device, plan.program, request, plan.cluster)
+    # Of two limits it is not known which has ended a shared run.
+    shared = frozenset[int]() if request.max_instructions is not None and request.timeout is not None else known.shared
+    if known.looks or known.again or 0 in shared:
+        how = How(again=known.again, counts=request.max_instructions is not None)
+        return attempt(Before(device, sources), context, run, how, known.looks, shared.__contains__, keeper)
     return run(How())
 
 

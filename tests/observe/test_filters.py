@@ -97,7 +97,7 @@ def _run(table: Any, engine: str, checks: str = "memcheck") -> tuple[Any, ...]:
 
 
 def _unfiltered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filters, "prepare", lambda launch, encoded: [])
+    monkeypatch.setattr(filters, "prepare", lambda launch, encoded, shape: None)
 
 
 @pytest.mark.share(8)

@@ -191,3 +191,106 @@ def test_buffers_that_move_between_launches() -> None:
         return said
 
     assert found("regions") == found("interpreter")
+
+
+#: Stores to shared memory, of which not all must come, a barrier, and loads behind it; each CTA has 128 words.
+_PUT = "mad.lo.u32 %r1, %t, 4, %r7; mov.u32 %r2, 5; st.shared.u32 [%r1], %t; bar.sync 0; "
+_GET = " st.global.u32 [%out], %r3;"
+_WRITTEN = {
+    "all words": (f"{_PUT} ld.shared.u32 %r3, [%r1];{_GET}", 0),
+    "the next word": (f"{_PUT} ld.shared.u32 %r3, [%r1+4];{_GET}", 3),
+    "words behind all": (f"{_PUT} ld.shared.u32 %r3, [%r1+256];{_GET}", 192),
+    "one word": (f"{_PUT} ld.shared.u32 %r3, [%r7+252];{_GET}", 0),
+    "one word behind all": (f"{_PUT} ld.shared.u32 %r3, [%r7+256];{_GET}", 192),
+    "stored by some lanes": (
+        "mad.lo.u32 %r1, %t, 4, %r7; setp.lt.u32 %p1, %t, 40; @%p1 st.shared.u32 [%r1], %t; bar.sync 0;"
+        f" ld.shared.u32 %r3, [%r1];{_GET}", 72,
+    ),
+    "loaded by those": (
+        "mad.lo.u32 %r1, %t, 4, %r7; mov.u32 %r3, 0; setp.lt.u32 %p1, %t, 40; @%p1 st.shared.u32 [%r1], %t; bar.sync 0;"
+        f" setp.lt.u32 %p1, %t, 40; @%p1 ld.shared.u32 %r3, [%r1];{_GET}", 0,
+    ),
+    "stored to one word": (
+        f"st.shared.u32 [%r7+8], %t; bar.sync 0; ld.shared.u32 %r3, [%r7+8];{_GET}", 0,
+    ),
+    "stored beside one word": (
+        f"st.shared.u32 [%r7+8], %t; bar.sync 0; ld.shared.u32 %r3, [%r7+12];{_GET}", 192,
+    ),
+    "not in the last CTA": (
+        "mad.lo.u32 %r1, %t, 4, %r7; setp.eq.u32 %p1, %n, 2; @%p1 bra OVER; st.shared.u32 [%r1], %t; OVER: bar.sync 0;"
+        f" ld.shared.u32 %r3, [%r1]; bar.sync 0; ld.shared.u32 %r4, [%r1]; add.u32 %r3, %r3, %r4;{_GET}", 64,
+    ),
+    "not in the first CTA": (
+        "mad.lo.u32 %r1, %t, 4, %r7; setp.eq.u32 %p1, %n, 0; @%p1 bra OVER; st.shared.u32 [%r1], %t; OVER: bar.sync 0;"
+        f" ld.shared.u32 %r3, [%r1]; bar.sync 0; ld.shared.u32 %r4, [%r1]; add.u32 %r3, %r3, %r4;{_GET}", 64,
+    ),
+    "four words at once": (
+        f"{_PUT} st.shared.u32 [%r1+256], %t; bar.sync 0; ld.shared.u32 %r3, [%r1]; ld.shared.u32 %r4, [%r1+256];"
+        f" ld.shared.u32 %r5, [%r7+128]; add.u32 %r3, %r3, %r4; add.u32 %r3, %r3, %r5;{_GET}", 0,
+    ),
+    "several, one too far": (
+        f"{_PUT} ld.shared.u32 %r3, [%r1]; ld.shared.u32 %r4, [%r7+16]; ld.shared.u32 %r5, [%r7+128];"
+        f" ld.shared.u32 %r6, [%r7+300]; add.u32 %r3, %r3, %r4; add.u32 %r3, %r3, %r5; add.u32 %r3, %r3, %r6;{_GET}",
+        192,
+    ),
+    "in a later turn": (
+        "mad.lo.u32 %r1, %t, 4, %r7; mov.u32 %r3, 0; st.shared.u32 [%r1], %t; mov.u32 %r5, 3; AGAIN: bar.sync 0;"
+        " ld.shared.u32 %r4, [%r1]; add.u32 %r3, %r3, %r4; add.u32 %r1, %r1, 128; bar.sync 0; shr.u32 %r5, %r5, 1;"
+        f" setp.ne.u32 %p1, %r5, 0; @%p1 bra AGAIN;{_GET}", 96,
+    ),
+    "what it has stored": (f"{_START} st.global.u32 [%d1], %t; bar.sync 0; ld.global.u32 %r3, [%d1];{_GET}", 0),
+    "what nobody has": (f"{_START} st.global.u32 [%d1], %t; bar.sync 0; ld.global.u32 %r3, [%d1+768];{_GET}", 192),
+}  # fmt: skip
+
+
+#: Bytes of shared memory, where those are all that is stored.
+_SIZES = {"not in the last CTA": 256, "not in the first CTA": 256, "all words": 256}
+
+
+def _unwritten(name: str, tier: str, checks: str) -> tuple[object, ...]:
+    """What is reported of a launch of three CTAs whose buffers nobody has written, and of another one."""
+    body = f"mov.u32 %r7, first; {_WRITTEN[name][0]} mov.u32 %r9, 1; ret;"
+    device = ptxtools.Device("sm_80", checks=checks, tier=tier, threads=1)
+    array = f".shared .align 4 .b8 first[{_SIZES.get(name, 512)}];"
+    kernel = ptxtools.loads(_HEAD + body_kernel(body, 4, array))["k"]
+    out, other = device.alloc(4 * 192), device.alloc(8 * 192)
+    said = [_said(device.launch(kernel, 3, 64, [out, other])) for _ in range(2)]
+    return said, out.download().tolist(), sum(int(one[-1]) for one in said[0])  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("checks", ["initcheck", "memcheck,initcheck"])
+@rows("name", _WRITTEN, share=2)
+def test_what_nobody_has_written(name: str, checks: str, programs: list[Encoded]) -> None:
+    """In shared memory of each CTA, and in buffers; where nothing is to be reported, CTAs run as a whole."""
+    expected = _unwritten(name, "interpreter", checks)
+    programs.clear()
+    assert _unwritten(name, "regions", checks) == expected
+    assert bool(expected[0][0]) == bool(_WRITTEN[name][1])  # type: ignore[index]
+    if not expected[0][0]:  # type: ignore[index]
+        assert (True, 0) in _whole(programs)
+
+
+@pytest.mark.parametrize("missing", [None, (64, 128), (127, 128), (0, 1), (191, 192)])
+def test_rounds_over_what_somebody_has_written_in_part(missing: tuple[int, int] | None) -> None:
+    """The first round and the last one load what is written; those between may not."""
+    rounds = (
+        "mov.u32 %r5, 0; mov.u32 %r1, 7; ld.param.u64 %d2, [in]; mad.wide.u32 %d2, %t, 4, %d2; AGAIN:"
+        " ld.global.u32 %r3, [%d2]; add.u32 %r1, %r1, %r3; add.s64 %d2, %d2, 128; add.s32 %r5, %r5, 1;"
+        " setp.lt.s32 %p1, %r5, 5; @%p1 bra AGAIN; st.global.u32 [%out], %r1; mov.u32 %r9, 2; ret;"
+    )
+    fill = (
+        f"{_START} setp.lt.u32 %p1, %r0, {missing[0] if missing else 192};"
+        f" setp.ge.u32 %p2, %r0, {missing[1] if missing else 192}; or.pred %p1, %p1, %p2;"
+        " @!%p1 bra END; st.global.u32 [%d1], %t; END: ret;"
+    )
+
+    def found(tier: str) -> tuple[object, ...]:
+        device = ptxtools.Device("sm_80", checks="initcheck", tier=tier, threads=1)
+        first, second = (ptxtools.loads(_HEAD + body_kernel(body, 4))["k"] for body in (fill, rounds))
+        out, other = device.alloc(4 * 192), device.alloc(4 * 192)
+        assert not device.launch(first, 3, 64, [out, other]).reports
+        return _said(device.launch(second, 3, 64, [out, other])), out.download().tolist()
+
+    expected = found("interpreter")
+    assert bool(expected[0]) == (missing is not None)
+    assert found("regions") == expected

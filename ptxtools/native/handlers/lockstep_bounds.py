@@ -1,5 +1,9 @@
 """Accesses of whole CTAs (`lockstep`) that observers look at for their bounds: those of all threads lie between two
-offsets, and so in one stretch of which no observer has anything to say (`region_bounds`), or the exact way decides."""
+offsets, and so in one stretch of which no observer has anything to say (`region_bounds`), or the exact way decides.
+
+An observer may keep a flag for each byte: those of all that lies between the two offsets must then be set
+for loads, and stores set those of what they write.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from collections.abc import Hashable
 
 from ptxtools.native.code.emitter import Emitter
 from ptxtools.native.code.runs import Step
+from ptxtools.native.code.structures import FLAGS_KEPT
 from ptxtools.records import NamedTuple
 
 from . import region_bounds
@@ -14,14 +19,22 @@ from .inline import First, Inline
 from .linear import Facts, Part
 from .parts import Window
 
+#: Flags of four bytes that are set.
+SET = 0x01010101
+#: The most flags of a stretch that are looked at as a whole.
+_MOST_FLAGS = 1 << 16
+
 
 class Bound(NamedTuple):
     """Where words may begin: the least offset (i64) from the start of the space and the greatest one; free: i1, nobody
-    keeps anything of them."""
+    keeps anything of them; flags: i64, the host address of the flag at offset 0, if flags are all that is kept, or 0;
+    complete: i1, all of them are set, false where that is not known."""
 
     low: Part
     high: Part
     free: str
+    flags: str
+    complete: str
 
 
 class Bounds:
@@ -32,40 +45,84 @@ class Bounds:
         self.known = 0
 
     def inside(
-        self, step: Step, made_of: Hashable, space: Window, extremes: tuple[Part, Part], bounds: dict[object, Bound]
-    ) -> str:
-        """i1: the words of an access, from one offset to another, are where observers have nothing to say. made_of:
-        what its address is made of, but for the constant; bounds: those that are known here; its own is added."""
+        self, step: Step, made_of: Hashable, space: Window, extremes: tuple[Part, Part], bounds: dict[object, Bound],
+        *, turning: bool,
+    ) -> tuple[str, Bound]:  # fmt: skip
+        """i1: the words of an access, from one offset to another, are where observers have nothing to say; and where
+        that is. made_of: what its address is made of, but for the constant; bounds: those that are known here; its own
+        is added; turning: it is one of several rounds, and of those between nothing else is asked."""
         e = self.code
-        if step in bounds:  # in a later round
-            return self._within(bounds[step], extremes)
-        before = bounds.get(made_of)
+        before = bounds.get(step, bounds.get(made_of))
         if before is None:
-            bounds[step] = bounds[made_of] = found = self._find(step, space, extremes[0])
-            return self._within(found, extremes)
-        there, ask, on = e.label("there"), e.label("ask"), e.label("bound")
-        e.branch(self._within(before, extremes), there, ask, likely=True)
-        e.begin(ask)
-        found = self._find(step, space, extremes[0])
-        inside = self._within(found, extremes)
-        e.jump(end := e.label("asked"))
+            found = self._find(step, space, extremes[0])
+        elif step in bounds:  # in a later round
+            found = before
+        else:
+            there, ask, on = e.label("there"), e.label("ask"), e.label("bound")
+            e.branch(self._within(before, extremes), there, ask, likely=True)
+            e.begin(ask)
+            other = self._find(step, space, extremes[0])
+            e.jump(end := e.label("asked"))
+            e.begin(end)
+            e.jump(on)
+            e.begin(there)
+            e.jump(on)
+            e.begin(on)
+            parts = [
+                e.value(f"phi {kind} [{one}, %{there}], [{new}, %{end}]")
+                for kind, one, new in zip(("i64", "i64", "i1", "i64", "i1"), before, other, strict=True)
+            ]
+            found = Bound(*parts)
+        bounds[step] = found
+        bounds.setdefault(made_of, found)
+        return self.facts.both(self._within(found, extremes), self._fine(step, found, extremes, turning=turning)), found
+
+    def together(
+        self, places: dict[Step, tuple[Part, Part]], made_of: Hashable, space: Window, extremes: tuple[Part, Part],
+        bounds: dict[object, Bound],
+    ) -> str:  # fmt: skip
+        """i1: the same for loads at constant distances, with the extremes of each and those of all: they are in one
+        stretch, or each in its own."""
+        e, first = self.code, next(iter(places))
+        found = bounds.get(made_of) or self._find(first, space, extremes[0])
+        bounds[made_of] = found
+        one, each, on = e.label("one"), e.label("each"), e.label("bounds")
+        all_in = self.facts.both(self._within(found, extremes), self._fine(first, found, extremes, turning=False))
+        e.branch(all_in, one, each, likely=True)
+        e.begin(each)
+        own, inside = dict(bounds), "true"
+        for step, ends in places.items():
+            inside = self.facts.both(inside, self.inside(step, made_of, space, ends, own, turning=False)[0])
+        e.jump(end := e.label("apart"))
         e.begin(end)
         e.jump(on)
-        e.begin(there)
+        e.begin(one)
         e.jump(on)
         e.begin(on)
-        low, high = (
-            e.value(f"phi i64 [{one}, %{there}], [{other}, %{end}]")
-            for one, other in ((before.low, found.low), (before.high, found.high))
-        )
-        free = e.value(f"phi i1 [{before.free}, %{there}], [{found.free}, %{end}]")
-        bounds[step] = Bound(low, high, free)
-        return e.value(f"phi i1 [true, %{there}], [{inside}, %{end}]")
+        return e.value(f"phi i1 [true, %{one}], [{inside}, %{end}]")
 
     def _within(self, bound: Bound, extremes: tuple[Part, Part]) -> str:
         f, (low, high) = self.facts, extremes
-        inside = f.both(f.compare("sge", low, bound.low), f.compare("sle", high, bound.high))
-        return f.both(inside, bound.free)
+        return f.both(f.compare("sge", low, bound.low), f.compare("sle", high, bound.high))
+
+    def _fine(self, step: Step, bound: Bound, extremes: tuple[Part, Part], *, turning: bool) -> str:
+        """i1: what is kept of the words of an access leaves nothing to say, if they are inside."""
+        e, f, (low, high) = self.code, self.facts, extremes
+        if step.kind == "st":
+            return f.either(bound.free, f.compare("ne", bound.flags, 0))
+        known = f.either(bound.free, bound.complete)
+        if turning:
+            return known
+        asked = f.both(f.compare("ne", bound.flags, 0), f.inverse(bound.complete))
+        asked = f.both(f.both(asked, self._within(bound, extremes)), f.compare("sle", low, high))
+        size = e.value(f"select i1 {asked}, i64 {f.add(f.sub(high, low), 4)}, i64 0")
+        return f.either(known, f.both(asked, self._all_set(f.add(bound.flags, low), size)))
+
+    def _all_set(self, first: Part, size: Part) -> str:
+        """i1: so many flags are set, from a host address on."""
+        e = self.code
+        e.declare(_ALL_SET, _TEXT)
+        return e.value(f"call i1 @{_ALL_SET}(ptr {e.value(f'inttoptr i64 {first} to ptr')}, i64 {size})")
 
     def _find(self, step: Step, space: Window, low: Part) -> Bound:
         """The bound that an offset is in."""
@@ -76,4 +133,61 @@ class Bounds:
         found, kept = region_bounds.stretch(self.handler, space, step.space, address, rooms, [step.kind == "st"])
         first = f.sub(found.base, space.base) if space.base != "0" else found.base
         last = f.add(first, f.sub(found.size, 4))
-        return Bound(first, last, e.value(f"icmp eq i32 {kept}, 0"))
+        away = e.field("stretch.flags", rooms.known)
+        at = f.add(away, space.host if step.space == "shared" else space.base)
+        alone = f.both(e.value(f"icmp eq i32 {kept}, {FLAGS_KEPT}"), f.compare("ne", away, 0))
+        flags = e.value(f"select i1 {alone}, i64 {at}, i64 0")
+        complete = self._complete(alone, flags, first, found.size) if step.kind != "st" else "false"
+        return Bound(first, last, e.value(f"icmp eq i32 {kept}, 0"), flags, complete)
+
+    def _complete(self, kept: str, flags: str, first: Part, size: str) -> str:
+        """i1: all flags of a stretch are set, if any are kept: once they are, they are so until the CTA ends."""
+        e, f = self.code, self.facts
+        with First(e):  # the last stretch of which that was found, and in which CTA
+            where, when = e.value("alloca i64"), e.value("alloca i64")
+            e.line(f"store i64 -1, ptr {when}")
+            e.line(f"store i64 0, ptr {where}")
+        now = e.field("cta.id", "%cta")
+        same = (f.compare("eq", e.value(f"load i64, ptr {place}"), one) for place, one in ((where, first), (when, now)))
+        looked = f.both(kept, f.compare("ule", size, _MOST_FLAGS))
+        unknown = f.both(looked, f.inverse(f.both(*same)))
+        count = e.value(f"select i1 {unknown}, i64 {size}, i64 0")
+        complete = f.both(looked, self._all_set(f.add(flags, first), count))
+        e.line(f"store i64 {first}, ptr {where}")
+        e.line(f"store i64 {e.value(f'select i1 {complete}, i64 {now}, i64 -1')}, ptr {when}")
+        return complete
+
+
+_ALL_SET = "flags_set"
+_TEXT = f"""
+define internal i1 @{_ALL_SET}(ptr %flags, i64 %size) #0 {{
+  %whole = and i64 %size, -64
+  br label %each
+each:
+  %at = phi i64 [ 0, %0 ], [ %at.next, %look ]
+  %more = icmp ult i64 %at, %whole
+  br i1 %more, label %look, label %rest
+look:
+  %at.next = add i64 %at, 64
+  %p = getelementptr i8, ptr %flags, i64 %at
+  %some = load <16 x i32>, ptr %p, align 1
+  %other = icmp ne <16 x i32> %some, splat (i32 {SET})
+  %other.bits = bitcast <16 x i1> %other to i16
+  %same = icmp eq i16 %other.bits, 0
+  br i1 %same, label %each, label %no
+rest:
+  %one = phi i64 [ %whole, %each ], [ %one.next, %single ]
+  %left = icmp ult i64 %one, %size
+  br i1 %left, label %single, label %yes
+single:
+  %one.p = getelementptr i8, ptr %flags, i64 %one
+  %one.flag = load i8, ptr %one.p
+  %one.next = add i64 %one, 1
+  %one.set = icmp eq i8 %one.flag, 1
+  br i1 %one.set, label %rest, label %no
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}}
+"""

@@ -12,6 +12,7 @@ from ptxtools.semantics.algebra import Value
 
 from . import prefetch, run
 from .linear import Form, Linear, Parts, Pred
+from .lockstep_bounds import SET
 from .parts import half
 from .patterns import SIDES
 
@@ -21,12 +22,14 @@ _ROW = f"<{_HALF} x i32>"
 
 class Address(NamedTuple):
     """Of an access: host address (i64) of a thread at place 0; what it grows by along the axes; whether only some lanes
-    make it; how far behind (i64) it is likely to be in the next CTA, or ""."""
+    make it; how far behind (i64) it is likely to be in the next CTA, or ""; flags: of a store, where the flags of that
+    thread's word are (i64), 0 where there are none, or ""."""
 
     host: str
     parts: Parts
     part: bool
     ahead: str = ""
+    flags: str = ""
 
 
 def alike(address: Address) -> bool:
@@ -195,19 +198,31 @@ class Rows:
         return e.value(f"load i32, ptr {pointer}")
 
     def store(self, step: Step, values: list[Value]) -> None:
-        """Store a word of each lane."""
+        """Store a word of each lane; its flags are set, if there are any."""
         e, address, active = self.code, self.addresses[step], self._active(step)
+        self._store(address, values[0], active, 4)
+        if not address.flags:
+            return
+        kept, on = e.label("flagged"), e.label("noted")
+        e.branch(e.value(f"icmp eq i64 {address.flags}, 0"), on, kept)
+        e.begin(kept)
+        self._store(address._replace(host=address.flags, ahead="", flags=""), splat("i32", SET), active, 1)
+        e.jump(on)
+        e.begin(on)
+
+    def _store(self, address: Address, value: Value, active: str, align: int) -> None:
+        e = self.code
         if address.parts[1] == 0:
-            self._store_words(address, values[0], active or "-1")
+            self._store_words(address, value, active or "-1", align)
             return
         pointers = [self._pointer(address, side) for side in SIDES]
-        data = [half(self.handler, values[0], "i32", side) for side in SIDES]
+        data = [half(self.handler, value, "i32", side) for side in SIDES]
         whole, some, on = (e.label(hint) for hint in ("whole", "some", "stored"))
         if active:  # masked stores wait for lines that are not at hand
             e.branch(e.value(f"icmp eq i32 {active}, -1"), whole, some, likely=True)
             e.begin(whole)
         for side in SIDES:
-            e.line(f"store {_ROW} {data[side]}, ptr {pointers[side]}, align 4")
+            e.line(f"store {_ROW} {data[side]}, ptr {pointers[side]}, align {align}")
         if active:
             e.jump(on)
             e.begin(some)
@@ -215,11 +230,11 @@ class Rows:
             e.declare(name, f"declare void @{name}({_ROW}, ptr, <16 x i1>)")
             for side in SIDES:
                 mine = self._half(active, side)
-                e.line(f"call void @{name}({_ROW} {data[side]}, ptr align 4 {pointers[side]}, <16 x i1> {mine})")
+                e.line(f"call void @{name}({_ROW} {data[side]}, ptr align {align} {pointers[side]}, <16 x i1> {mine})")
             e.jump(on)
             e.begin(on)
 
-    def _store_words(self, address: Address, value: Value, active: str) -> None:
+    def _store_words(self, address: Address, value: Value, active: str, align: int) -> None:
         """Of the lanes of half a warp, which store to one word, the last one's stays."""
         e, pointers = self.code, [self._pointer(address, side) for side in SIDES]
         for side in SIDES:
@@ -230,6 +245,6 @@ class Rows:
             before = e.call("llvm.ctlz.i32", "i32", [("i32", mine), ("i1", "true")])
             lane = e.value(f"sub i32 31, {before}")
             word = e.value(f"extractelement {vector('i32')} {value}, i32 {lane}")
-            e.line(f"store i32 {word}, ptr {pointers[side]}")
+            e.line(f"store i32 {word}, ptr {pointers[side]}, align {align}")
             e.jump(on)
             e.begin(on)

@@ -3,7 +3,7 @@ are, which lanes part; all of it as scalar code in front of the loop over warps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 
 from ptxtools.native.code.emitter import Emitter
 from ptxtools.native.code.handler import ELEMENT
@@ -33,6 +33,8 @@ _OF_LAUNCH = {f"%{name}.{axis}": f"ctx.{field}_{axis}" for name, field in (("nti
               for axis in "xyz"}  # fmt: skip
 _OF_CTA = {f"%ctaid.{axis}": f"%at.{axis}" for axis in "xyz"}
 _AXES = {"%tid.x": 1, "%tid.y": 2, "%tid.z": 3}
+#: Loads at constant distances, from so many on, are first looked at together.
+_FEWEST_TOGETHER = 3
 
 
 @dataclass(slots=True)
@@ -108,6 +110,17 @@ class Way:
             list(self.ranges), list(self.blocks), list(self.extents), list(self.rounds), self.weight, self.cost,
             dict(self.bounds),
         )  # fmt: skip
+
+
+def _groups(detail: Run) -> dict[Step, list[Step]]:
+    """Loads of a run, with all whose addresses differ by multiples of a word alone, by their constants."""
+    found: dict[tuple[object, ...], list[Step]] = {}
+    for step in detail.steps:
+        if step.space and step.kind == "ld":
+            key = step.space, step.sources[0][0], step.guard, step.negated, step.imm % 4
+            found.setdefault(key, []).append(step)
+    large = [sorted(some, key=lambda one: one.imm) for some in found.values() if len(some) >= _FEWEST_TOGETHER]
+    return {step: some for some in large for step in some}
 
 
 class Scalars:
@@ -211,17 +224,24 @@ class Scalars:
         return forms
 
     def run(
-        self, detail: Run, forms: dict[int, Form], way: Way, chain: Chain | None, changing: Collection[int] = ()
+        self, detail: Run, forms: dict[int, Form], way: Way, chain: Chain | None,
+        changing: Collection[int] | None = None,
     ) -> dict[Step, Address]:  # fmt: skip
-        """Find the forms of what a run makes, and where its accesses are. changing: guards that say nothing of the
-        lanes that make an access, since it is made in other rounds, too."""
+        """Find the forms of what a run makes, and where its accesses are. changing: of a run that is made in several
+        rounds, guards that say nothing of the lanes that make an access, since it is made in other rounds, too."""
         addresses: dict[Step, Address] = {}
+        bounded, groups = isinstance(detail, BoundedRun), _groups(detail) if changing is None and not self.quiet else {}
         for step in detail.steps:
             if step.kind in COUNTS:
                 raise UnknownError
             if step.space:
+                group = groups.get(step)
+                if group and group[0] not in addresses and all(one not in addresses for one in group):
+                    self._within(group, forms, way, chain, bounded=bounded)
                 addresses[step] = self._address(
-                    step, forms, way, chain, bounded=isinstance(detail, BoundedRun), all_lanes=step.guard in changing
+                    step, forms, way, chain, bounded=bounded,
+                    all_lanes=changing is not None and step.guard in changing, turning=changing is not None,
+                    known=bool(group),
                 )  # fmt: skip
             elif step.guard < 0 and len(step.targets) == 1 and step.targets[0][0] >= 0:
                 made = self._made(step, forms)
@@ -298,41 +318,89 @@ class Scalars:
         part = e.value(f"extractelement <{LANES} x {element}> {made}, i32 0")
         return Linear(_BITS[storage], (part, 0, 0, 0))
 
-    def _address(
-        self, step: Step, forms: dict[int, Form], way: Way, chain: Chain | None, *, bounded: bool,
-        all_lanes: bool,
-    ) -> Address:  # fmt: skip
-        """Where an access is, which is in bounds; bounded: where observers have nothing to say of it; all_lanes: for
-        all lanes, whatever its guard says."""
-        f, number, store = self.facts, step.sources[0][0], step.kind == "st"
+    def _place(
+        self, step: Step, forms: dict[int, Form], chain: Chain | None, *, all_lanes: bool
+    ) -> tuple[Linear, Range | None, str]:
+        """What the address of an access is made of, but for the constant; the places along x of the lanes that make it,
+        None for all; i1: nobody makes it. all_lanes: it is made by all lanes, whatever its guard says."""
+        f, number = self.facts, step.sources[0][0]
         form = forms.get(number) if number >= 0 else Linear(64, (0, 0, 0, 0))
         if not isinstance(form, Linear) or wide.width_of(step) > 1 or form.parts[1] not in (0, 4):
             raise UnknownError
-        made_of = step.space, store, form.parts
         if form.bits == 32:
             form = f.exact(form, "u32")
         else:
             f.small(Linear(64, (0, *form.parts[1:])))
-        space = self.window(step.space)
-        at = f.add(form.parts[0], step.imm)
-        offset = f.sub(at, space.base) if space.base != "0" else at
         guard = forms.get(step.guard) if not all_lanes else None
         held = chain.held if chain is not None else None
         nobody = "false"
         if isinstance(guard, Pred):
             guard = f.negation(guard) if step.negated else guard
             held, nobody = f.common(held, f.where(guard, negated=False)), guard.nobody
-        low, high = f.extremes(Linear(64, (offset, *form.parts[1:])), held)
-        if bounded and not self.quiet:
-            inside = self.bounds.inside(step, made_of, space, (low, high), way.bounds)
-        else:
-            inside = f.both(f.compare("sge", low, 0), f.compare("sle", high, f.sub(space.size, 4)))
-        near = f.compare("ult", f.add(offset, 1 << 60), 1 << 61)
-        inside = f.both(inside, near)
         if held is not None:
             nobody = f.either(nobody, f.compare("sgt", held.first, held.last))
+        return form, held, nobody
+
+    def _offset(self, form: Linear, step: Step) -> Part:
+        """Where a thread at place 0 makes an access, from the start of the space on."""
+        space, at = self.window(step.space), self.facts.add(form.parts[0], step.imm)
+        return self.facts.sub(at, space.base) if space.base != "0" else at
+
+    def _within(
+        self, steps: Sequence[Step], forms: dict[int, Form], way: Way, chain: Chain | None, *, bounded: bool
+    ) -> None:
+        """Demand that accesses are in bounds whose addresses differ in their constants; bounded: where observers have
+        nothing to say of them."""
+        f, first, last = self.facts, steps[0], steps[-1]
+        form, held, nobody = self._place(first, forms, chain, all_lanes=False)
+        ends = [self._offset(form, one) for one in (first, last)]
+        low = f.extremes(Linear(64, (ends[0], *form.parts[1:])), held)[0]
+        high = f.extremes(Linear(64, (ends[1], *form.parts[1:])), held)[1]
+        space, made_of = self.window(first.space), self._made_of(first, forms)
+        if bounded:
+            places = {one: self._extremes(one, form, held) for one in steps}
+            inside = self.bounds.together(places, made_of, space, (low, high), way.bounds)
+        else:
+            inside = f.both(f.compare("sge", low, 0), f.compare("sle", high, f.sub(space.size, 4)))
+        for end in ends:
+            inside = f.both(inside, f.compare("ult", f.add(end, 1 << 60), 1 << 61))
         self.demand(f.either(nobody, inside))
-        self._aligned([at, *form.parts[2:]])
+        self._aligned([f.add(form.parts[0], first.imm), *form.parts[2:]])
+
+    def _extremes(self, step: Step, form: Linear, held: Range | None) -> tuple[Part, Part]:
+        return self.facts.extremes(Linear(64, (self._offset(form, step), *form.parts[1:])), held)
+
+    @staticmethod
+    def _made_of(step: Step, forms: dict[int, Form]) -> Hashable:
+        """What an address is made of, but for the constant."""
+        form = forms.get(step.sources[0][0])
+        return step.space, step.kind == "st", form.parts if isinstance(form, Linear) else (0, 0, 0, 0)
+
+    def _address(
+        self, step: Step, forms: dict[int, Form], way: Way, chain: Chain | None, *, bounded: bool,
+        all_lanes: bool, turning: bool, known: bool,
+    ) -> Address:  # fmt: skip
+        """Where an access is, which is in bounds; bounded: where observers have nothing to say of it; all_lanes: for
+        all lanes, whatever its guard says; turning: it is one of several rounds; known: that has been demanded."""
+        f, store = self.facts, step.kind == "st"
+        form, held, nobody = self._place(step, forms, chain, all_lanes=all_lanes)
+        space, offset = self.window(step.space), self._offset(form, step)
+        low, high = self._extremes(step, form, held)
+        flags, inside = "", "true"
+        if known:
+            pass
+        elif bounded and not self.quiet:
+            made_of = self._made_of(step, forms)
+            inside, bound = self.bounds.inside(step, made_of, space, (low, high), way.bounds, turning=turning)
+            if store:
+                kept = f.compare("ne", bound.flags, 0)
+                flags = self.code.value(f"select i1 {kept}, i64 {f.add(bound.flags, offset)}, i64 0")
+        else:
+            inside = f.both(f.compare("sge", low, 0), f.compare("sle", high, f.sub(space.size, 4)))
+        if not known:
+            near = f.compare("ult", f.add(offset, 1 << 60), 1 << 61)
+            self.demand(f.either(nobody, f.both(inside, near)))
+            self._aligned([f.add(form.parts[0], step.imm), *form.parts[2:]])
         if store:
             way.ranges.append(held)
         way.extents.append((step.space, store, low, high))
@@ -340,7 +408,7 @@ class Scalars:
         ahead = ""
         if self.first and step.space == "global" and form.parts[1:] == (4, 0, 0):  # CTAs follow each other, mostly
             ahead = str(f.mul(f.add(self.facts.edges[0], 1), 4))
-        return Address(str(host), form.parts, chain is not None or step.guard >= 0, ahead)
+        return Address(str(host), form.parts, chain is not None or step.guard >= 0, ahead, flags)
 
     def _aligned(self, parts: Sequence[Part]) -> None:
         """Demand that numbers are multiples of a word."""

@@ -17,9 +17,10 @@ from .worker import QUANTUM, Shape, Tables, Worker, shape_of
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Trap
-    from ptxtools.machine.filters import Bounds
     from ptxtools.machine.observers import Listeners
     from ptxtools.program.program import Program
+
+    from . import filters
 
 #: Records that the first worker executes before others are started, where it is not known that a launch is longer.
 _ALONE = 40_000
@@ -100,11 +101,11 @@ class _GridRun:
     def __init__(self, launch: Launch, encoded: Encoded, shape: Shape) -> None:
         self.launch, self.encoded, self.shape = launch, encoded, shape
         self.tables = Tables(launch, encoded, shape)
-        self.bounds: list[Bounds] = []
+        self.bounds: filters.Tables | None = None
         if launch.observers is not None:
             from . import filters
 
-            self.bounds = filters.prepare(launch, encoded)
+            self.bounds = filters.prepare(launch, encoded, shape)
             if launch.observers.gate is not None:
                 from . import gates
 
@@ -240,16 +241,8 @@ class _GridRun:
 
     def _worker(self, number: int) -> Worker:
         worker = Worker(self.launch, self.encoded, self.shape, self.tables, number, self.shares[number])
-        if self.bounds:
-            from . import filters
-
-            clocks = [table.clocks.address for table in self.bounds if table.clocks is not None]
-            bounded = filters.bounded(self.encoded, self.bounds)
-            worker.filter(
-                filters.rows_of(self.bounds, self.shape, worker.schedule),
-                bounded=bounded,
-                clocks=max(clocks, default=0),
-            )
+        if self.bounds is not None:
+            worker.filter(self.bounds.rows(worker))
         self.workers.insert(len(self.workers) if number else 0, worker)
         return worker
 

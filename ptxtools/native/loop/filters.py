@@ -10,7 +10,8 @@ told of the whole event. By then it may have set flags of bytes that the access 
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from operator import is_
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,12 +29,15 @@ from ptxtools.machine.filters import (
     Bounds,
     Filters,
     framed,
+    tables_of,
 )
 from ptxtools.machine.repeats import numbers_of
 from ptxtools.native.code import structures
 from ptxtools.native.code.emitter import expand, module_of
+from ptxtools.native.code.layouts import size_of
 from ptxtools.native.code.structures import (
     BOUND,
+    CTX,
     FILTER,
     NO_SLOT,
     OWNERS,
@@ -59,10 +63,9 @@ if TYPE_CHECKING:
 
     from ptxtools.machine.filters import Array
     from ptxtools.machine.launch import Launch
-    from ptxtools.machine.residents import Schedule
     from ptxtools.native.code.encode import Encoded
 
-    from .worker import Shape
+    from .worker import Shape, Worker
 
 _SPACES = {
     "global": structures.SPACE_GLOBAL, "const": structures.SPACE_GLOBAL, "shared": structures.SPACE_SHARED,
@@ -86,37 +89,99 @@ _MOST_STORED = 4
 _ASYNCHRONOUS = (filter_groups.NAME, filter_matrices.NAME)
 
 
-def prepare(launch: Launch, encoded: Encoded) -> list[Bounds]:
-    """Fill the cells of a program's events, where that is not done. The bounds of this launch, for its workers."""
+def prepare(launch: Launch, encoded: Encoded, shape: Shape) -> Tables | None:
+    """Fill the cells of a program's events, where that is not done. The bounds of this launch, for its workers, if
+    there are any."""
     assert launch.observers is not None
-    found = Filters(launch.observers, launch)
-    if not encoded.filtered:
-        encoded.filtered = True
-        numbers = numbers_of(launch.program)
-        asked = [found.of_access(replace(look, kind="observe.access")) for look in encoded.looks]
-        encoded.bounded = bool(asked) and None not in asked
-        encoded.refuses = any(
-            _sort(look, tables, found) for look, tables in zip(encoded.looks, asked, strict=True) if tables
-        )
-        for op in launch.program.operations():
-            payload, service = _payload(op, found)
-            if isinstance(payload, MeetingFilter) or (isinstance(payload, AccessFilter) and found.polls(op)):
-                payload = payload._replace(number=numbers[id(op)])
-            if payload is not None:
-                cell = encoded.cells[id(op)]
-                cell.write(payload)
-                cell.serve(service_of(service))
-            elif op.kind == "observe.together":
-                encoded.cells[id(op)].refused = not _teachable(op, found)
+    bounds = tables_of(launch.observers, launch) if encoded.filtered else _prepared(launch, encoded)
+    return Tables(bounds, encoded, shape) if bounds else None
+
+
+def _prepared(launch: Launch, encoded: Encoded) -> list[Bounds]:
+    """Fill the cells of a program's events."""
+    assert launch.observers is not None
+    encoded.filtered = True
+    found, numbers = Filters(launch.observers, launch), numbers_of(launch.program)
+    asked = [found.of_access(replace(look, kind="observe.access")) for look in encoded.looks]
+    encoded.bounded = bool(asked) and None not in asked
+    encoded.refuses = any(
+        _sort(look, tables, found) for look, tables in zip(encoded.looks, asked, strict=True) if tables
+    )
+    for op in launch.program.operations():
+        payload, service = _payload(op, found)
+        if isinstance(payload, MeetingFilter) or (isinstance(payload, AccessFilter) and found.polls(op)):
+            payload = payload._replace(number=numbers[id(op)])
+        if payload is not None:
+            cell = encoded.cells[id(op)]
+            cell.write(payload)
+            cell.serve(service_of(service))
+        elif op.kind == "observe.together":
+            encoded.cells[id(op)].refused = not _teachable(op, found)
     return found.tables
 
 
-def rows_of(tables: list[Bounds], shape: Shape, schedule: Schedule) -> tuple[Array, list[Array]]:
-    """Rows of FILTER for the worker of a schedule, and the arrays that they point to."""
+class Rows:
+    """The bounds of a worker as rows of FILTER, and what its context says of them. tables: what they are made of;
+    bounded: regions that look at accesses themselves may go by them."""
+
+    def __init__(self, tables: Sequence[Bounds], encoded: Encoded, shape: Shape) -> None:
+        self.tables = tables
+        self.array, self._kept = _rows(tables, shape)  # alive as long as native code may read them
+        self.bounded = encoded.bounded and not any(map(_elsewhere, tables))
+        clocks = [table.clocks.address for table in tables if table.clocks is not None]
+        repeats = self.array[:, FILTER.offset("repeats") // 8]
+        fields = {"clocks": max(clocks, default=0), "repeats": int(repeats.max())}
+        if self.bounded:
+            services = (filter_regions.FIND, filter_regions.KEPT, filter_regions.SET)
+            fields |= {"bounded": _address_of(self.array), "bounded_count": len(tables),
+                       "bounded_refuses": encoded.refuses, **{name: service_of(name) for name in services}}  # fmt: skip
+        context = bytearray(CTX.size)
+        for name, value in fields.items():
+            CTX.write(context, 0, name, value)
+        self._filters, self._context = _address_of(self.array), bytes(context[_FILTERED])
+
+    def show(self, memory: Any) -> None:
+        """Write them to a worker's context, at the beginning of its memory."""
+        CTX.write(memory, 0, "filters", self._filters)
+        memory[_FILTERED] = self._context
+
+
+#: Fields of the context that stand side by side, beside `filters`.
+_FILTERED = slice(CTX.offset("bounded"), CTX.offset("region_set") + size_of("ptr"))
+
+
+class Tables:
+    """The bounds of a launch. Workers have the same rows, but for those with bounds of their own; so have launches,
+    where all bounds are those of the last one."""
+
+    def __init__(self, bounds: Sequence[Bounds], encoded: Encoded, shape: Shape) -> None:
+        self._bounds, self._encoded, self._shape = bounds, encoded, shape
+        self._own = any(one.of_worker is not None for one in bounds)
+        self._rows = None if self._own else shape.rows
+        if self._rows is not None and not (
+            len(self._rows.tables) == len(bounds) and all(map(is_, self._rows.tables, bounds))
+        ):
+            self._rows = None
+
+    def rows(self, worker: Worker) -> Rows:
+        """Those of a worker."""
+        if self._rows is not None:
+            return self._rows
+        if self._own:
+            schedule = worker.schedule
+            own = [one if one.of_worker is None else one.of_worker(schedule) for one in self._bounds]
+            return Rows(own, self._encoded, self._shape)
+        self._rows = Rows(self._bounds, self._encoded, self._shape)
+        if all(one.lasting for one in self._bounds):
+            self._shape.rows = self._rows
+        return self._rows
+
+
+def _rows(tables: Sequence[Bounds], shape: Shape) -> tuple[Array, list[Array]]:
+    """Rows of FILTER, and the arrays that they point to."""
     kept: list[Array] = []
     rows = []
-    mine = [bounds if bounds.of_worker is None else bounds.of_worker(schedule) for bounds in tables]
-    for bounds in mine:
+    for bounds in tables:
         sizes = [max(1, n).bit_length() - 1 for n in bounds.owners or (1, 1)]
         row = [0] * (FILTER.size // 8)
         row[:2] = int(bounds.flagged) | bounds.kept << 32, sizes[0] | sizes[1] << 32
@@ -156,11 +221,6 @@ def _address_of(array: Array) -> int:
 
 
 _EVERYWHERE_AT = int(EVERYWHERE.__array_interface__["data"][0])
-
-
-def bounded(encoded: Encoded, tables: list[Bounds]) -> bool:
-    """Whether regions over several blocks may look at their accesses themselves, in all tables."""
-    return encoded.bounded and not any(map(_elsewhere, tables))
 
 
 def _elsewhere(table: Bounds) -> bool:

@@ -23,7 +23,6 @@ from ptxtools.native.code.layouts import Structure
 from ptxtools.native.code.structures import (
     CTA,
     CTX,
-    FILTER,
     KNOWN_OFFSET,
     KNOWN_ROWS,
     OWNERS,
@@ -40,6 +39,8 @@ if TYPE_CHECKING:
     from ptxtools.diagnostics import Trap
     from ptxtools.machine.launch import Launch
     from ptxtools.machine.residents import Wait
+
+    from .filters import Rows
 
 #: Records (one operation of one warp) between two looks at limits and signals: about 40 ms.
 QUANTUM = 16_000_000
@@ -94,6 +95,8 @@ class Shape:
     #: Thread-instructions of the last launch, and the values that it added to the program.
     instructions = 0
     given: Given | None = None
+    #: What lasting bounds of observers were made into.
+    rows: Rows | None = None
 
     def __init__(self, launch: Launch) -> None:
         x, y, z = launch.block
@@ -347,23 +350,10 @@ class Worker:
         self.set("textures", rows.__array_interface__["data"][0])
         self.set("texture_count", count)
 
-    def filter(self, bounds: tuple[Any, list[Any]], *, bounded: bool, clocks: int = 0) -> None:
-        """Let native services pass accesses by: rows of FILTER, and what they point to (`filters.rows_of`). bounded:
-        regions that look at accesses themselves may go by them. clocks: address of CLOCKS."""
-        self.bounds = bounds  # alive as long as native code may read them
-        self.set("filters", bounds[0].__array_interface__["data"][0])
-        if bounded:
-            from . import filter_regions, filters
-
-            self.bounded = True
-            self.set("bounded", bounds[0].__array_interface__["data"][0])
-            self.set("bounded_count", len(bounds[0]))
-            self.set("bounded_refuses", self.encoded.refuses)
-            for name in (filter_regions.FIND, filter_regions.KEPT, filter_regions.SET):
-                self.set(name, filters.service_of(name))
-        self.set("clocks", clocks)
-        repeats = bounds[0][:, FILTER.offset("repeats") // 8]
-        self.set("repeats", int(repeats.max()))
+    def filter(self, rows: Rows) -> None:
+        """Let native services pass accesses by."""
+        self.rows, self.bounded = rows, rows.bounded  # alive as long as native code may read them
+        rows.show(self.memory)
 
     def slot_offset(self, slot: int) -> int:
         """Offset of the CTA of a slot in the memory of the worker."""
