@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.machine.options import LaunchOptions, Option, RunOptions, options_of
@@ -18,6 +19,8 @@ from .errors import WrongTypeError, demand, number, whole
 if TYPE_CHECKING:
     from .host import Kernel
 
+#: What every call says.
+_SHAPE = "grid", "block"
 #: Types of options, and how they are called when a value has another.
 _TYPES: dict[str, tuple[Any, str]] = {
     "word": (str, "a word"),
@@ -43,12 +46,23 @@ class Call(RunOptions, LaunchOptions, _First):
 
     def request(self, values: Sequence[bytes]) -> Request:
         """The requested launch. values: one for each parameter. Raises `LaunchError`."""
+        entry = self.kernel.entry
+        rest, defaults = _rest()
+        if all(map(is_, rest(self), defaults)):  # most often
+            grid, block = dim3(self.grid, "grid"), dim3(self.block, "block")
+            return Request(kernel=entry, grid=grid, block=block, params=parameter_block(entry, values))
         try:
             options = {**typed_values(LaunchOptions, self), **typed_values(RunOptions, self)}
         except TypeError as error:
             raise WrongTypeError(str(error)) from None
-        entry = self.kernel.entry
         return Request(kernel=entry, params=parameter_block(entry, values), **options)
+
+
+@cache
+def _rest() -> tuple[Callable[[object], tuple[Any, ...]], list[Any]]:
+    """What gives the options of a call but its shape, and their defaults."""
+    options = [one for one in (*options_of(LaunchOptions), *options_of(RunOptions)) if one.name not in _SHAPE]
+    return attrgetter(*(one.name for one in options)), [one.default for one in options]
 
 
 def typed_values(described: type, given: Any) -> dict[str, Any]:

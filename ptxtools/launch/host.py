@@ -293,7 +293,8 @@ class Device(sim.Device):
         if not isinstance(kernel, Kernel):
             raise LaunchError(f'{type(kernel).__name__} is not a kernel: use module["name"]')
         self.load(kernel.module.loadable)
-        demand(call.args, Iterable, "args", "a list with one argument for each parameter")
+        if type(call.args) is not list:
+            demand(call.args, Iterable, "args", "a list with one argument for each parameter")
         args, parameters = list(call.args), kernel.params
         check_count(kernel.entry, len(args))
         uploads = _Uploads(self)
@@ -480,6 +481,8 @@ class _Uploads:
         return known[1]
 
     def copy_back(self) -> None:
+        if not self._arrays:
+            return
         import numpy as np
 
         for array, address in self._arrays.values():

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY
 from functools import cache, wraps
 from inspect import Parameter, signature
+from itertools import chain
+from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
 from ptxtools.diagnostics import LaunchError
@@ -193,6 +195,28 @@ class RunOptions:
         None, "whole", "--explore", key="explore", metavar="N", least=1,
         help="Run up to N further schedules, which reverse what this one decided; with --check racecheck.",
     )  # fmt: skip
+
+
+def check_options(given: object, *described: type) -> None:
+    """Raise `LaunchError` for a value that an option cannot have."""
+    values_of, defaults, options = _limited(described)
+    values = values_of(given)
+    if not all(map(is_, values, defaults)):
+        for value, default, option in zip(values, defaults, options, strict=True):
+            problem = "" if value is default else option.problem(value)
+            if problem:
+                raise LaunchError(f"{option.name}: {problem}")
+
+
+@cache
+def _limited(described: tuple[type, ...]) -> tuple[Callable[[object], tuple[Any, ...]], list[Any], list[Option]]:
+    """The options that cannot have every value of their type, behind what gives their values, and their defaults."""
+    limited = [
+        option
+        for option in chain.from_iterable(map(options_of, described))
+        if option.kind == "seconds" or option.choices or option.least is not None or option.most is not None
+    ]
+    return attrgetter(*(option.name for option in limited)), [option.default for option in limited], limited
 
 
 def parse_checks(names: str | Iterable[str]) -> frozenset[str]:

@@ -92,16 +92,17 @@ class Arena:
         self._own: set[int] = set()  # the freed ones whose addresses only kernels have known
         self._holes = False  # there may be free ranges below the last allocation
         self._watched: list[tuple[int, int, bytes]] | None = None  # what `overwritten` compares, while nothing changes
+        self._end: int | None = None  # likewise
         self._large = 0  # offset behind the memory that was asked for in large pages
         self._touched = self.base  # memory from here on was never handed out: it still reads as zero
 
     @property
     def end(self) -> int:
         """One past the last address in use, rounded to 16 bytes; memory beyond is not mapped for kernels."""
-        for start in reversed(self._starts):
-            if start not in self._freed:
-                return _round_up(start + self._sizes[start], 16)
-        return self.base
+        if self._end is None:
+            live = (start for start in reversed(self._starts) if start not in self._freed)
+            self._end = next((_round_up(start + self._sizes[start], 16) for start in live), self.base)
+        return self._end
 
     def _after_last(self) -> int:
         return self._starts[-1] + self._sizes[self._starts[-1]] if self._starts else self.base
@@ -136,7 +137,7 @@ class Arena:
         place = bisect_left(self._starts, address)
         before = self._ends(place - 1) if place else self.base
         after = self._starts[place] if place < len(self._starts) else _round_up(address + room, 16)
-        self._watched = None
+        self._watched = self._end = None
         if size >= LARGE_PAGE:
             self._ask_for_large_pages(address - self.base + size)
         self._sizes[address] = room
@@ -176,7 +177,7 @@ class Arena:
             again = ": it was freed already" if size is not None else ""
             raise LaunchError(f"no allocation at device address {address:#x}{again}")
         self._freed[address] = size
-        self._watched = None
+        self._watched = self._end = None
         most, most_bytes = self._most
         if (reuse and not self._keep_all) or size > most_bytes:
             self._forget(address)

@@ -7,13 +7,12 @@ import time
 import weakref
 from contextlib import contextmanager
 from functools import cache
-from itertools import chain
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import Cause, LaunchError, PtxError, Trap, shown
 from ptxtools.isa.targets import chip_of
-from ptxtools.machine.options import DeviceOptions, LaunchOptions, RunOptions, options_of, parse_checks, takes
+from ptxtools.machine.options import DeviceOptions, LaunchOptions, RunOptions, check_options, parse_checks, takes
 from ptxtools.machine.providers import engines
 from ptxtools.program.variant import Variant
 from ptxtools.records import dataclass, replace
@@ -36,9 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from ptxtools.isa.chips import Chip
-    from ptxtools.machine.launch import AddressSpace
+    from ptxtools.machine.launch import AddressSpace, Launch
     from ptxtools.machine.observers import Listeners
-    from ptxtools.machine.options import Option
     from ptxtools.program.program import Program
 
     from .context import LaunchContext
@@ -113,7 +111,7 @@ class Device:
         known = engines.names()
         if options.engine not in known:
             raise LaunchError(f"there is no engine '{options.engine}'; there are {' and '.join(known)}")
-        _check_options(options, DeviceOptions)
+        check_options(options, DeviceOptions)
         self.options = options
         self.sms, self.engine, self.seed, self.numerics = options.sms, options.engine, options.seed, options.numerics
         self.weak = options.memory_model == "weak"
@@ -281,7 +279,7 @@ class Device:
         host: opens the memory of this process to the kernel (`ptx_run`). Raises `LaunchError` before it starts, `Trap`
         if it fails.
         """
-        _check_options(request, LaunchOptions, RunOptions)
+        check_options(request, LaunchOptions, RunOptions)
         if request.explore is not None:
             from .exploring import explored
 
@@ -459,13 +457,15 @@ class Device:
         return self._workspace.address
 
     def _memory_for(self, image: Image, host: HostMap | None) -> AddressSpace:
-        from ptxtools.machine.launch import AddressSpace
-
         arena = self.arena
         size = arena.end - arena.base
-        space = AddressSpace(arena.host, arena.base, size, image.const)
-        if host is not None:
-            space.open_host, space.readable, space.mapping = True, host.allows, host.range_of
+        space = image.space
+        if space is None or space.size != size or host is not None or self._events:
+            space = _parts()[0](arena.host, arena.base, size, image.const)
+            if host is not None:
+                space.open_host, space.readable, space.mapping = True, host.allows, host.range_of
+            elif not self._events:  # of whom some want to know what is accessed
+                image.space = space
         return space
 
     def _listeners(self, grid: Grid, memory: AddressSpace, keeper: Keeper | None) -> Listeners:
@@ -512,10 +512,8 @@ class Device:
         self, module: Loadable, program: Program, request: Request, plan: Plan, specials: dict[str, int],
         memory: AddressSpace, context: LaunchContext, listeners: Listeners | None, late: bool, shared: bool = False,
     ) -> RunResult:  # fmt: skip
-        from ptxtools.machine.launch import Launch, no_counts
-
         started = time.monotonic()
-        launch = Launch(
+        launch = _parts()[1](
             program=program, memory=memory, grid=request.grid, block=request.block, cluster=plan.cluster,
             dynamic_shared=request.shared, params=request.params, resident=plan.resident, sms=self.sms,
             threads=self.workers if shared else self._workers(plan), seed=self.seed, late=late, weak=self.weak,
@@ -526,6 +524,7 @@ class Device:
             services=services.load, device=self, observers=listeners, context=context,
         )  # fmt: skip
         if program.counters:
+            from ptxtools.machine.launch import no_counts
             from ptxtools.machine.measures import Cache
 
             launch.counts = no_counts(program)
@@ -566,23 +565,12 @@ class Device:
         return RunResult(time.monotonic() - started, outcome.instructions)
 
 
-def _check_options(given: object, *described: type) -> None:
-    """Raise `LaunchError` for a value that an option cannot have."""
-    for name, default, option in _limited(described):
-        value = getattr(given, name)
-        problem = "" if value is default else option.problem(value)
-        if problem:
-            raise LaunchError(f"{name}: {problem}")
-
-
 @cache
-def _limited(described: tuple[type, ...]) -> tuple[tuple[str, Any, Option], ...]:
-    """The options that cannot have every value of their type, with their names and defaults."""
-    return tuple(
-        (option.name, option.default, option)
-        for option in chain.from_iterable(map(options_of, described))
-        if option.kind == "seconds" or option.choices or option.least is not None or option.most is not None
-    )
+def _parts() -> tuple[type[AddressSpace], type[Launch]]:
+    """What a launch is made of; imported when the first one is."""
+    from ptxtools.machine.launch import AddressSpace, Launch
+
+    return AddressSpace, Launch
 
 
 def provides(device: str, wanted: str) -> bool:

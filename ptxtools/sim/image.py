@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ptxtools.diagnostics import LaunchError, PtxError
 
 from .arena import Arena
 from .loadable import Contents, Link, Storage
 from .poison import ZONE
+
+if TYPE_CHECKING:
+    from ptxtools.machine.launch import AddressSpace
 
 
 def _align_up(value: int, unit: int) -> int:
@@ -27,6 +32,7 @@ class Image:
         self.variables = {storage.name: storage for storage in contents.storages}
         self.addresses: dict[str, int] = {}
         self.const: tuple[int, int] = (0, 0)
+        self.space: AddressSpace | None = None  # what launches of the module have seen of device memory last
         self._place_constants([s for s in contents.storages if s.space == "const"])
         for storage in contents.storages:
             if storage.space == "global":

@@ -49,8 +49,8 @@ class Runtime:
         self._heap: Heap | None = None
         self._pending: Heap | None = None
         self._texts: dict[str, int] = {}
-        #: By the identity of a module, which stays alive: its kernels by the addresses of their functions.
-        self._kernels: dict[int, tuple[Loadable, dict[int, Kernel]]] = {}
+        #: By the identity of a module, which stays alive: its kernels by the addresses of their functions; its lines.
+        self._kernels: dict[int, tuple[Loadable, dict[int, Kernel], ProgramLines]] = {}
         self.textures = Textures()
         self.state: dict[str, Any] = {}  # what observers keep from launch to launch, under names of their own
         self.grid_before: Any = None  # what they know of the grid beside which the next one may run
@@ -115,9 +115,9 @@ class Runtime:
         if known is None:
             contents = module.contents
             kernels = {contents.functions[name]: kernel for name, kernel in contents.kernels.items()}
-            known = self._kernels[id(module)] = (module, kernels)
+            known = self._kernels[id(module)] = (module, kernels, ProgramLines(module))
         return LaunchContext(
-            places=ProgramLines(module),
+            places=known[2],
             kernels=known[1],
             program=lambda kernel: self._program(module, kernel),
             occupancy=lambda kernel, threads, shared: self._occupancy(module, kernel, threads, shared),

@@ -7,7 +7,7 @@ import pytest
 
 import ptxtools
 from ptxtools.diagnostics import Trap
-from ptxtools.native.loop import worker
+from ptxtools.native.loop import spare
 
 from .harness import Memory, both, go, launch_of, output
 
@@ -250,7 +250,7 @@ def test_copies_and_matrix_loads_stay_in_ones_own_memory(engine):
 
 
 def test_clusters_stay_whole_where_memory_is_short(monkeypatch):
-    asked, real = [], worker._memory
+    asked, real = [], spare._memory
 
     def short(size):
         asked.append(size)
@@ -258,7 +258,7 @@ def test_clusters_stay_whole_where_memory_is_short(monkeypatch):
             raise OSError("no address space")
         return real(size)
 
-    monkeypatch.setattr(worker, "_memory", short)
+    monkeypatch.setattr(spare, "_memory", short)
     body = f"{SYNC} st.global.u32 [%out], %rank; {SYNC} ret;"
     got = clustered("native", body, 12, cluster=(3, 1, 1), resident=12)
     assert got[:, 0].tolist() == [0, 1, 2] * 4

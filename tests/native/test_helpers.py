@@ -94,9 +94,9 @@ def test_a_known_launch_has_all_workers_at_once(monkeypatch: pytest.MonkeyPatch)
     ways: list[str] = []
     begin = driver._GridRun._begin
 
-    def alone(self: driver._GridRun, first: Worker) -> bool:
+    def alone(self: driver._GridRun, first: Worker, answer: int | None = None) -> bool:
         ways.append("alone")
-        return begin(self, first)
+        return begin(self, first, answer)
 
     monkeypatch.setattr(driver._GridRun, "_begin", alone)
     monkeypatch.setattr(driver, "_LONG", 1 << 40)

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import ptxtools
 from ptxtools.diagnostics import Trap
 from ptxtools.native.code.structures import RUN_FINISHED, RUN_QUANTUM
 from ptxtools.native.loop import driver, pool
+from ptxtools.native.loop.worker import Worker
 
 from ..work import HANG
 
@@ -86,27 +87,29 @@ def wait_for(what: Any) -> None:
     raise AssertionError
 
 
-def test_a_share_begins_and_ends_without_python(kept: None) -> None:
+def test_a_share_begins_and_ends_without_python() -> None:
     known = Known()
     known.add(2)
     (seat,) = pool._free
+    for power in range(24):  # until the other thread is there before all has been done
+        known.add(1 << power)
+        if seat.ended_natively:
+            break
     assert seat.ended_natively and not seat.is_alive()
     for _ in range(200):
         known.add(1)
     assert pool._free == [seat]
 
 
-def test_python_goes_on_where_it_is_needed(kept: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    known, answers, post = Known(), list[int](), pool.Seat.post
+def test_python_goes_on_where_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    known, answers, work = Known(), list[int](), driver._GridRun._work
 
-    def posted(seat: pool.Seat, run: Any, ctx: int, behind: Callable[[int], None]) -> None:
-        def noted(answer: int) -> None:
+    def noted(run: driver._GridRun, worker: Worker, answer: int | None = None) -> None:
+        if worker.number and answer is not None:
             answers.append(answer)
-            behind(answer)
+        work(run, worker, answer)
 
-        post(seat, run, ctx, noted)
-
-    monkeypatch.setattr(pool.Seat, "post", posted)
+    monkeypatch.setattr(driver._GridRun, "_work", noted)
     monkeypatch.setattr(driver, "_SHORT", 50)
     monkeypatch.setattr(driver._GridRun, "_known_length", lambda run: 0)
     for n in (100, 1, 300):
@@ -258,7 +261,7 @@ _BEGIN = f"""
 import os, signal, sys, threading, time
 import numpy as np
 import ptxtools
-from ptxtools.native.loop import driver, pool
+from ptxtools.native.loop import driver, pool, team
 driver._LONG = 0
 device, kernel = ptxtools.Device("sm_80", threads=2), ptxtools.loads({ADD!r})["k"]
 out = device.upload(np.zeros({CTAS * THREADS}, np.uint32))
@@ -267,11 +270,11 @@ for _ in range(3):
 """
 _ENDS = {"while its threads look": "", "while they sleep": "time.sleep(0.1)", "by sys.exit": "sys.exit(0)"}
 _INTERRUPTED = f"""
-post = pool.Seat.post
-def posted(*arguments):
-    post(*arguments)
+run = team.Team.run
+def interrupted(*arguments):
     threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
-pool.Seat.post = posted
+    return run(*arguments)
+team.Team.run = interrupted
 for _ in range(3):
     try:
         device.launch(kernel, {CTAS}, {THREADS}, [out, {UNBOUNDED}])
@@ -279,7 +282,7 @@ for _ in range(3):
         assert "interrupted" in str(stop.__cause__), stop.__cause__
     else:
         raise AssertionError
-pool.Seat.post = post
+team.Team.run = run
 before = out.download()
 device.launch(kernel, {CTAS}, {THREADS}, [out, 5])
 np.testing.assert_array_equal(out.download(), before + np.uint32(5))

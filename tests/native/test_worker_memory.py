@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ptxtools
-from ptxtools.native.loop import worker
+from ptxtools.native.loop import spare, team
 
 KERNEL = """.version 8.0
 .target sm_90
@@ -22,7 +22,8 @@ KERNEL = """.version 8.0
 
 @pytest.fixture(autouse=True)
 def _none_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "_spare", [])
+    monkeypatch.setattr(spare, "_spare", [])
+    monkeypatch.setattr(team, "_idle", [])
 
 
 def test_memory_for_many_ctas_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,36 +31,37 @@ def test_memory_for_many_ctas_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     device, kernel = ptxtools.Device("sm_90", threads=1), ptxtools.loads(KERNEL)["k"]
     out = device.upload(np.zeros(1024, np.uint32))
     device.launch(kernel, 1024, 1024, [out])
-    ((memory, used),) = worker._spare
-    assert used < worker._SPARE_BYTES < len(memory)
+    ((memory, used),) = spare._spare
+    assert used < spare._SPARE_BYTES < len(memory)
 
     def none(*_: object, **__: object) -> mmap.mmap:
         raise AssertionError("memory is mapped anew")
 
-    monkeypatch.setattr(worker.mmap, "mmap", none)
+    monkeypatch.setattr(spare.mmap, "mmap", none)
     device.launch(kernel, 1024, 1024, [out])
     np.testing.assert_array_equal(out.download(), np.arange(1024))
-    assert worker._spare == [(memory, used)]
+    (rests,) = team._idle
+    assert spare._spare == [] and [(one.memory, one.used) for one in rests.workers] == [(memory, used)]
 
 
 def test_memory_that_was_used_is_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "_SPARE_BYTES", 100)
+    monkeypatch.setattr(spare, "_SPARE_BYTES", 100)
     memories = [mmap.mmap(-1, mmap.PAGESIZE) for _ in range(3)]
     for memory in memories:
-        worker._release(memory, 50)
-    assert [memory for memory, _ in worker._spare] == memories[:2]
+        spare.release(memory, 50)
+    assert [memory for memory, _ in spare._spare] == memories[:2]
 
 
 def test_where_addresses_are_short_what_was_kept_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    worker._release(mmap.mmap(-1, mmap.PAGESIZE), 50)
+    spare.release(mmap.mmap(-1, mmap.PAGESIZE), 50)
     made, least = mmap.mmap, []
 
     def scarce(number: int, size: int, **options: int) -> mmap.mmap:
         least.append(size)
-        if worker._spare:
+        if spare._spare:
             raise OSError
         return made(number, size, **options)
 
-    monkeypatch.setattr(worker.mmap, "mmap", scarce)
-    _, used, slots = worker._resident_memory(1 << 20, 8, 1)
+    monkeypatch.setattr(spare.mmap, "mmap", scarce)
+    _, used, slots = spare.resident_memory(1 << 20, 8, 1)
     assert (used, slots) == (0, 8) and len(least) == 2

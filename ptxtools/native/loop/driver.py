@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 from ptxtools.machine.launch import Launch, Outcome
 from ptxtools.native.code.encode import Encoded, encode
+from ptxtools.native.code.structures import RUN_FINISHED
 from ptxtools.program.operations import weight
 
-from . import helpers, pool
+from . import helpers, pool, team
 from .polling import Hang, interrupted, looping
+from .team import Team
 from .worker import QUANTUM, Shape, Tables, Worker, shape_of
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ _ALONE = 40_000
 _LONG = 2 * _ALONE
 #: The first quantum of a worker; each further one is twice as long, so that endless polling is found soon.
 _SHORT = 1 << 20
+#: A launch that took fewer seconds may run as long at once, up to so many records for each worker.
+_BRIEF, _WHOLE = 0.05, 4 * QUANTUM
 #: Quanta until a worker checks whether its warps only poll values that never change; then twice as many each time.
 _FIRST_LOOK = 1
 #: From this many CTAs on, code outside of loops is worth more time to compile.
@@ -97,10 +101,32 @@ def _unison_serves(listeners: Listeners) -> bool:
     return not listeners.trial or not (listeners.marks or listeners.proxies or listeners.flights)
 
 
+def _team(launch: Launch, encoded: Encoded, shape: Shape, count: int, clusters: int) -> Team:
+    """Workers of a launch before, or none yet. clusters: that are resident."""
+    alike = shape.teams.get((count, clusters))
+    if alike is None:
+        alike = shape.teams[count, clusters] = []
+    found = team.take(alike)
+    if found is None:
+        found = Team(shape, encoded, Tables(launch, encoded, shape, count), alike)
+    else:
+        found.tables.renew(launch, encoded, shape)
+    found.begin(launch, encoded, shape)
+    return found
+
+
 class _GridRun:
     def __init__(self, launch: Launch, encoded: Encoded, shape: Shape) -> None:
         self.launch, self.encoded, self.shape = launch, encoded, shape
-        self.tables = Tables(launch, encoded, shape)
+        clusters = max(1, min(launch.resident // shape.cluster, shape.clusters))
+        self.count = max(1, min(launch.threads, clusters)) if launch.seed is None else 1
+        self.team: Team | None = None
+        plain = launch.observers is None and launch.deadline is None and launch.max_instructions is None
+        if plain and shape.instructions and launch.seed is None and launch.counts is None and pool.known():
+            self.team = _team(launch, encoded, shape, self.count, clusters)
+            self.tables = self.team.tables
+        else:
+            self.tables = Tables(launch, encoded, shape, self.count)
         self.bounds: filters.Tables | None = None
         if launch.observers is not None:
             from . import filters
@@ -117,13 +143,11 @@ class _GridRun:
         self.stop = False
         self.failures: list[BaseException] = []
         self.hangs: list[Hang] = []
-        clusters = max(1, min(launch.resident // shape.cluster, shape.clusters))
-        self.count = max(1, min(launch.threads, clusters)) if launch.seed is None else 1
         shares = [clusters // self.count + (i < clusters % self.count) for i in range(self.count)]
         self.shares = [share * shape.cluster for share in shares]
         self.workers: list[Worker] = []
         self.threads: list[helpers.Job | pool.Seat] = []
-        self.tables.polls.count = self.count
+        self.seats = self.tables.polls.seats
         self.length = self._known_length()
         launch.begun = self._begun
         launch.summary = self._summary
@@ -133,8 +157,12 @@ class _GridRun:
             launch.inspector = Inspection(self.workers)
 
     def run(self) -> Outcome:
+        total, began = -1, time.monotonic()
         try:
-            if self._is_shared_natively():
+            together = self._is_shared_natively()
+            if self.team is not None and (together or not self._is_long()):
+                total = self._natively(self.team, self.count if together else 1)
+            elif together:
                 pool.rouse(self.count - 1)
                 for number in range(1, self.count):
                     self._share(self._worker(number))
@@ -142,31 +170,58 @@ class _GridRun:
             else:
                 first = self._worker(0)
                 if self._is_long() or not self._begin(first):
-                    self.threads += [helpers.begin(partial(self._help, number)) for number in range(1, self.count)]
-                    if not self.hangs:
-                        self._work(first)
+                    self._go_on(first)
         except BaseException as error:
             self.failures.insert(0, error)
         finally:
-            if self.failures:
-                self.stop = True
-            self._join()
+            if total < 0:
+                if self.failures:
+                    self.stop = True
+                self._join()
         if self.failures:
             if isinstance(self.failures[0], KeyboardInterrupt):  # Ctrl-C: its cause says where everything was
                 raise self.failures[0] from self._told(self.hangs[0] if self.hangs else Hang("interrupted", "stopped"))
             raise self.failures[0]
         if self.hangs:
             raise self._told(self.hangs[0])
-        total = self._instructions()
+        if total < 0:
+            total = self._instructions()
         self._ran(total, whole=True)
         try:
             self._check_count(total)
         except Hang as hang:
             raise self._told(hang) from None
+        if self.team is not None and self.team.rest(self.workers):
+            self.workers.clear()
         for worker in self.workers:
             worker.close()
-        self.shape.instructions = total
+        self.shape.instructions, self.shape.seconds = total, time.monotonic() - began
         return Outcome(total)
+
+    def _natively(self, team: Team, count: int) -> int:
+        """Run the team's first workers; thread-instructions that have been executed if Python is not needed, or -1."""
+        self.workers[:] = team.complete(count, self._worker)
+        first, *others = self.workers
+        for worker in others:
+            seat = pool.take()
+            seat.behind = partial(self._work, worker)
+            self.threads.append(seat)
+            self.seats.append(seat)
+        quantum = self._length(0) if count == self.count else _ALONE
+        answer = team.run(quantum, self.seats)
+        if answer == RUN_FINISHED and team.total >= 0 and not self.failures and not self.hangs:
+            return team.total
+        if count == self.count:
+            self._work(first, answer)
+        elif not self._begin(first, answer):
+            self._go_on(first)
+        return -1
+
+    def _go_on(self, first: Worker) -> None:
+        """All workers, of whom one has begun."""
+        self.threads += [helpers.begin(partial(self._help, number)) for number in range(1, self.count)]
+        if not self.hangs:
+            self._work(first)
 
     def _join(self) -> None:
         """Wait for the other workers. Ctrl-C stops them, a second one leaves them behind."""
@@ -187,7 +242,7 @@ class _GridRun:
         """Drop all references: workers and their services form cycles, which would keep the device's memory until the
         next garbage collection. A worker that a second Ctrl-C has left running keeps its data."""
         self.launch.inspector = self.launch.summary = self.launch.begun = None
-        for seat in self.tables.polls.seats:
+        for seat in self.seats:
             seat.leave()
         if not any(thread.is_alive() for thread in self.threads):
             for worker in self.workers:
@@ -231,10 +286,10 @@ class _GridRun:
         first = self.launch.program.functions[0].first
         return self.shape.ctas * self.shape.warps * weight(self.launch.program.blocks[first], first) > _LONG
 
-    def _begin(self, first: Worker) -> bool:
-        """The first worker's first step; whether that was all."""
+    def _begin(self, first: Worker, answer: int | None = None) -> bool:
+        """The first worker's first step; whether that was all. answer: as of `Worker.step`."""
         try:
-            return first.step(self._quantum(_ALONE if self.count > 1 else self._length(0)))
+            return first.step(self._quantum(_ALONE if self.count > 1 else self._length(0)), answer)
         except Hang as hang:
             self._hang(hang)
             return False
@@ -253,11 +308,14 @@ class _GridRun:
         """Records of a worker's next quantum. Shuffled runs count in quanta, so those are alike."""
         if self.launch.seed is not None:
             return QUANTUM
-        return min(QUANTUM, max(_SHORT << min(steps, 8), self.length if not steps else 0))
+        return max(min(QUANTUM, _SHORT << min(steps, 8)), 0 if steps else self.length)
 
     def _known_length(self) -> int:
         """Records of the first quantum that suffice if this launch is like the last one; 0 if nobody knows."""
-        return self.shape.instructions // (16 * self.count) if self._is_free() else 0
+        if not self._is_free():
+            return 0
+        most = _WHOLE if 0 < self.shape.seconds < _BRIEF and self.team is not None else QUANTUM
+        return min(self.shape.instructions // (16 * self.count), most)
 
     def _quantum(self, most: int) -> int:
         limit = self.launch.max_instructions
@@ -289,7 +347,7 @@ class _GridRun:
         """Let a thread of the pool run a worker."""
         seat = pool.take()
         self.threads.append(seat)
-        self.tables.polls.seats.append(seat)
+        self.seats.append(seat)
         worker.begin(self._quantum(self._length(0)))
         seat.post(self.encoded.run, worker.ctx, partial(self._work, worker))
 

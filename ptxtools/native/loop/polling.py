@@ -86,10 +86,15 @@ class Polls:
     """What workers know of each other. count: how many there are; seats: of those that finish without Python; idle:
     checksum of device memory as those saw it that can only look again."""
 
-    def __init__(self) -> None:
-        self.count, self.finished = 1, 0
+    def __init__(self, count: int) -> None:
+        self.count, self.finished = count, 0
         self.seats: list[Seat] = []
         self.idle: dict[int, int] = {}
+
+    def renew(self) -> None:
+        """All have something to do again."""
+        self.finished, self.seats = 0, []
+        self.idle.clear()
 
     @property
     def live(self) -> int:
@@ -139,8 +144,9 @@ class Watch:
     @cached_property
     def has_local(self) -> bool:
         """Whether local memory means something."""
-        program = self.worker.launch.program
-        return bool(program.local_bytes or program.takes_stack or not program.max_frames)
+        from .worker import has_local
+
+        return has_local(self.worker.launch.program)
 
     @cached_property
     def biggest(self) -> int:

@@ -43,7 +43,7 @@ _EXPIRED = -1
 
 #: Numbers of the system call, by machine.
 _FUTEX = {"x86_64": 202, "aarch64": 98}
-_NAMES = "seat_serve", "seat_post", "seat_rouse", "seat_drop", "seat_wait", "seat_finish"
+_NAMES = "seat_serve", "seat_post", "seat_rouse", "seat_drop", "seat_wait", "seat_finish", "team_run"
 
 _free: list[Seat] = []
 _all: list[Seat] = []
@@ -52,11 +52,12 @@ _ended: list[bool] = []
 
 def possible() -> bool:
     """Whether there is such a pool on this machine, and a processor for each of two threads."""
-    return _known() and not _ended and len(os.sched_getaffinity(0)) > 1
+    return known() and not _ended and len(os.sched_getaffinity(0)) > 1
 
 
 @cache
-def _known() -> bool:
+def known() -> bool:
+    """Whether its functions can be had on this machine."""
     return sys.platform == "linux" and platform.machine() in _FUTEX
 
 
@@ -67,33 +68,36 @@ class _Functions(NamedTuple):
     drop: Callable[[int], int]
     wait: Callable[[int], int]
     finish: Callable[[int], None]
+    team: Callable[[int], int]
 
 
 @cache
-def _functions() -> _Functions:
+def functions() -> _Functions:
+    """The native functions."""
     from ptxtools.native.code import library
 
     found = library.functions_of(_NAMES, module)
-    serve, post, rouse, drop, wait, finish = (found[name] for name in _NAMES)
+    serve, post, rouse, drop, wait, finish, team = (found[name] for name in _NAMES)
     blocking, quick, i32, address = ctypes.CFUNCTYPE, ctypes.PYFUNCTYPE, ctypes.c_int32, ctypes.c_void_p
     return _Functions(
         blocking(i32, address)(serve), quick(None, address, address, address)(post), quick(None, address)(rouse),
         quick(i32, address)(drop), blocking(i32, address)(wait), quick(None, address)(finish),
+        blocking(i32, address)(team),
     )  # fmt: skip
 
 
 class Seat:
-    """One of the threads. From `take` on, until `leave`, it belongs to one launch."""
+    """One of the threads. From `take` on, until `leave`, it belongs to one launch. behind: as of `post`."""
 
     def __init__(self) -> None:
-        self.functions = _functions()
+        self.functions = functions()
         self._room = ctypes.create_string_buffer(2 * SEAT.size)
         self.address = -(-ctypes.addressof(self._room) // SEAT.size) * SEAT.size
         SEAT.write(self._room, self.address - ctypes.addressof(self._room), "idle", IDLE)
         self._over = ctypes.c_int32.from_address(self.address + SEAT.offset("over"))
         self._over.value = _AFTERWARDS
         self._ends = ctypes.c_int32.from_address(self.address + SEAT.offset("ends"))
-        self._behind: Callable[[int], None] = _nothing
+        self.behind: Callable[[int], None] = _nothing
         self._thread = threading.Thread(target=self._serve, name="ptxtools worker", daemon=True)
         _all.append(self)
         try:
@@ -105,7 +109,7 @@ class Seat:
     def post(self, run: Any, ctx: int, behind: Callable[[int], None]) -> None:
         """Have the loop (a ctypes function) run for a worker's context. behind: goes on where it answers that Python is
         needed, on that thread, given the answer; it must not raise."""
-        self._behind = behind
+        self.behind = behind
         self.functions.post(self.address, run, ctx)
 
     def drop(self) -> None:
@@ -131,7 +135,7 @@ class Seat:
         if self.is_alive():
             self._ends.value = 1
         else:
-            self._behind = _nothing
+            self.behind = _nothing
             _free.append(self)
 
     def end(self) -> threading.Thread:
@@ -151,7 +155,7 @@ class Seat:
                 except ValueError:  # somebody has just taken it
                     continue
                 break
-            behind, self._behind = self._behind, _nothing
+            behind, self.behind = self.behind, _nothing
             try:
                 behind(answer)
             finally:
@@ -203,6 +207,8 @@ def module(attributes: str) -> str:
     from ptxtools.native.code import jit
     from ptxtools.native.code.emitter import expand, module_of
 
+    from . import team
+
     pause = 'call void asm sideeffect "pause", "~{memory}"()' if jit.is_x86() else ""
     text = _TEXT.format(
         pause=pause, futex=_FUTEX[platform.machine()],
@@ -212,7 +218,7 @@ def module(attributes: str) -> str:
         running=_RUNNING, natively=_NATIVELY, awaited=_AWAITED, afterwards=_AFTERWARDS, expired=_EXPIRED,
         look=LOOK, gap=GAP, signals=SIGNALS, most=BUSY,
     )  # fmt: skip
-    return module_of([expand(text)], "", attributes)
+    return module_of([expand(text), expand(team.text())], "", attributes)
 
 
 _TEXT = """
@@ -220,9 +226,14 @@ declare i64 @syscall(i64, ...)
 declare i32 @sched_yield()
 declare i32 @clock_gettime(i32, ptr)
 
-define internal i64 @now() #0 {{                  ; nanoseconds
+define internal i64 @now() #0 {{
+  %time = call i64 @moment(i32 1)
+  ret i64 %time
+}}
+
+define internal i64 @moment(i32 %clock) #0 {{     ; nanoseconds
   %time = alloca [2 x i64]
-  %ignored = call i32 @clock_gettime(i32 1, ptr %time)
+  %ignored = call i32 @clock_gettime(i32 %clock, ptr %time)
   %seconds = load i64, ptr %time
   %rest.p = getelementptr i64, ptr %time, i64 1
   %rest = load i64, ptr %rest.p

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-import sys
-import threading
 import time
 from collections.abc import Hashable
 from functools import cached_property
@@ -34,13 +32,16 @@ from ptxtools.program.program import COUNTER_BYTES, RANK_SHIFT, is_launch_specia
 
 from . import events
 from .polling import Hang, Polls, Watch, stuck
+from .spare import PAGE, SMALL, release, resident_memory
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Trap
     from ptxtools.machine.launch import Launch
     from ptxtools.machine.residents import Wait
+    from ptxtools.program.program import Program
 
     from .filters import Rows
+    from .team import Team
 
 #: Records (one operation of one warp) between two looks at limits and signals: about 40 ms.
 QUANTUM = 16_000_000
@@ -59,10 +60,6 @@ _RANGES = 64
 
 #: Bytes before the rows of counters that native code works in (`handlers.measures.ROOM`, which loads LLVM).
 _COUNT_ROOM = 256
-_PAGE = 4096
-#: Memory for later launches, with how many of its bytes have been used.
-_spare: list[tuple[mmap.mmap, int]] = []
-_spare_lock = threading.Lock()
 
 
 #: Fields of a worker's context that differ between launches of one shape, or between workers.
@@ -92,13 +89,16 @@ class Shape:
 
     #: Fills the contexts of its workers, once there is one.
     filling: Filling | None = None
-    #: Thread-instructions of the last launch, and the values that it added to the program.
-    instructions = 0
+    #: Thread-instructions and seconds of the last launch, and the values that it added to the program.
+    instructions, seconds = 0, 0.0
     given: Given | None = None
     #: What lasting bounds of observers were made into.
     rows: Rows | None = None
+    #: Workers of launches before, which may run another, by how many there are and for how many clusters.
+    teams: dict[tuple[int, int], list[Team]]
 
     def __init__(self, launch: Launch) -> None:
+        self.teams = {}
         x, y, z = launch.block
         self.threads = x * y * z
         self.warps = -(-self.threads // 32)
@@ -135,10 +135,17 @@ class Shape:
         self.local_warp = 32 * self.local
         #: Bytes from a warp's local memory to the flags that observers keep of it, lane by lane; 0: there are none.
         self.local_flags = self.warps * self.local_warp if self.flags and flagged_local(launch) else 0
-        self.slot = _up(self.local_offset + self.warps * self.local_warp + self.local_flags, _PAGE) + 64
+        self.slot = _up(self.local_offset + self.warps * self.local_warp + self.local_flags, PAGE) + 64
+        #: Bytes of it that are used: not the local memory of kernels that have none.
+        self.used = self.slot if has_local(launch.program) else _up(self.local_offset, PAGE)
         self.ctas = launch.grid[0] * launch.grid[1] * launch.grid[2]
         self.cluster = launch.cluster[0] * launch.cluster[1] * launch.cluster[2]
         self.clusters = self.ctas // self.cluster
+
+
+def has_local(program: Program) -> bool:
+    """Whether local memory means something."""
+    return bool(program.local_bytes or program.takes_stack or not program.max_frames)
 
 
 def _address(array: Any) -> int:
@@ -175,7 +182,14 @@ class Tables:
     """What the workers of a launch have in common: the values that it adds to the program, those of the last launch if
     they are the same; the number of the next CTA; what workers know of each other."""
 
-    def __init__(self, launch: Launch, encoded: Encoded, shape: Shape) -> None:
+    def __init__(self, launch: Launch, encoded: Encoded, shape: Shape, workers: int) -> None:
+        self.given = self.found(launch, encoded, shape)
+        self.next = ctypes.c_uint64(0)
+        self.polls = Polls(workers)
+
+    @staticmethod
+    def found(launch: Launch, encoded: Encoded, shape: Shape) -> Given:
+        """What a launch adds to the program."""
         if encoded.others is None:
             encoded.others = [one for rows in _known(launch, encoded).values() for _, one in rows.others]
         values = [_special(launch, name) for name in encoded.specials]
@@ -183,9 +197,12 @@ class Tables:
         given = shape.given
         if given is None or given.key != key:
             given = shape.given = Given(launch, encoded, key)
-        self.given = given
-        self.next = ctypes.c_uint64(0)
-        self.polls = Polls()
+        return given
+
+    def renew(self, launch: Launch, encoded: Encoded, shape: Shape) -> None:
+        """Serve another launch of the same shape, with as many workers."""
+        self.given = self.found(launch, encoded, shape)
+        self.polls.renew()
 
 
 def _known(launch: Launch, encoded: Encoded) -> dict[int, ConstantRows]:
@@ -210,14 +227,10 @@ class Worker:
 
     def __init__(self, launch: Launch, encoded: Encoded, shape: Shape, tables: Tables, number: int, slots: int) -> None:
         self.launch, self.encoded, self.shape, self.number = launch, encoded, shape, number
-        self.memory, self.used, slots = _resident_memory(shape.slot, slots, shape.cluster)
+        self.memory, self.used, slots = resident_memory(shape.slot, slots, shape.cluster)
         self.ctx = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
-        self.first_slot = _PAGE
-        ctypes.memset(self.ctx, 0, _PAGE)
-        for slot in range(shape.cluster):
-            ctypes.memset(self.ctx + self.slot_offset(slot), 0, CTA.size)
-        self.tables = tables
-        self._fill(tables, slots)
+        self.first_slot, self.tables, self.slots = PAGE, tables, slots
+        self.renew()
         self.woken: dict[int, list[Wait]] = {}  # waits whose lanes may try again, by offset of the warp
         self.view = memoryview(self.memory)
         self.began = time.monotonic()
@@ -229,6 +242,7 @@ class Worker:
         self.log = None if listeners is None else listeners.log
         self.bounded = False  # regions look at accesses themselves
         self.dead: Hang | None = None  # a cluster is dead-locked, and others come to where they are going to wait
+        self._plain = 1 + len(vars(self))
 
     # --- what many launches never need --------------------------------------------------------------------------------
 
@@ -254,6 +268,19 @@ class Worker:
         self.set("ranges", ctypes.addressof(ranges))
         return ranges
 
+    @property
+    def untouched(self) -> bool:
+        """Whether no Python has served it."""
+        return len(vars(self)) == self._plain and not self.woken and self.dead is None
+
+    def join(self, launch: Launch, encoded: Encoded, shape: Shape) -> None:
+        """Belong to another launch of the same shape."""
+        self.launch, self.encoded, self.shape, self.began = launch, encoded, shape, time.monotonic()
+
+    def leave(self) -> None:
+        """The run is over, and there may be another: drop what belongs to this one."""
+        self.launch = self.encoded = self.shape = None  # type: ignore[assignment]
+
     def release(self) -> None:
         """The run is over: drop references back to it, to leave no cycles."""
         schedule = vars(self).get("schedule")
@@ -263,13 +290,20 @@ class Worker:
 
     # --- the context --------------------------------------------------------------------------------------------------
 
+    def renew(self) -> None:
+        """Begin with nothing done."""
+        ctypes.memset(self.ctx, 0, PAGE)
+        for slot in range(self.shape.cluster):
+            ctypes.memset(self.ctx + self.slot_offset(slot), 0, CTA.size)
+        self._fill(self.tables, self.slots)
+
     def _fill(self, tables: Tables, slots: int) -> None:
         launch, encoded, shape, memory = self.launch, self.encoded, self.shape, self.launch.memory
         if shape.filling is None:
             shape.filling = Filling(CTX, self._alike(), _OWN)
         unison = encoded.unison if launch.seed is None and shape.cluster == 1 else 0
         values = (
-            *tables.given.addresses, ctypes.addressof(tables.next), self.ctx + _PAGE,
+            *tables.given.addresses, ctypes.addressof(tables.next), self.ctx + PAGE,
             memory.host - memory.base, memory.base, memory.size, memory.const[0], memory.const[1] - memory.const[0],
             len(launch.params), slots,
             unison, time.time_ns() if launch.seed is None else 0, tables.polls.live,
@@ -555,53 +589,12 @@ class Worker:
         self.set("range_count", count + 1)
         return True
 
+    def used_bytes(self) -> int:
+        """Bytes of its memory that have been used so far."""
+        size = len(self.memory)
+        self.used = size if size <= SMALL else max(self.used, PAGE + self.get("slot_used") * self.shape.used)
+        return self.used
+
     def close(self) -> None:
         """Give the memory back for the next launch."""
-        used = len(self.memory)
-        if used > _SMALL:
-            used = max(self.used, self.slot_offset(self.get("slot_used")))
-        _release(self.memory, used)
-
-
-def _resident_memory(slot: int, slots: int, cluster: int) -> tuple[mmap.mmap, int, int]:
-    """Memory for a worker and so many CTAs, or for fewer clusters where the address space is limited; how much of it
-    has been used before, and for how many CTAs it is."""
-    while True:
-        try:
-            return *_memory(_PAGE + slot * slots), slots
-        except OSError:
-            with _spare_lock:
-                if _spare:
-                    _spare.clear()
-                    continue
-            if slots == cluster:
-                raise MemoryError(f"no memory for one CTA: {slot} bytes") from None
-            slots = max(1, slots // cluster // 2) * cluster
-
-
-def _memory(size: int) -> tuple[mmap.mmap, int]:
-    """Zeroed or used pages; what was used before is cleared where that matters."""
-    with _spare_lock:
-        for index, (memory, _) in enumerate(_spare):
-            if size <= len(memory) <= 8 * size + (1 << 20):
-                return _spare.pop(index)
-    if sys.platform == "win32":  # which keeps pages for all of it
-        return mmap.mmap(-1, _up(size, 1 << 16)), size
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
-    return mmap.mmap(-1, _up(size, 1 << 16), flags=flags), 0
-
-
-#: Memory kept for later launches: at most so many bytes that have been used, and so many addresses.
-_SPARE_BYTES, _SPARE_ADDRESSES = 64 << 20, 4 << 30
-#: Memory of so many bytes counts as used.
-_SMALL = 1 << 18
-
-
-def _release(memory: mmap.mmap, used: int) -> None:
-    with _spare_lock:
-        addresses, pages = len(memory), used
-        for other, more in _spare:
-            addresses += len(other)
-            pages += more
-        if addresses <= _SPARE_ADDRESSES and pages <= _SPARE_BYTES:
-            _spare.append((memory, used))
+        release(self.memory, self.used_bytes())
