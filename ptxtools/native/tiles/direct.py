@@ -186,8 +186,9 @@ class Prepared:
         values = a.values + 4 * GROUP * k * group
         exponents = a.exponents + 2 * GROUP * (TOGETHER * k * four + group % TOGETHER)
         d, stride = self._place(block)
+        sums = "rest" if self._fuses and block.width % blocks.BLOCK == 0 else self._sums
         row = (
-            self._addresses[blocks.name_of("rows", self._sums)], values, exponents, b.values, b.exponents, d, d,
+            self._addresses[blocks.name_of("rows", sums)], values, exponents, b.values, b.exponents, d, d,
             block.rows, block.width, k, stride, stride, *self._rounding(),
         )  # fmt: skip
         if not self._fuses:

@@ -68,8 +68,7 @@ def own_of(layout: str) -> str:
     return f"tile_fused_own_{layout}"
 
 
-#: What is compiled together. Where better functions take the place of others (`library.functions_of`), they do so in
-#: this order: products come before what makes their operands.
+#: What is compiled together.
 GROUPS = ((COMMON,), *((name_of(layout), own_of(layout)) for layout in LAYOUTS))
 NAMES = tuple(name for group in GROUPS for name in group)
 
@@ -80,7 +79,7 @@ def possible(features: Iterable[str]) -> bool:
 
 
 def functions(code: Emitter, names: Collection[str] = NAMES) -> list[str]:
-    """IR of them, if the CPU has the instructions. Brief ones convert nothing: no factor has a base.
+    """IR of them, if the CPU has the instructions.
 
     Conversions of what `factors` has arranged (values, exponents, groups of 16, K, greatest exponent, sign bit to be
     turned; out: f64, exponents, lowest bits) return the base, or `NO_BASE`. common: [eight rows][k][8]. own for
@@ -92,12 +91,6 @@ def functions(code: Emitter, names: Collection[str] = NAMES) -> list[str]:
     """
     if not possible(code.features):
         return []
-    if code.brief:
-        products = {name_of(layout): PARAMETERS[layout] for layout in LAYOUTS}
-        return [
-            code.function(name, products.get(name, _CONVERSION), "" if name in products else str(NO_BASE))
-            for name in NAMES if name in names
-        ]  # fmt: skip
     stores = {COMMON: _common, own_of("warp"): _own_of_warp, own_of("rows"): _own_of_rows}
     found = [_conversion(code, name, store) for name, store in stores.items() if name in names]
     return found + [_Product(code, layout).function() for layout in LAYOUTS if name_of(layout) in names]

@@ -126,7 +126,8 @@ def _payload(cell: Cell, tables: tuple[Tables, Tables], product: WarpgroupProduc
     major_a, major_b = ("mn" if leads else "k" for leads in product.mn_major)
     whole = product.dtype == "s32"
     rounding = tiles.NO_ROUNDING if whole else tiles.rounding_of(rule)
-    sums = "bits" if product.atype == "b1" else "" if rounding.fraction else "plain"
+    fuses = bool(rounding.fraction) and not rounding.odd and tiles.fuses()
+    sums = "bits" if product.atype == "b1" else "rest" if fuses else "" if rounding.fraction else "plain"
     payload = WgmmaProduct(
         factor_a=Address(functions[factors.name_of(product.atype, major_a)]),
         factor_b=Address(functions[factors.name_of(product.btype, "mn_pairs" if major_b == "mn" else "k")]),
@@ -148,7 +149,7 @@ def _payload(cell: Cell, tables: tuple[Tables, Tables], product: WarpgroupProduc
         odd=Long(rounding.odd),
         form=stored.form_of(product.dtype, saturates=product.saturate),
     )
-    if rounding.fraction and not rounding.odd and tiles.fuses():
+    if fuses:
         payload = payload._replace(
             fused=Address(functions[fused.name_of("warp")]),
             own=Address(functions[fused.own_of("warp")]),

@@ -5,13 +5,15 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
 from ptxtools.machine.products import GROUP
-from ptxtools.native.tiles import blocks, fused
+from ptxtools.native.code import jit
+from ptxtools.native.tiles import blocks, fused, rows
 from ptxtools.native.tiles import interface as tiles
 from ptxtools.native.tiles.factors import NO_EXPONENT, TOGETHER
 from ptxtools.semantics.tensorcore import LEAST
@@ -46,6 +48,22 @@ def room(count: int, kind: Any) -> Array:
 
 def function(name: str, result: Any, types: list[Any]) -> Callable[..., Any]:
     return ctypes.CFUNCTYPE(result, *types)(tiles.addresses()[name])
+
+
+@cache
+def brief() -> dict[str, int]:
+    """Addresses of the same functions, compiled quickly."""
+    names = [name for group in rows.GROUPS if group[0].startswith(("tile_fused", "tile_block", "tile_expand"))
+             for name in group]  # fmt: skip
+    text = rows.module(names, jit.attributes(widest=True), jit.host_features(), brief=True)
+    return jit.link_object(jit.compile_object(text, jit.QUICK), names)
+
+
+@pytest.fixture(params=["well", "quickly"], autouse=True)
+def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How the functions are compiled."""
+    if request.param == "quickly":
+        monkeypatch.setattr(tiles, "addresses", brief)
 
 
 def rounded(values: Array, t: str) -> Array:
@@ -125,17 +143,17 @@ class Factor:
 
 
 class Other:
-    """The function of `blocks` for a layout; counts how often it is called."""
+    """The functions of `blocks` for a layout: for all products; and for what `fused` leaves, with a count of calls."""
 
     def __init__(self, layout: str) -> None:
         self.calls = 0
-        own = function(blocks.name_of(layout), None, _OTHER[layout])
+        self.own = function(blocks.name_of(layout), None, _OTHER[layout])
+        self.rest = function(blocks.name_of(layout, "rest"), None, _OTHER[layout])
 
         def call(*arguments: Any) -> None:
             self.calls += 1
-            own(*arguments)
+            self.rest(*arguments)
 
-        self.own = own
         self.counted = ctypes.CFUNCTYPE(None, *_OTHER[layout])(call)
         self.address = ctypes.cast(self.counted, ctypes.c_void_p).value
 
@@ -148,20 +166,22 @@ def both(
     left, right = Factor.of(a, t), Factor.of(b, t)
     fraction, lost = rule
     last = (fraction, (1 << 64) - (1 << lost), 0, LEAST["f32"] + 127 << 23, keep, 0)
-    wanted, found = room(c.size, np.float32), room(c.size, np.float32)
-    wanted[:] = found[:] = c
+    wanted, rest, found = (room(c.size, np.float32) for _ in range(3))
+    wanted[:] = rest[:] = found[:] = c
     other = Other(layout)
     at = tiles.address_of
     factors = [at(x) for x in (left.values, left.exponents, right.values, right.exponents)]
     if layout == "rows":
-        other.own(*factors, at(wanted), at(wanted), m, n, k, n, n, *last, False)
-        rows, base = left.converted(fused.COMMON, k, 0, m // GROUP, 0)
+        for plain, out in ((other.own, wanted), (other.rest, rest)):
+            plain(*factors, at(out), at(out), m, n, k, n, n, *last, False)
+        np.testing.assert_array_equal(rest.view(np.uint32), wanted.view(np.uint32))
+        lines, base = left.converted(fused.COMMON, k, 0, m // GROUP, 0)
         for strip in range(0, n, GROUP * TOGETHER):
             columns, more = right.converted(fused.own_of("rows"), k, strip // GROUP, TOGETHER, 0)
             if fused.NO_BASE in (base, more):
                 return None
             function(fused.name_of("rows"), None, _FUSED["rows"])(
-                *map(at, columns), *map(at, rows), at(found) + 4 * strip, m, k, base + more, n, other.address,
+                *map(at, columns), *map(at, lines), at(found) + 4 * strip, m, k, base + more, n, other.address,
                 *factors[:2], factors[2] + 4 * strip * k, factors[3] + 2 * strip * k, *last,
             )  # fmt: skip
         return wanted, found, other.calls
@@ -170,15 +190,17 @@ def both(
     signed = sign - (1 << 32) if sign else 0
     expand = function(blocks.EXPAND, None, [_POINTER] * 2 + [_LONG, _WORD] + [_POINTER] * 2)
     expand(*factors[:2], k, signed, *map(at, four))
-    other.own(*map(at, four), *factors[2:], at(offsets), at(wanted), n, k, *last, False)
+    for plain, out in ((other.own, wanted), (other.rest, rest)):
+        plain(*map(at, four), *factors[2:], at(offsets), at(out), n, k, *last, False)
+    np.testing.assert_array_equal(rest.view(np.uint32), wanted.view(np.uint32))
     for x in four:
         x[:] = 1
-    rows, base = left.converted(fused.own_of("warp"), k, 0, 1, signed)
+    lines, base = left.converted(fused.own_of("warp"), k, 0, 1, signed)
     columns, more = right.converted(fused.COMMON, k, 0, n // GROUP, 0)
     if fused.NO_BASE in (base, more):
         return None
     function(fused.name_of("warp"), None, _FUSED["warp"])(
-        *map(at, rows), *map(at, columns), at(found), n // 4, k, base + more, at(offsets), other.address, *factors,
+        *map(at, lines), *map(at, columns), at(found), n // 4, k, base + more, at(offsets), other.address, *factors,
         tiles.addresses()[blocks.EXPAND], signed, *map(at, four), *last,
     )  # fmt: skip
     return wanted, found, other.calls
