@@ -229,6 +229,12 @@ class _Product:
         start = (_WIDE_BIAS - _BIAS + 52 << 20) + (1 << 19)
         self.start = self._everywhere(f"sub i32 {start}, {b.value('shl i32 %fraction, 20')}")
         self.keep = b.spread("i32", "%keep", 16)
+        self.only = b.value(f"and {WORD} {self.keep}, {everywhere(255 << 23)}")
+        # What makes biased exponents of products of those that begin at 0.
+        bias = b.value(f"add i32 %base, {_BIAS - 128}")
+        both = [b.apply("smax", "i32", x, "0") for x in (bias, b.value(f"sub i32 0, {bias}"))]
+        both = [b.value(f"trunc i32 {b.apply('umin', 'i32', x, '255')} to i8") for x in both]
+        self.more, self.less = (b.spread("i8", x, 64) for x in both)
         self.offset = self._everywhere(f"add i32 %base, {_BIAS - _SHIFT}")
         # An exponent less this is the sum that exponents of lowest bits must have.
         least = b.value(f"add i32 {b.value('add i32 %base, %fraction')}, {_BIAS - 2 * _ROOM}")
@@ -257,10 +263,11 @@ class _Product:
         for name, one, other in zip(largest, fresh, ahead_largest, strict=True):
             b.line(f"{name} = phi {_BYTES} [{one}, %{found}], [{other}, %{store}]")
         places = self._places(chunk)
-        sums = [b.apply("usub.sat", _BYTES, b.value(f"xor {_BYTES} {x}, {self.nothing}"), splat("i8", _BELOW))
-                for x in largest]  # fmt: skip
+        above = [b.value(f"xor {_BYTES} {x}, {self.nothing}") for x in largest]
+        sums = [b.apply("usub.sat", _BYTES, x, splat("i8", _BELOW)) for x in above]
+        biased = [b.apply("usub.sat", _BYTES, b.apply("uadd.sat", _BYTES, x, self.more), self.less) for x in above]
         exponents = [
-            b.apply("smax", WORD, self._field(self._word(place)), self._of_products(sums, i)[0])
+            b.apply("umax", WORD, self._field(place), self._of_vector(biased[i // 4], i % 4))
             for i, place in enumerate(places)
         ]
         packed = self._packed(exponents)
@@ -434,7 +441,7 @@ class _Product:
             known, found = self._of_products(sums, i)
             none = b.value(f"icmp eq {WORD} {found}, {ZERO}")
             known = b.value(f"select <16 x i1> {none}, {WORD} {ZERO}, {WORD} {known}")
-            exponent = b.apply("smax", WORD, known, self._field(word))
+            exponent = b.apply("smax", WORD, known, self._field(place))
             some = b.value(f"or {WORD} {found}, {b.value(f'and {WORD} {word}, {everywhere(SIZE)}')}")
             flag = b.value(f"and <16 x i1> {b.value(f'icmp ne {WORD} {some}, {ZERO}')}, "
                            f"{b.value(f'icmp slt {WORD} {exponent}, {everywhere(_LOWEST)}')}")  # fmt: skip
@@ -528,10 +535,11 @@ class _Product:
         b = self.code
         return b.value(f"and {WORD} {b.value(f'load {WORD}, ptr {place}, align 4')}, {self.keep}")
 
-    def _field(self, word: str) -> str:
+    def _field(self, place: str) -> str:
         """Their biased exponents."""
         b = self.code
-        return b.value(f"and {WORD} {b.value(f'lshr {WORD} {word}, {everywhere(23)}')}, {everywhere(255)}")
+        bits = b.value(f"and {WORD} {b.value(f'load {WORD}, ptr {place}, align 4')}, {self.only}")
+        return b.value(f"lshr {WORD} {bits}, {everywhere(23)}")
 
     def _places(self, chunk: str) -> list[str]:
         """Addresses of the vectors of D."""
