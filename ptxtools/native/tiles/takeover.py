@@ -31,7 +31,7 @@ from ptxtools.native.loop.filters import service_of
 from ptxtools.program.program import Ref, Slot
 from ptxtools.semantics.accumulation import Rule
 
-from . import blocks, factors, fused, sparse, stored, tensor, wgmma
+from . import blocks, converted, factors, fused, sparse, stored, tensor, wgmma
 from . import interface as tiles
 from .direct import Prepared
 
@@ -152,8 +152,8 @@ def _payload(cell: Cell, tables: tuple[Tables, Tables], product: WarpgroupProduc
     if fuses:
         payload = payload._replace(
             fused=Address(functions[fused.name_of("warp")]),
-            own=Address(functions[fused.own_of("warp")]),
-            common=Address(functions[fused.COMMON]),
+            own=Address(functions[converted.own_of("warp")]),
+            common=Address(functions[converted.COMMON]),
         )
     if product.metadata is not None:
         places, slot = product.metadata

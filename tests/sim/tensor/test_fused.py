@@ -5,20 +5,20 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
 from ptxtools.machine.products import GROUP
-from ptxtools.native.code import jit
-from ptxtools.native.tiles import blocks, fused, rows
+from ptxtools.native.tiles import blocks, converted, fused
 from ptxtools.native.tiles import interface as tiles
 from ptxtools.native.tiles.factors import NO_EXPONENT, TOGETHER
 from ptxtools.semantics.tensorcore import LEAST
 
-pytestmark = pytest.mark.skipif(not tiles.fuses(), reason="this CPU has no AVX-512")
+from . import test_tiles
+
+pytestmark = pytest.mark.skipif(not tiles.fuses(), reason="this CPU has neither AVX-512 nor AVX2")
 
 Array = np.ndarray[Any, Any]
 _POINTER, _LONG, _WORD = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
@@ -50,20 +50,12 @@ def function(name: str, result: Any, types: list[Any]) -> Callable[..., Any]:
     return ctypes.CFUNCTYPE(result, *types)(tiles.addresses()[name])
 
 
-@cache
-def brief() -> dict[str, int]:
-    """Addresses of the same functions, compiled quickly."""
-    names = [name for group in rows.GROUPS if group[0].startswith(("tile_fused", "tile_block", "tile_expand"))
-             for name in group]  # fmt: skip
-    text = rows.module(names, jit.attributes(widest=True), jit.host_features(), brief=True)
-    return jit.link_object(jit.compile_object(text, jit.QUICK), names)
-
-
-@pytest.fixture(params=["well", "quickly"], autouse=True)
+@pytest.fixture(params=["well", "brief", "avx2", "avx2 brief"], autouse=True)
 def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """How the functions are compiled."""
-    if request.param == "quickly":
-        monkeypatch.setattr(tiles, "addresses", brief)
+    """How the functions are compiled, and for which CPU."""
+    if request.param != "well":
+        addresses = test_tiles.functions_for(request.param)
+        monkeypatch.setattr(tiles, "addresses", lambda: addresses)
 
 
 def rounded(values: Array, t: str) -> Array:
@@ -130,7 +122,7 @@ class Factor:
 
     def converted(self, name: str, k: int, first: int, groups: int, sign: int) -> tuple[list[Array], int]:
         """f64, exponents and lowest bits of some groups; the base."""
-        warp = name == fused.own_of("warp")
+        warp = name == converted.own_of("warp")
         count = GROUP * groups * k
         parts = [room(count * (2 if warp else 1), np.float64)]
         parts += [room(count * (4 if warp else 1), np.int8) for _ in range(2)]
@@ -175,10 +167,10 @@ def both(
         for plain, out in ((other.own, wanted), (other.rest, rest)):
             plain(*factors, at(out), at(out), m, n, k, n, n, *last, False)
         np.testing.assert_array_equal(rest.view(np.uint32), wanted.view(np.uint32))
-        lines, base = left.converted(fused.COMMON, k, 0, m // GROUP, 0)
+        lines, base = left.converted(converted.COMMON, k, 0, m // GROUP, 0)
         for strip in range(0, n, GROUP * TOGETHER):
-            columns, more = right.converted(fused.own_of("rows"), k, strip // GROUP, TOGETHER, 0)
-            if fused.NO_BASE in (base, more):
+            columns, more = right.converted(converted.own_of("rows"), k, strip // GROUP, TOGETHER, 0)
+            if converted.NO_BASE in (base, more):
                 return None
             function(fused.name_of("rows"), None, _FUSED["rows"])(
                 *map(at, columns), *map(at, lines), at(found) + 4 * strip, m, k, base + more, n, other.address,
@@ -195,9 +187,9 @@ def both(
     np.testing.assert_array_equal(rest.view(np.uint32), wanted.view(np.uint32))
     for x in four:
         x[:] = 1
-    lines, base = left.converted(fused.own_of("warp"), k, 0, 1, signed)
-    columns, more = right.converted(fused.COMMON, k, 0, n // GROUP, 0)
-    if fused.NO_BASE in (base, more):
+    lines, base = left.converted(converted.own_of("warp"), k, 0, 1, signed)
+    columns, more = right.converted(converted.COMMON, k, 0, n // GROUP, 0)
+    if converted.NO_BASE in (base, more):
         return None
     function(fused.name_of("warp"), None, _FUSED["warp"])(
         *map(at, lines), *map(at, columns), at(found), n // 4, k, base + more, at(offsets), other.address, *factors,
@@ -265,6 +257,16 @@ def test_factors_whose_bits_span_too_much() -> None:
     a = np.ones((16, 16), np.float32)
     a[0, 0], a[0, 1] = 2.0**15, 2.0**-17
     factor = Factor.of(a, "f16")
-    assert factor.converted(fused.own_of("warp"), 16, 0, 1, 0)[1] == fused.NO_BASE
+    assert factor.converted(converted.own_of("warp"), 16, 0, 1, 0)[1] == converted.NO_BASE
     a[0, 1] = 2.0**-16
-    assert Factor.of(a, "f16").converted(fused.own_of("warp"), 16, 0, 1, 0)[1] == 0
+    assert Factor.of(a, "f16").converted(converted.own_of("warp"), 16, 0, 1, 0)[1] == 0
+
+
+def test_the_rounding_mode_is_as_it_was() -> None:
+    """1 + 1.5 * 2**-24 is rounded up in to-nearest alone; one chunk is left to blocks meanwhile."""
+    a, b = np.ones((16, 16), np.float32), np.ones((64, 16), np.float32)
+    c = np.ones(16 * 64, np.float32)
+    c[0] = np.inf
+    result = both("warp", "f16", a, b, c, _RULES[0])
+    assert result is not None and result[2] == 1
+    assert np.float32(1) + c[1:3] * np.float32(1.5 * 2.0**-24) == pytest.approx(1 + 2.0**-23, rel=1e-9)
