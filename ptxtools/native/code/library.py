@@ -120,10 +120,11 @@ def store() -> objects.Store:
 
 
 def functions_of(
-    names: tuple[str, ...], module: Callable[[str], str], brief: Callable[[str], str] | None = None
+    names: tuple[str, ...], module: Callable[[str], str], brief: Callable[[str], str] | None = None, share: float = 1.0
 ) -> dict[str, int]:
     """Addresses of functions beside the handlers, from the disk cache where possible. module: their IR, given the
-    attributes of functions that use vectors as wide as there are; brief: another to begin with."""
+    attributes of functions that use vectors as wide as there are; brief: another to begin with; share: how soon they
+    are compiled well (`tiers.beside`)."""
     from . import replaceable, tiers
 
     found = _packed(store(), names)
@@ -137,7 +138,7 @@ def functions_of(
     if found is None:
         text = (brief or module)(attributes)
         found = _compiled(_quick.store, symbols, replaceable.module(text, names), jit.QUICK)
-    tiers.beside(lambda: replaceable.replace(found, _compiled(store(), names, module(attributes), jit.FULL)))
+    tiers.beside(lambda: replaceable.replace(found, _compiled(store(), names, module(attributes), jit.FULL)), share)
     return {name: found[name] for name in names}
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 #: MXCSR with every exception masked, by rounding mode; the engine runs in round-to-nearest.
 MXCSR = {"rn": 0x1F80, "rm": 0x3F80, "rp": 0x5F80, "rz": 0x7F80}
 #: The intrinsics that load and store it, and a table of its values.
-LOAD, _STORE, _TABLE = "llvm.x86.sse.ldmxcsr", "llvm.x86.sse.stmxcsr", "rounding_modes"
+LOAD, STORE, _TABLE = "llvm.x86.sse.ldmxcsr", "llvm.x86.sse.stmxcsr", "rounding_modes"
 #: Features of CPUs with this register.
 FEATURE = "sse2"
 #: Lines in front of which the mode must be to nearest: ends of basic blocks, and calls of anything but intrinsics and
@@ -106,13 +106,13 @@ def entrance(name: str, inside: str, features: Iterable[str]) -> str:
     return f"""\
 {head}
   %outside = alloca i32
-  call void @{_STORE}(ptr %outside)
+  call void @{STORE}(ptr %outside)
   call void @{LOAD}(ptr @{_TABLE})
 {call}
   call void @{LOAD}(ptr %outside)
   ret i32 %answer
 }}
-declare void @{_STORE}(ptr)
+declare void @{STORE}(ptr)
 declare void @{LOAD}(ptr)
 {_table()}"""
 

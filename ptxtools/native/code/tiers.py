@@ -123,10 +123,10 @@ class Regions:
         self.filled = True
 
 
-def beside(work: Callable[[], None]) -> None:
-    """Compile something well in a while: most processes end before that."""
+def beside(work: Callable[[], None], share: float = 1.0) -> None:
+    """Compile something well in a while, or in a share of it: most processes end before that."""
     _waiting.append(work)
-    _look_again(work, time.process_time() + _SECONDS, _SECONDS)
+    _look_again(work, time.process_time() + share * _SECONDS, share * _SECONDS)
 
 
 def _look_again(work: Callable[[], None], moment: float, seconds: float) -> None:

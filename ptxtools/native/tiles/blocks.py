@@ -12,6 +12,7 @@ of four columns two apart; and "rows", where it is 64 columns of a row, or what 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from ptxtools.machine.products import GROUP
 from ptxtools.native.code.emitter import Emitter, splat
@@ -35,8 +36,9 @@ _RANGE = 127 - LOWEST
 _LARGEST_SUM = 0x7FFF_FF7F
 
 #: How products are added: as `Rule` says with its `fraction`; f32 multiply-adds in the order of K; the same in f64;
-#: ones of "and" of single bits, of which a factor has 32 to a column.
-SUMS = ("", "plain", "wide", "bits")
+#: ones of "and" of single bits, of which a factor has 32 to a column; as the first, for what `fused` leaves: D is f32,
+#: and brief code, of which little is called, is all in f64.
+SUMS = ("", "plain", "wide", "bits", "rest")
 
 COUNTING = "<" + ", ".join(f"i32 {i}" for i in range(16)) + ">"
 _COMMON = "i32 %fraction, i64 %mask, i64 %odd, i32 %least, i32 %keep, i32 %form, i1 %force"
@@ -55,7 +57,8 @@ def name_of(layout: str, sums: str = "") -> str:
 
 
 EXPAND = "tile_expand"
-_MADE = [*((layout, sums) for layout in PARAMETERS for sums in SUMS[:2]), ("rows", "wide"), ("warp", "bits")]
+_OF_BOTH = ("", "plain", "rest")
+_MADE = [*((layout, sums) for layout in PARAMETERS for sums in _OF_BOTH), ("rows", "wide"), ("warp", "bits")]
 NAMES = (EXPAND, *(name_of(*made) for made in _MADE))
 
 
@@ -73,6 +76,10 @@ def function(code: Emitter, name: str) -> str:
     return {"warp": _warp, "rows": _rows}[layout](code, name, sums)
 
 
+#: Emits the load of something at a column of A.
+Load: TypeAlias = Callable[[str], str]
+
+
 @dataclass(frozen=True)
 class _BlockOperands:
     """The operands of a block: `own` factors, a vector of f32 for each vector of D at a column of A, and `common` ones,
@@ -81,9 +88,9 @@ class _BlockOperands:
     "" for all."""
 
     own: Callable[[int, str], str]
-    common: Callable[[str], str]
-    own_exponents: Callable[[str], str]
-    common_exponents: Callable[[str], str]
+    common: Load
+    own_exponents: Load
+    common_exponents: Load
     d: list[str]
     c: list[str]
     shift: str = ""
@@ -92,7 +99,7 @@ class _BlockOperands:
 
 def _warp(code: Emitter, name: str, sums: str) -> str:
     """%c: offsets of the registers."""
-    b = code
+    b, alone = code, _alone(code, sums)
     k = _sums_of_64(b)
     halves = b.value(f"icmp eq i32 %form, {HALVES}")
     each, column, lower = (b.value(f"select i1 {halves}, i64 {x}, i64 {y}") for x, y in ((2, 4), (0, 1), (1, 2)))
@@ -113,7 +120,7 @@ def _warp(code: Emitter, name: str, sums: str) -> str:
         def exponents_b(at: str) -> str:
             line = b.value(f"add i64 {b.value(f'mul i64 {four}, %k')}, {at}")
             place = b.element("i16", "%bp", b.value(f"shl i64 {line}, 6"), within)
-            return _four_times(b, "i16", b.value(f"load <4 x i16>, ptr {place}, align 8"), BLOCK)
+            return _four_times(b, "i16", b.value(f"load <4 x i16>, ptr {place}, align 8"), GROUP if alone else BLOCK)
 
         def value_a(vector: int, at: str) -> str:
             line = b.value(f"shl i64 {at}, 6")
@@ -125,6 +132,9 @@ def _warp(code: Emitter, name: str, sums: str) -> str:
         odd = b.value(f"and i64 {pair}, 1")
         first = b.value(f"mul i64 {b.value(f'lshr i64 {pair}, 1')}, {each}")
         first = b.value(f"add i64 {first}, {b.value(f'mul i64 {odd}, {column}')}")
+        if alone:
+            b.repeat(str(VECTORS), 1, lambda vector: one(first, vector, value_b, exponents_b))
+            return
         places = []
         for half in ("0", lower):
             offset = b.value(f"load i64, ptr {b.element('i64', '%c', first, half)}")
@@ -132,6 +142,24 @@ def _warp(code: Emitter, name: str, sums: str) -> str:
             places += [register, b.element("float", register, "16")]
         shift = b.value(f"trunc i64 {b.value(f'mul i64 {odd}, {bits}')} to i32")
         _block(k, _BlockOperands(value_a, value_b, exponents_a, exponents_b, places, places, shift), sums, VECTORS)
+
+    def one(first: str, vector: str, value_b: Load, exponents_b: Load) -> None:
+        """A vector of a block."""
+        register = b.value(f"add i64 {first}, {b.value(f'and i64 {vector}, 2')}")
+        offset = b.value(f"load i64, ptr {b.element('i64', '%c', register)}")
+        start = b.value(f"shl i64 {vector}, 4")
+        place = b.value(f"getelementptr i8, ptr %out, i64 {offset}")
+        place = b.element("float", place, b.value(f"and i64 {start}, 16"))
+
+        def value_a(_: int, at: str) -> str:
+            line = b.value(f"shl i64 {at}, 6")
+            return b.value(f"load {SINGLE}, ptr {b.element('float', '%a', line, start)}, align 64")
+
+        def exponents_a(at: str) -> str:
+            line = b.value(f"shl i64 {at}, 6")
+            return b.value(f"load {SHORT}, ptr {b.element('i16', '%ap', line, start)}, align 32")
+
+        _block(k, _BlockOperands(value_a, value_b, exponents_a, exponents_b, [place], [place]), sums, 1)
 
     pairs = b.value("lshr i64 %columns, 2")
     b.repeat(pairs, 1, block)
@@ -204,13 +232,19 @@ def _rows(code: Emitter, name: str, sums: str) -> str:
         d, c = places("%out", "%stride.out"), places("%c", "%stride.c")
         _block(k, _BlockOperands(value_b, value_a, exponents_b, exponents_a, d, c, some=some), sums, vectors)
 
-    whole = b.value("and i64 %columns, -64")
+    whole = "0" if _alone(b, sums) else b.value("and i64 %columns, -64")
     rest = b.value(f"sub i64 %columns, {whole}")
-    b.repeat(whole, BLOCK, lambda column: b.repeat("%rows", 1, lambda row: block(row, column, VECTORS)))
+    if whole != "0":
+        b.repeat(whole, BLOCK, lambda column: b.repeat("%rows", 1, lambda row: block(row, column, VECTORS)))
     b.repeat(rest, 16,
         lambda more: b.repeat("%rows", 1, lambda row: block(row, b.value(f"add i64 {whole}, {more}"), 1)),
     )  # fmt: skip
     return b.function(name, PARAMETERS["rows"])
+
+
+def _alone(b: Emitter, sums: str) -> bool:
+    """Whether each vector of a block is to be computed by itself, for which LLVM takes less time."""
+    return sums == "rest" and b.brief
 
 
 def _sums_of_64(b: Emitter) -> VectorSums:
@@ -231,12 +265,15 @@ def _four_times(b: Emitter, kind: str, four: str, width: int) -> str:
 
 
 def _block(k: VectorSums, at: _BlockOperands, sums: str, vectors: int) -> None:
-    stored = Stored(k, at.d, at.c, at.shift, at.some)
+    rest = sums == "rest"
+    stored = Stored(k, at.d, at.c, at.shift, at.some, single=rest)
     if sums == "bits":
         stored.store_whole(_counts(k.code, at, vectors))
         return
     addends, fields = stored.addends()
-    if sums:
+    if rest and k.code.brief:
+        stored.store_singles(_Sums(k, at, vectors, addends, fields, stored).in_f64())
+    elif sums and not rest:
         wide = sums == "wide"
         chain = VectorSums(k.code, 16, wide=wide)
 
@@ -301,15 +338,16 @@ class _Sums:
         b.branch(over, slow, sums)
         b.begin(sums)
         scales = [self._scale(b.value(f"sub {WORD} {e}, {self.sums.spread('i32', '%fraction')}")) for e in exponents]
-        b.branch(b.value("icmp eq i32 %inexact, 0"), cut, odd)
-        b.begin(cut)
+        if not self.stored.single:
+            b.branch(b.value("icmp eq i32 %inexact, 0"), cut, odd)
+            b.begin(odd)
+            self.stored.store_halves([self._to_odd(*pair) for pair in zip(totals, scales, strict=True)])
+            b.jump(done)
+            b.begin(cut)
         self.stored.store_singles([self._cut(*pair) for pair in zip(totals, scales, strict=True)])
         b.jump(done)
-        b.begin(odd)
-        self.stored.store_halves([self._to_odd(*pair) for pair in zip(totals, scales, strict=True)])
-        b.jump(done)
         b.begin(slow)
-        self.stored.store(elements(self.sums, self.vectors, self.addends, self._wide_own, self._wide_common))
+        self.stored.store(self.in_f64())
         b.jump(done)
         b.begin(done)
 
@@ -422,6 +460,10 @@ class _Sums:
         return self.code.value(f"bitcast {WORD} {self.code.value(f'shl {WORD} {field}, {everywhere(23)}')} to {SINGLE}")
 
     # --- in f64 -------------------------------------------------------------------------------------------------------
+
+    def in_f64(self) -> list[str]:
+        """The elements as f32, for all finite factors."""
+        return elements(self.sums, self.vectors, self.addends, self._wide_own, self._wide_common)
 
     def _wide_own(self, kind: str, vector: int, at: str) -> str:
         if kind == "power":

@@ -10,7 +10,7 @@ import numpy as np
 from ptxtools.machine.products import GROUP, Array, Block, Factor, TensorProduct
 from ptxtools.semantics.accumulation import Rule
 
-from . import blocks, decode, factors, fused, scales, sparse, steps
+from . import blocks, converted, decode, factors, fused, scales, sparse, steps
 from . import interface as tiles
 from .factors import TOGETHER
 from .stored import form_of
@@ -89,9 +89,9 @@ class Prepared:
         )  # fmt: skip
         if self._fuses:
             for one in a:
-                self._convert(one, fused.COMMON, one.rows // GROUP, 1)
+                self._convert(one, converted.COMMON, one.rows // GROUP, 1)
             for one in b:
-                self._convert(one, fused.own_of("rows"), TOGETHER, one.rows // blocks.BLOCK)
+                self._convert(one, converted.own_of("rows"), TOGETHER, one.rows // blocks.BLOCK)
         for block in product.d:
             (self._group_block if self._grouped else self._block)(block, a[block.a], b[block.b])
         table = np.zeros((len(self._rows), steps.WORDS), np.uint64)
@@ -186,8 +186,9 @@ class Prepared:
         values = a.values + 4 * GROUP * k * group
         exponents = a.exponents + 2 * GROUP * (TOGETHER * k * four + group % TOGETHER)
         d, stride = self._place(block)
+        sums = "rest" if self._fuses and block.width % blocks.BLOCK == 0 else self._sums
         row = (
-            self._addresses[blocks.name_of("rows", self._sums)], values, exponents, b.values, b.exponents, d, d,
+            self._addresses[blocks.name_of("rows", sums)], values, exponents, b.values, b.exponents, d, d,
             block.rows, block.width, k, stride, stride, *self._rounding(),
         )  # fmt: skip
         if not self._fuses:

@@ -38,6 +38,8 @@ T = TypeVar("T")
 NARROW = (2.0**-30, 2.0**30)
 
 
+#: How soon functions are compiled well (`tiers.beside`): programs that have products need them for most of their time.
+_SHARE = 0.5
 #: Fraction bits of f64 and f32, and the bias of f32's exponents.
 _DOUBLE, _SINGLE, _BIAS = 52, RESULTS["f32"].fraction, 127
 
@@ -111,6 +113,7 @@ def _compiled(names: tuple[str, ...]) -> dict[str, int]:
         names,
         lambda attributes: module(names, attributes, features),
         lambda attributes: module(names, attributes, features, brief=True),
+        _SHARE,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ptxtools.native.code.emitter import Emitter
 
-from . import blocks, factors, fused, sparse
+from . import blocks, converted, factors, sparse
 
 #: Words of a step.
 WORDS = 32
@@ -125,7 +125,7 @@ def _convert(b: Emitter) -> str:
         base = b.value(f"call i32 {function}(ptr {at[0]}, ptr {at[1]}, i64 {groups}, i64 {k}, i32 {most}, i32 0, "
                        f"ptr {at[2]}, ptr {at[3]}, ptr {at[4]})")  # fmt: skip
         known = b.value(f"load i32, ptr {result}")
-        none = b.value(f"icmp eq i32 {known}, {fused.NO_BASE}")
+        none = b.value(f"icmp eq i32 {known}, {converted.NO_BASE}")
         b.line(f"store i32 {b.value(f'select i1 {none}, i32 {known}, i32 {base}')}, ptr {result}")
 
     b.repeat(times, 1, strip)
@@ -142,13 +142,13 @@ def _block(b: Emitter) -> str:
 def _fused(b: Emitter) -> str:
     kinds = ["ptr"] * 9
     found = operands(b, [*kinds, "ptr", *_PLAIN])
-    function, base_a, base_b, *converted = (operand.split()[1] for operand in found[:9])
-    common, own = converted[:3], converted[3:]
+    function, base_a, base_b, *places = (operand.split()[1] for operand in found[:9])
+    common, own = places[:3], places[3:]
     plain, *rest = (operand.split()[1] for operand in found[9:])
     a, powers_a, b_values, powers_b, c, out, rows, columns, k, stride, _, *rule = rest
     force = b.value(f"icmp sgt i32 %highest, {blocks.HIGHEST}")
     bases = [b.value(f"load i32, ptr {base}") for base in (base_a, base_b)]
-    no = [b.value(f"icmp eq i32 {base}, {fused.NO_BASE}") for base in bases]
+    no = [b.value(f"icmp eq i32 {base}, {converted.NO_BASE}") for base in bases]
     unfit = b.value(f"or i1 {force}, {b.value(f'or i1 {no[0]}, {no[1]}')}")
     whole = b.value(f"select i1 {unfit}, i64 0, i64 {b.value(f'and i64 {columns}, -{blocks.BLOCK}')}")
     base = b.value(f"add i32 {bases[0]}, {bases[1]}")
@@ -168,8 +168,8 @@ def _fused(b: Emitter) -> str:
 
     b.repeat(whole, blocks.BLOCK, strip)
     left = b.value(f"sub i64 {columns}, {whole}")
-    places = [b.element("float", place, whole) for place in (c, out)]
-    others = [f"ptr {x}" for x in [a, powers_a, *of_columns(whole), *places]]
+    ends = [b.element("float", place, whole) for place in (c, out)]
+    others = [f"ptr {x}" for x in [a, powers_a, *of_columns(whole), *ends]]
     sizes = [f"i64 {x}" for x in (rows, left, k, stride, stride)]
     b.line(f"call void {plain}({', '.join([*others, *sizes])}, {numbers}, i1 {force})")
     return b.function(FUSED, _STEP, "%highest")

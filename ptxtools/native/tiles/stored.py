@@ -23,9 +23,13 @@ def form_of(dtype: str, *, saturates: bool = False) -> int:
 
 
 class Stored:
-    """The vectors of a block of elements, at addresses of D and of C. shift, some: `blocks._BlockOperands`."""
+    """The vectors of a block of elements, at addresses of D and of C. shift, some: `blocks._BlockOperands`. single:
+    they are f32 in any case."""
 
-    def __init__(self, k: VectorSums, d: list[str], c: list[str], shift: str = "", some: str = "") -> None:
+    def __init__(
+        self, k: VectorSums, d: list[str], c: list[str], shift: str = "", some: str = "", *, single: bool = False
+    ) -> None:
+        self.single = single
         self.sums, self.code, self.shift, self.some = k, k.code, shift, some
         self.results, self.sources = d, c
 
@@ -55,6 +59,9 @@ class Stored:
         """C as f32, zeros for whole numbers; and the biased exponents (i32), that of zero lower than all others."""
         b = self.code
         words = self._words()
+        if self.single:
+            values, exponents = zip(*map(self._single, words), strict=True)
+            return list(values), list(exponents)
         known = b.label()
         cases = [b.label() for _ in range(3)]
         b.line(f"switch i32 %form, label %{cases[2]} [ i32 {SINGLES}, label %{cases[0]} i32 {HALVES}, "
@@ -100,6 +107,9 @@ class Stored:
 
     def store(self, results: list[str], *, whole: bool = False) -> None:
         """Results as f32; for f16 those of a sum rounded to odd. whole: they may be sums of whole numbers."""
+        if self.single:
+            self.store_singles(results)
+            return
         b = self.code
         done, single, half, number = (b.label() for _ in range(4))
         other = number if whole else half

@@ -31,7 +31,7 @@ from ptxtools.native.loop.filters import service_of
 from ptxtools.program.program import Ref, Slot
 from ptxtools.semantics.accumulation import Rule
 
-from . import blocks, factors, fused, sparse, stored, tensor, wgmma
+from . import blocks, converted, factors, fused, sparse, stored, tensor, wgmma
 from . import interface as tiles
 from .direct import Prepared
 
@@ -126,7 +126,8 @@ def _payload(cell: Cell, tables: tuple[Tables, Tables], product: WarpgroupProduc
     major_a, major_b = ("mn" if leads else "k" for leads in product.mn_major)
     whole = product.dtype == "s32"
     rounding = tiles.NO_ROUNDING if whole else tiles.rounding_of(rule)
-    sums = "bits" if product.atype == "b1" else "" if rounding.fraction else "plain"
+    fuses = bool(rounding.fraction) and not rounding.odd and tiles.fuses()
+    sums = "bits" if product.atype == "b1" else "rest" if fuses else "" if rounding.fraction else "plain"
     payload = WgmmaProduct(
         factor_a=Address(functions[factors.name_of(product.atype, major_a)]),
         factor_b=Address(functions[factors.name_of(product.btype, "mn_pairs" if major_b == "mn" else "k")]),
@@ -148,11 +149,11 @@ def _payload(cell: Cell, tables: tuple[Tables, Tables], product: WarpgroupProduc
         odd=Long(rounding.odd),
         form=stored.form_of(product.dtype, saturates=product.saturate),
     )
-    if rounding.fraction and not rounding.odd and tiles.fuses():
+    if fuses:
         payload = payload._replace(
             fused=Address(functions[fused.name_of("warp")]),
-            own=Address(functions[fused.own_of("warp")]),
-            common=Address(functions[fused.COMMON]),
+            own=Address(functions[converted.own_of("warp")]),
+            common=Address(functions[converted.COMMON]),
         )
     if product.metadata is not None:
         places, slot = product.metadata

@@ -13,8 +13,8 @@ from ptxtools.native.code.emitter import expand
 from ptxtools.native.code.structures import KEPT, TABLES
 
 from .blocks import BLOCK, HIGHEST
+from .converted import NO_BASE
 from .factors import NOT_FINITE
-from .fused import NO_BASE
 
 #: Largest K and N of a product of elements of 8 bits and more (9.7.15.2); a sparse A has stored half of K.
 _K, _N = 64, 256

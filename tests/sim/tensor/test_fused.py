@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 
 from ptxtools.machine.products import GROUP
-from ptxtools.native.tiles import blocks, fused
+from ptxtools.native.tiles import blocks, converted, fused
 from ptxtools.native.tiles import interface as tiles
 from ptxtools.native.tiles.factors import NO_EXPONENT, TOGETHER
 from ptxtools.semantics.tensorcore import LEAST
 
-pytestmark = pytest.mark.skipif(not tiles.fuses(), reason="this CPU has no AVX-512")
+from . import test_tiles
+
+pytestmark = pytest.mark.skipif(not tiles.fuses(), reason="this CPU has neither AVX-512 nor AVX2")
 
 Array = np.ndarray[Any, Any]
 _POINTER, _LONG, _WORD = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
@@ -46,6 +48,14 @@ def room(count: int, kind: Any) -> Array:
 
 def function(name: str, result: Any, types: list[Any]) -> Callable[..., Any]:
     return ctypes.CFUNCTYPE(result, *types)(tiles.addresses()[name])
+
+
+@pytest.fixture(params=["well", "brief", "avx2", "avx2 brief"], autouse=True)
+def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How the functions are compiled, and for which CPU."""
+    if request.param != "well":
+        addresses = test_tiles.functions_for(request.param)
+        monkeypatch.setattr(tiles, "addresses", lambda: addresses)
 
 
 def rounded(values: Array, t: str) -> Array:
@@ -112,7 +122,7 @@ class Factor:
 
     def converted(self, name: str, k: int, first: int, groups: int, sign: int) -> tuple[list[Array], int]:
         """f64, exponents and lowest bits of some groups; the base."""
-        warp = name == fused.own_of("warp")
+        warp = name == converted.own_of("warp")
         count = GROUP * groups * k
         parts = [room(count * (2 if warp else 1), np.float64)]
         parts += [room(count * (4 if warp else 1), np.int8) for _ in range(2)]
@@ -125,17 +135,17 @@ class Factor:
 
 
 class Other:
-    """The function of `blocks` for a layout; counts how often it is called."""
+    """The functions of `blocks` for a layout: for all products; and for what `fused` leaves, with a count of calls."""
 
     def __init__(self, layout: str) -> None:
         self.calls = 0
-        own = function(blocks.name_of(layout), None, _OTHER[layout])
+        self.own = function(blocks.name_of(layout), None, _OTHER[layout])
+        self.rest = function(blocks.name_of(layout, "rest"), None, _OTHER[layout])
 
         def call(*arguments: Any) -> None:
             self.calls += 1
-            own(*arguments)
+            self.rest(*arguments)
 
-        self.own = own
         self.counted = ctypes.CFUNCTYPE(None, *_OTHER[layout])(call)
         self.address = ctypes.cast(self.counted, ctypes.c_void_p).value
 
@@ -148,20 +158,22 @@ def both(
     left, right = Factor.of(a, t), Factor.of(b, t)
     fraction, lost = rule
     last = (fraction, (1 << 64) - (1 << lost), 0, LEAST["f32"] + 127 << 23, keep, 0)
-    wanted, found = room(c.size, np.float32), room(c.size, np.float32)
-    wanted[:] = found[:] = c
+    wanted, rest, found = (room(c.size, np.float32) for _ in range(3))
+    wanted[:] = rest[:] = found[:] = c
     other = Other(layout)
     at = tiles.address_of
     factors = [at(x) for x in (left.values, left.exponents, right.values, right.exponents)]
     if layout == "rows":
-        other.own(*factors, at(wanted), at(wanted), m, n, k, n, n, *last, False)
-        rows, base = left.converted(fused.COMMON, k, 0, m // GROUP, 0)
+        for plain, out in ((other.own, wanted), (other.rest, rest)):
+            plain(*factors, at(out), at(out), m, n, k, n, n, *last, False)
+        np.testing.assert_array_equal(rest.view(np.uint32), wanted.view(np.uint32))
+        lines, base = left.converted(converted.COMMON, k, 0, m // GROUP, 0)
         for strip in range(0, n, GROUP * TOGETHER):
-            columns, more = right.converted(fused.own_of("rows"), k, strip // GROUP, TOGETHER, 0)
-            if fused.NO_BASE in (base, more):
+            columns, more = right.converted(converted.own_of("rows"), k, strip // GROUP, TOGETHER, 0)
+            if converted.NO_BASE in (base, more):
                 return None
             function(fused.name_of("rows"), None, _FUSED["rows"])(
-                *map(at, columns), *map(at, rows), at(found) + 4 * strip, m, k, base + more, n, other.address,
+                *map(at, columns), *map(at, lines), at(found) + 4 * strip, m, k, base + more, n, other.address,
                 *factors[:2], factors[2] + 4 * strip * k, factors[3] + 2 * strip * k, *last,
             )  # fmt: skip
         return wanted, found, other.calls
@@ -170,15 +182,17 @@ def both(
     signed = sign - (1 << 32) if sign else 0
     expand = function(blocks.EXPAND, None, [_POINTER] * 2 + [_LONG, _WORD] + [_POINTER] * 2)
     expand(*factors[:2], k, signed, *map(at, four))
-    other.own(*map(at, four), *factors[2:], at(offsets), at(wanted), n, k, *last, False)
+    for plain, out in ((other.own, wanted), (other.rest, rest)):
+        plain(*map(at, four), *factors[2:], at(offsets), at(out), n, k, *last, False)
+    np.testing.assert_array_equal(rest.view(np.uint32), wanted.view(np.uint32))
     for x in four:
         x[:] = 1
-    rows, base = left.converted(fused.own_of("warp"), k, 0, 1, signed)
-    columns, more = right.converted(fused.COMMON, k, 0, n // GROUP, 0)
-    if fused.NO_BASE in (base, more):
+    lines, base = left.converted(converted.own_of("warp"), k, 0, 1, signed)
+    columns, more = right.converted(converted.COMMON, k, 0, n // GROUP, 0)
+    if converted.NO_BASE in (base, more):
         return None
     function(fused.name_of("warp"), None, _FUSED["warp"])(
-        *map(at, rows), *map(at, columns), at(found), n // 4, k, base + more, at(offsets), other.address, *factors,
+        *map(at, lines), *map(at, columns), at(found), n // 4, k, base + more, at(offsets), other.address, *factors,
         tiles.addresses()[blocks.EXPAND], signed, *map(at, four), *last,
     )  # fmt: skip
     return wanted, found, other.calls
@@ -243,6 +257,16 @@ def test_factors_whose_bits_span_too_much() -> None:
     a = np.ones((16, 16), np.float32)
     a[0, 0], a[0, 1] = 2.0**15, 2.0**-17
     factor = Factor.of(a, "f16")
-    assert factor.converted(fused.own_of("warp"), 16, 0, 1, 0)[1] == fused.NO_BASE
+    assert factor.converted(converted.own_of("warp"), 16, 0, 1, 0)[1] == converted.NO_BASE
     a[0, 1] = 2.0**-16
-    assert Factor.of(a, "f16").converted(fused.own_of("warp"), 16, 0, 1, 0)[1] == 0
+    assert Factor.of(a, "f16").converted(converted.own_of("warp"), 16, 0, 1, 0)[1] == 0
+
+
+def test_the_rounding_mode_is_as_it_was() -> None:
+    """1 + 1.5 * 2**-24 is rounded up in to-nearest alone; one chunk is left to blocks meanwhile."""
+    a, b = np.ones((16, 16), np.float32), np.ones((64, 16), np.float32)
+    c = np.ones(16 * 64, np.float32)
+    c[0] = np.inf
+    result = both("warp", "f16", a, b, c, _RULES[0])
+    assert result is not None and result[2] == 1
+    assert np.float32(1) + c[1:3] * np.float32(1.5 * 2.0**-24) == pytest.approx(1 + 2.0**-23, rel=1e-9)
