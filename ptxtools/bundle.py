@@ -18,6 +18,12 @@ from typing import Any
 
 from . import cache
 
+#: By command: the packages that a start of it may load. What is not listed is loaded as ever.
+PACKAGES = {
+    "lint": ("api", "cli", "files", *cache.MAKERS["linter"]),
+    "run": ("api", "cache", "cli", "diagnostics", "files", "isa", "launch", "machine", "native", "program", "records",
+            "semantics", "sim"),
+}  # fmt: skip
 #: Bytes of the index and of the code, and the number of bundles: several installations have one each.
 _MOST_INDEX, _MOST_BYTES, _MOST = 1 << 18, 1 << 25, 16
 #: What stands before the code in a `.pyc` file: magic number, flags, time and size of the source.
@@ -42,13 +48,13 @@ class _Loader(machinery.SourceFileLoader):
 
 
 class Bundle:
-    """A finder (`sys.meta_path`) of modules in the packages of a key of `cache.MAKERS`."""
+    """A finder (`sys.meta_path`) of modules that a command (a key of `PACKAGES`) may load."""
 
-    def __init__(self, maker: str) -> None:
-        self._maker = maker
+    def __init__(self, command: str) -> None:
+        self._packages = PACKAGES[command]
         place = ascii((sys.version, sys.flags.optimize, _PACKAGE))
-        self._path = os.path.join(cache.directory(), "code", f"{maker}-{zlib.crc32(place.encode()):08x}")
-        self._key = f"{place} {cache.code_state(maker)}"
+        self._path = os.path.join(cache.directory(), "code", f"{command}-{zlib.crc32(place.encode()):08x}")
+        self._key = f"{place} {cache.state_of(self._packages)}"
         #: By a module's name: where its code begins, its length and checksum, and its source file.
         self._index: dict[str, tuple[int, int, int, str]] = {}
         self._file = -1
@@ -76,13 +82,12 @@ class Bundle:
 
     def leave(self) -> None:
         """Write a bundle if one lacks a module that this process has loaded."""
-        packages = cache.MAKERS[self._maker]
-        prefixes = tuple(f"{__package__}.{name}" for name in packages)
+        prefixes = tuple(f"{__package__}.{name}" for name in self._packages)
         lacking = {name for name in sys.modules if name.startswith(prefixes) and name not in self._index}
         if not lacking:
             return
         files: dict[str, tuple[str, int, int]] = {}
-        for path, size, time in [one for package in packages for one in cache.sources(package)]:
+        for path, size, time in [one for package in self._packages for one in cache.sources(package)]:
             name = ".".join([__package__, *path.removesuffix(_FOLDER).removesuffix(".py").split(os.sep)])
             files[name] = (os.path.join(_PACKAGE, path), size, time)
         folder = os.path.dirname(self._path)

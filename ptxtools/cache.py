@@ -11,6 +11,7 @@ import contextlib
 import os
 import sys
 import zlib
+from collections.abc import Iterable
 from itertools import count
 
 # No pathlib, tempfile and hashlib up here: their imports cost more than the cache saves on a small file.
@@ -27,6 +28,7 @@ __all__ = [
     "read_sealed",
     "scan",
     "sources",
+    "state_of",
     "write_sealed",
     "write_whole",
 ]
@@ -68,7 +70,12 @@ def directory() -> str:
 
 def code_state(maker: str) -> str:
     """The state of all code that decides the output of `maker` (a key of `MAKERS`); it changes when any file does."""
-    return " ".join(_states.get(name) or _states.setdefault(name, _state(name)) for name in MAKERS[maker])
+    return state_of(MAKERS[maker])
+
+
+def state_of(packages: Iterable[str]) -> str:
+    """The state of the code of some packages."""
+    return " ".join(_states.get(name) or _states.setdefault(name, _state(name)) for name in packages)
 
 
 def _state(package: str) -> str:

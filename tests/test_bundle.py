@@ -65,11 +65,11 @@ def test_other_sources_have_another_bundle(tmp_path, monkeypatch):
     monkeypatch.setenv("PTXTOOLS_CACHE", str(tmp_path))
     monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "compiled"))
     py_compile.compile(records.__file__)
-    Bundle("linter").leave()
-    found = Bundle("linter").find_spec("ptxtools.records")
+    Bundle("lint").leave()
+    found = Bundle("lint").find_spec("ptxtools.records")
     assert found.origin == records.__file__ and found.loader.get_code("ptxtools.records").co_filename == found.origin
-    monkeypatch.setattr(cache, "code_state", lambda maker: "another")
-    assert Bundle("linter").find_spec("ptxtools.records") is None
+    monkeypatch.setattr(cache, "state_of", lambda packages: "another")
+    assert Bundle("lint").find_spec("ptxtools.records") is None
 
 
 def test_code_of_another_time_is_not_taken(tmp_path, monkeypatch):
@@ -77,10 +77,10 @@ def test_code_of_another_time_is_not_taken(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "compiled"))
     py_compile.compile(records.__file__)
     monkeypatch.setattr(cache, "sources", lambda package: [("records.py", 1, 1)] if package == "records" else [])
-    Bundle("linter").leave()
-    assert Bundle("linter").find_spec("ptxtools.records") is None
+    Bundle("lint").leave()
+    assert Bundle("lint").find_spec("ptxtools.records") is None
 
 
 def test_what_is_not_in_it_is_not_found(tmp_path, monkeypatch):
     monkeypatch.setenv("PTXTOOLS_CACHE", str(tmp_path))
-    assert Bundle("linter").find_spec("ptxtools.records") is None
+    assert Bundle("lint").find_spec("ptxtools.records") is None
