@@ -6,7 +6,6 @@ debugs a run. `command`, click's command, is made when it is asked for.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -81,8 +80,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         run_command(_command(), NAME, arguments)
     bundle = Bundle("run")
     sys.meta_path.insert(0, bundle)
-    # NumPy's library of linear algebra, which nothing here uses, begins with threads that look for work
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from .common import run_command, run_function
 
     options = None if plain.needs_click(NAME) else plain_options(sys.argv[1:])

@@ -92,21 +92,14 @@ def test_the_process_says_what_the_command_says(arguments, tmp_path, monkeypatch
     assert done.stderr.count(speed) == err.count(speed)
 
 
-def test_a_plain_start_loads_no_click_and_no_threads_of_linear_algebra(tmp_path):
+def test_a_plain_start_loads_no_click(tmp_path):
     (tmp_path / "k.ptx").write_text(KERNEL)
     code = """import sys, ptxtools.cli.run as run
-import atexit, os
-def end():
-    loaded = [each for each in ("click", "ptxtools.cli.observing", "ptxtools.cli.tracing") if each in sys.modules]
-    sys.stderr.write(f"{loaded} {os.environ['OPENBLAS_NUM_THREADS']}")
-atexit.register(end)
+import atexit
+unused = ("click", "ptxtools.cli.observing", "ptxtools.cli.tracing")
+atexit.register(lambda: sys.stderr.write(str([each for each in unused if each in sys.modules])))
 sys.argv = ["ptx-run", "k.ptx", "--grid", "1", "--block", "1", "--arg", "zeros:u32[1]"]
 run.main()
 """
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    environment.pop("OPENBLAS_NUM_THREADS", None)
-    for given, used in ((None, "1"), ("2", "2")):
-        more = {} if given is None else {"OPENBLAS_NUM_THREADS": given}
-        done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env={**environment, **more},
-                              capture_output=True, text=True, timeout=HANG, check=False)  # fmt: skip
-        assert (done.returncode, done.stderr) == (0, f"[] {used}"), done.stderr
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "[]")
