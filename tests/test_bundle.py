@@ -95,4 +95,5 @@ def test_code_of_another_time_is_not_taken(tmp_path, monkeypatch):
 
 def test_what_is_not_in_it_is_not_found(tmp_path, monkeypatch):
     monkeypatch.setenv("PTXTOOLS_CACHE", str(tmp_path))
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "compiled"))
     assert Bundle("lint").find_spec("ptxtools.records") is None
