@@ -1,7 +1,8 @@
-"""The code of a command's modules in one file of the cache directory: a small file is linted in less time than it takes
-to find, open and read 160 files of code.
+"""The code of a command's modules in one file: a small file is linted in less time than it takes to find, open and read
+160 files of code.
 
-What Python has compiled is copied from its `.pyc` files. The key covers names, sizes and times of the source files, as
+What Python has compiled is copied from its `.pyc` files, to the folder that has those of this package, or to the cache
+directory if that folder cannot be written. The key covers names, sizes and times of the source files, as
 those of `.pyc` files do. A module that is not in the bundle is loaded as ever.
 """
 
@@ -18,6 +19,12 @@ from typing import Any
 
 from . import cache
 
+#: By command: the packages that a start of it may load. What is not listed is loaded as ever.
+PACKAGES = {
+    "lint": ("api", "cli", "files", *cache.MAKERS["linter"]),
+    "run": ("api", "cache", "check", "cli", "container", "diagnostics", "files", "inputs", "ir", "isa", "launch",
+            "machine", "native", "program", "records", "semantics", "sim", "syntax"),
+}  # fmt: skip
 #: Bytes of the index and of the code, and the number of bundles: several installations have one each.
 _MOST_INDEX, _MOST_BYTES, _MOST = 1 << 18, 1 << 25, 16
 #: What stands before the code in a `.pyc` file: magic number, flags, time and size of the source.
@@ -42,21 +49,23 @@ class _Loader(machinery.SourceFileLoader):
 
 
 class Bundle:
-    """A finder (`sys.meta_path`) of modules in the packages of a key of `cache.MAKERS`."""
+    """A finder (`sys.meta_path`) of modules that a command (a key of `PACKAGES`) may load."""
 
-    def __init__(self, maker: str) -> None:
-        self._maker = maker
+    def __init__(self, command: str) -> None:
+        self._packages = PACKAGES[command]
         place = ascii((sys.version, sys.flags.optimize, _PACKAGE))
-        self._path = os.path.join(cache.directory(), "code", f"{maker}-{zlib.crc32(place.encode()):08x}")
-        self._key = f"{place} {cache.code_state(maker)}"
+        self._places = cache.code_places(f"{command}-{zlib.crc32(place.encode()):08x}")
+        self._key = f"{place} {cache.state_of(self._packages)}"
         #: By a module's name: where its code begins, its length and checksum, and its source file.
         self._index: dict[str, tuple[int, int, int, str]] = {}
         self._file = -1
-        content = cache.read_sealed(f"{self._path}.idx", self._key, _MOST_INDEX)
-        with contextlib.suppress(OSError, EOFError, ValueError, TypeError):
-            if content:
-                self._file = os.open(f"{self._path}.code", os.O_RDONLY | getattr(os, "O_BINARY", 0))
-                self._index = marshal.loads(content)
+        for path in self._places:
+            content = cache.read_sealed(f"{path}.idx", self._key, _MOST_INDEX)
+            with contextlib.suppress(OSError, EOFError, ValueError, TypeError):
+                if content:
+                    self._file = os.open(f"{path}.code", os.O_RDONLY | getattr(os, "O_BINARY", 0))
+                    self._index = marshal.loads(content)
+                    break
 
     def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> machinery.ModuleSpec | None:
         """The module's spec, if its code is here."""
@@ -76,20 +85,24 @@ class Bundle:
 
     def leave(self) -> None:
         """Write a bundle if one lacks a module that this process has loaded."""
-        packages = cache.MAKERS[self._maker]
-        prefixes = tuple(f"{__package__}.{name}" for name in packages)
+        prefixes = tuple(f"{__package__}.{name}" for name in self._packages)
         lacking = {name for name in sys.modules if name.startswith(prefixes) and name not in self._index}
         if not lacking:
             return
         files: dict[str, tuple[str, int, int]] = {}
-        for path, size, time in [one for package in packages for one in cache.sources(package)]:
+        for path, size, time in [one for package in self._packages for one in cache.sources(package)]:
             name = ".".join([__package__, *path.removesuffix(_FOLDER).removesuffix(".py").split(os.sep)])
             files[name] = (os.path.join(_PACKAGE, path), size, time)
-        folder = os.path.dirname(self._path)
-        with contextlib.suppress(OSError):
-            os.makedirs(folder, exist_ok=True)
-        if not os.access(folder, os.W_OK) or not any(_compiled(*files[name]) for name in lacking & files.keys()):
-            return
+        for path in self._places:
+            folder = os.path.dirname(path)
+            with contextlib.suppress(OSError):
+                os.makedirs(folder, exist_ok=True)
+            if os.access(folder, os.W_OK) and any(_compiled(*files[name]) for name in lacking & files.keys()):
+                self._write(path, files)
+                return
+
+    def _write(self, path: str, files: dict[str, tuple[str, int, int]]) -> None:
+        """Write a bundle of what Python has compiled of some modules, by name: file, size and time of the source."""
         index, parts, start = {}, [], 0
         for name, of in files.items():
             code = _compiled(*of)
@@ -98,10 +111,10 @@ class Bundle:
                 parts.append(code)
                 start += len(code)
         # who has the old index and the new code loads what does not agree as ever
-        if start <= _MOST_BYTES and cache.write_whole(f"{self._path}.code", b"".join(parts)):
-            cache.write_sealed(f"{self._path}.idx", self._key, marshal.dumps(index))
-        cache.prune(folder, ".code", _MOST)
-        cache.prune(folder, ".idx", _MOST)
+        if start <= _MOST_BYTES and cache.write_whole(f"{path}.code", b"".join(parts), cache.CODE_MODE):
+            cache.write_sealed(f"{path}.idx", self._key, marshal.dumps(index), cache.CODE_MODE)
+        cache.prune(os.path.dirname(path), ".code", _MOST)
+        cache.prune(os.path.dirname(path), ".idx", _MOST)
 
 
 def _compiled(file: str, size: int, time: int) -> bytes:

@@ -11,6 +11,8 @@ import contextlib
 import os
 import sys
 import zlib
+from collections.abc import Iterable
+from importlib._bootstrap_external import cache_from_source
 from itertools import count
 
 # No pathlib, tempfile and hashlib up here: their imports cost more than the cache saves on a small file.
@@ -21,12 +23,14 @@ except ImportError:
 
 __all__ = [
     "blake2b",
+    "code_places",
     "code_state",
     "directory",
     "prune",
     "read_sealed",
     "scan",
     "sources",
+    "state_of",
     "write_sealed",
     "write_whole",
 ]
@@ -45,6 +49,8 @@ MAKERS = {
             "records", "semantics", "sim", "syntax"),
 }  # fmt: skip
 
+#: The mode of files at `code_places`: whoever may run the code may read them.
+CODE_MODE = 0o644
 #: Bytes of the checksum at the start of a file.
 SEAL_BYTES = 4
 _PACKAGE = os.path.join(os.path.dirname(__file__), "")
@@ -67,9 +73,25 @@ def directory() -> str:
     return os.path.join(base, "ptxtools")
 
 
+def code_places(name: str) -> list[str]:
+    """Paths for a file that is made of compiled code of this package alone, the first one preferred: the folder where
+    Python keeps that code, unless it is to write none, and the cache directory."""
+    places = [os.path.join(directory(), "code", name)]
+    with contextlib.suppress(NotImplementedError):
+        folder = os.path.dirname(cache_from_source(__file__))
+        if not sys.dont_write_bytecode and os.path.isdir(folder):
+            places.insert(0, os.path.join(folder, name))
+    return places
+
+
 def code_state(maker: str) -> str:
     """The state of all code that decides the output of `maker` (a key of `MAKERS`); it changes when any file does."""
-    return " ".join(_states.get(name) or _states.setdefault(name, _state(name)) for name in MAKERS[maker])
+    return state_of(MAKERS[maker])
+
+
+def state_of(packages: Iterable[str]) -> str:
+    """The state of the code of some packages."""
+    return " ".join(_states.get(name) or _states.setdefault(name, _state(name)) for name in packages)
 
 
 def _state(package: str) -> str:
@@ -113,17 +135,17 @@ def read_sealed(path: str, key: str, most: int) -> bytes | None:
     return content if len(content) <= most and data[:SEAL_BYTES] == _seal(key, content) else None
 
 
-def write_sealed(path: str, key: str, content: bytes) -> bool:
+def write_sealed(path: str, key: str, content: bytes, mode: int = 0o600) -> bool:
     """Write a file under a checksum of key and content, as `write_whole` does."""
-    return write_whole(path, _seal(key, content) + content)
+    return write_whole(path, _seal(key, content) + content, mode)
 
 
-def write_whole(path: str, content: bytes) -> bool:
+def write_whole(path: str, content: bytes, mode: int = 0o600) -> bool:
     """Write a file; whether that was possible. Readers see the old file or the new one, never a part."""
     folder, temporary = os.path.dirname(path), f"{path}.{os.getpid()}-{next(_numbers)}~"
     try:
         os.makedirs(folder, exist_ok=True)
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
     except OSError:
         return False
     try:

@@ -1,7 +1,8 @@
 """Regular expressions that an earlier process compiled: a start compiles about a hundred, a quarter of its time.
 
-`re` looks a pattern up in a dictionary of its own before it compiles it. Behind that dictionary stands a table in the
-cache directory, with the compiled code of the patterns that modules compile when they are loaded. `_sre`, which makes
+`re` looks a pattern up in a dictionary of its own before it compiles it. Behind that dictionary stands a table, kept
+where the modules' own code is (`cache.code_places`), with the compiled code of the patterns that modules compile when
+they are loaded. `_sre`, which makes
 an expression of code, checks the code. What `re` hands to it is noted as it compiles, so that a first start compiles
 nothing twice. A Python without these parts compiles as ever.
 """
@@ -9,7 +10,6 @@ nothing twice. A Python without these parts compiles as ever.
 from __future__ import annotations
 
 import marshal
-import os
 import re
 import sys
 from types import ModuleType, SimpleNamespace
@@ -114,12 +114,15 @@ def leave_table() -> None:
     table.update(known.wanted)
     while len(table) > _MOST:
         del table[next(iter(table))]
-    cache.write_sealed(*_place(), marshal.dumps(table))
+    for path in _places():
+        if cache.write_sealed(path, _key(), marshal.dumps(table), cache.CODE_MODE):
+            return
 
 
 def _read() -> Table:
-    """The table of the cache directory."""
-    content = cache.read_sealed(*_place(), _MOST_BYTES)
+    """The table of earlier processes."""
+    found = (cache.read_sealed(path, _key(), _MOST_BYTES) for path in _places())
+    content = next(filter(None, found), None)
     try:
         table: Table = marshal.loads(content) if content else {}
     except (EOFError, ValueError, TypeError):
@@ -127,7 +130,11 @@ def _read() -> Table:
     return table if isinstance(table, dict) else {}
 
 
-def _place() -> tuple[str, str]:
-    """The table's file, and its key: code is for one Python."""
-    path = os.path.join(cache.directory(), "expressions", f"{sys.implementation.cache_tag}.bin")
-    return path, f"{sys.version} {sys.byteorder}"
+def _places() -> list[str]:
+    """The table's files."""
+    return cache.code_places(f"expressions-{sys.implementation.cache_tag}.bin")
+
+
+def _key() -> str:
+    """Code is for one Python."""
+    return f"{sys.version} {sys.byteorder}"

@@ -49,13 +49,13 @@ def test_a_later_process_loads_what_an_earlier_one_left(linted, tmp_path):
     first, found, modules = linted()
     assert found == 0 and modules > 50
     assert linted() == (first, modules, modules)
-    (code,) = (tmp_path / "cache" / "code").glob("*.code")
+    (code,) = (tmp_path / "compiled").rglob("*.code")
     data = bytearray(code.read_bytes())
     data[len(data) // 2 :] = bytes(len(data) - len(data) // 2)
     code.write_bytes(data)
     text, found, modules = linted()  # half of them are damaged
     assert text == first and 0 < found < modules
-    (index,) = (tmp_path / "cache" / "code").glob("*.idx")
+    (index,) = (tmp_path / "compiled").rglob("*.idx")
     index.write_bytes(index.read_bytes()[:-1])
     assert linted() == (first, 0, modules)
     assert linted() == (first, modules, modules)
@@ -65,11 +65,23 @@ def test_other_sources_have_another_bundle(tmp_path, monkeypatch):
     monkeypatch.setenv("PTXTOOLS_CACHE", str(tmp_path))
     monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "compiled"))
     py_compile.compile(records.__file__)
-    Bundle("linter").leave()
-    found = Bundle("linter").find_spec("ptxtools.records")
+    Bundle("lint").leave()
+    found = Bundle("lint").find_spec("ptxtools.records")
     assert found.origin == records.__file__ and found.loader.get_code("ptxtools.records").co_filename == found.origin
-    monkeypatch.setattr(cache, "code_state", lambda maker: "another")
-    assert Bundle("linter").find_spec("ptxtools.records") is None
+    monkeypatch.setattr(cache, "state_of", lambda packages: "another")
+    assert Bundle("lint").find_spec("ptxtools.records") is None
+
+
+@pytest.mark.parametrize("writes", [True, False])
+def test_it_lies_where_python_keeps_compiled_code_if_that_may_be_written(tmp_path, monkeypatch, writes):
+    monkeypatch.setenv("PTXTOOLS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "compiled"))
+    py_compile.compile(records.__file__)
+    monkeypatch.setattr(sys, "dont_write_bytecode", not writes)
+    Bundle("run").leave()
+    (code,) = tmp_path.rglob("*.code")
+    assert code.is_relative_to(tmp_path / ("compiled" if writes else "cache"))
+    assert Bundle("run").find_spec("ptxtools.records").origin == records.__file__
 
 
 def test_code_of_another_time_is_not_taken(tmp_path, monkeypatch):
@@ -77,10 +89,11 @@ def test_code_of_another_time_is_not_taken(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "compiled"))
     py_compile.compile(records.__file__)
     monkeypatch.setattr(cache, "sources", lambda package: [("records.py", 1, 1)] if package == "records" else [])
-    Bundle("linter").leave()
-    assert Bundle("linter").find_spec("ptxtools.records") is None
+    Bundle("lint").leave()
+    assert Bundle("lint").find_spec("ptxtools.records") is None
 
 
 def test_what_is_not_in_it_is_not_found(tmp_path, monkeypatch):
     monkeypatch.setenv("PTXTOOLS_CACHE", str(tmp_path))
-    assert Bundle("linter").find_spec("ptxtools.records") is None
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "compiled"))
+    assert Bundle("lint").find_spec("ptxtools.records") is None

@@ -105,18 +105,11 @@ def _walk(
 
 def _function(context: Context, function: Function, scope: Scope, bodies: BodyChecker, *, inside: bool) -> None:
     """inside: look into its body."""
-    check_function_header(context, function)
-    if function.directives:
-        from .directives import check_directives
-
-        check_directives(context, function.kind, function.name, function.directives, len(function.returns))
-        misplaced = function.directives
-        if function.kind == "func":  # other directives may stand in a declaration
-            misplaced = [item for item in misplaced if getattr(item, "name", "") == ".language"]
-        if function.body is None and misplaced:
-            first, what = misplaced[0], "a kernel" if function.kind == "entry" else "a function"
-            message = f"{getattr(first, 'name', '.pragma')} belongs to the definition of {what}, not to its declaration"
-            context.report(codes.DIRECTIVE_PLACE, message, first.span, section="11.2.1")
+    body = function.body if inside else None
+    known = body is not None and bodies.known(function)
+    before = context.reports, len(context.diagnostics)
+    if not known:
+        _header(context, function)
     earlier = scope.own(function.name)
     if isinstance(earlier, Function):
         check_repeated_function(context, earlier, function)
@@ -125,6 +118,10 @@ def _function(context: Context, function: Function, scope: Scope, bodies: BodyCh
     if earlier is None or (isinstance(earlier, Function) and earlier.body is None):
         scope.declare(function.name, function)
         scope.declared[function.name] = function
+    if known:
+        assert body is not None
+        bodies.locations(body)
+        return
     names = Scope(scope)
     for role, variables in (("out", function.returns), ("in", function.params)):
         for variable in variables:
@@ -132,10 +129,30 @@ def _function(context: Context, function: Function, scope: Scope, bodies: BodyCh
             if names.declare(variable.name, variable) is not None and variable.name != "_":
                 message = f"parameter '{variable.name}' is declared twice"
                 context.report(codes.REDECLARED, message, variable.name_span, section="7.1")
-    if function.body is not None and inside:
-        outside = set(context.ill_typed)
-        bodies.check(function, names)
-        context.ill_typed = outside
+    if body is None:
+        return
+    outside = set(context.ill_typed)
+    bodies.check(function, names)
+    context.ill_typed = outside
+    if before == (context.reports, len(context.diagnostics)):
+        bodies.passed(function)
+
+
+def _header(context: Context, function: Function) -> None:
+    """What stands before the body."""
+    check_function_header(context, function)
+    if not function.directives:
+        return
+    from .directives import check_directives
+
+    check_directives(context, function.kind, function.name, function.directives, len(function.returns))
+    misplaced = function.directives
+    if function.kind == "func":  # other directives may stand in a declaration
+        misplaced = [item for item in misplaced if getattr(item, "name", "") == ".language"]
+    if function.body is None and misplaced:
+        first, what = misplaced[0], "a kernel" if function.kind == "entry" else "a function"
+        message = f"{getattr(first, 'name', '.pragma')} belongs to the definition of {what}, not to its declaration"
+        context.report(codes.DIRECTIVE_PLACE, message, first.span, section="11.2.1")
 
 
 def _declare_variable(context: Context, variable: Variable, scope: Scope) -> None:

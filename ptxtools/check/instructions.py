@@ -104,6 +104,7 @@ class BodyChecker:
         #: Whether functions may have mixed values of .cta_group.
         self._groups = not context.text or "cta_group::2" in context.text
         self._cta_memory = not context.text or "%perctamemory" in context.text
+        self._located = not context.text or ".loc" in context.text
         self._verdicts = _verdicts_of(context)
         self._sound: set[tuple[object, ...]] = set()
         self._last: Variable | None = None
@@ -111,31 +112,46 @@ class BodyChecker:
         self._place = "statement"
         self.debugging = Debugging(context)
 
+    def known(self, function: Function) -> bool:
+        """Whether a function like this one was checked, in this module or in another one with the same headers, and had
+        no finding."""
+        kind = self._kinds.get(id(function))
+        if kind is not None and kind in self._clean:
+            return True
+        key = self._key(function)
+        return key is not None and key in _faultless
+
+    def passed(self, function: Function) -> None:
+        """This function has no finding."""
+        kind, key = self._kinds.get(id(function)), self._key(function)
+        if kind is not None:
+            self._clean.add(kind)
+        if key is not None:
+            _faultless.add(key)
+
+    def _key(self, function: Function) -> tuple[object, ...] | None:
+        """All that findings about a function depend on, if that is known."""
+        text = () if self._independent is None else self._independent(function)
+        return (self.context.declared, self.context.setting, *text) if text else None
+
+    def locations(self, body: ScopeNode) -> None:
+        """Look at the source locations alone, of a body that is known to be valid: they are the module's."""
+        waiting = [iter(body.items)] if self._located else []
+        while waiting:
+            for item in waiting[-1]:
+                if type(item) is Loc:
+                    self.debugging.location(item)
+                elif type(item) is ScopeNode:
+                    waiting.append(iter(item.items))
+                    break
+            else:
+                waiting.pop()
+
     def check(self, function: Function, names: Scope) -> None:
         """All statements of the body; `names` holds the parameters."""
         assert function.body is not None
-        context, kind = self.context, self._kinds.get(id(function))
-        context.undeclared.clear()
-        clean, key = kind is not None and kind in self._clean, None
-        if not clean and self._independent is not None and (text := self._independent(function)):
-            key = (context.declared, context.setting, *text)
-            clean = key in _faultless
-        if clean:
-            self._declarations(function.body, function, names)
-            return
-        before = context.reports, len(context.diagnostics)
+        self.context.undeclared.clear()
         self._whole(function, function.body, names)
-        if before == (context.reports, len(context.diagnostics)):
-            if kind is not None:
-                self._clean.add(kind)
-            if key is not None:
-                _faultless.add(key)
-
-    def _declarations(self, body: ScopeNode, function: Function, names: Scope) -> None:
-        """What a body declares, of which the instructions are known to be valid."""
-        self._place = "kernel" if function.kind == "entry" else "statement"
-        self._open(body, names)
-        self._run(iter([item for item in body.items if type(item) is not Instruction]), names)
 
     def _whole(self, function: Function, body: ScopeNode, names: Scope) -> None:
         self._place = "kernel" if function.kind == "entry" else "statement"

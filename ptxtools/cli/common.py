@@ -130,10 +130,19 @@ def run_function(work: Callable[[], int], name: str, last: Callable[[], None] | 
     expressions.leave_table()
     if last is not None:
         last()
+        _end_threads()
         atexit._run_exitfuncs()
         _leave(status)
     gc.freeze()  # what is left lives to the end: the last collection need not look at it
     sys.exit(status)
+
+
+def _end_threads() -> None:
+    """Wait for the threads that Python would wait for at its end."""
+    threading = sys.modules.get("threading")
+    if threading is not None:
+        with suppress(KeyboardInterrupt):
+            threading._shutdown()
 
 
 def _leave(status: int) -> NoReturn:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from .common import CommandFunction
 
 if TYPE_CHECKING:
@@ -14,6 +12,8 @@ if TYPE_CHECKING:
 
 def lowering_options(function: CommandFunction) -> CommandFunction:
     """`--libdevice`, `--backend`, `--nvvm-dialect`; the function gets `libdevice`, `backend`, `nvvm_dialect`."""
+    import click
+
     for option in (
         click.option("--backend", type=click.Choice(["llvm", "libnvvm"]), help="What lowers NVVM IR; default: llvm, "
                      "that of llvmlite. libnvvm is NVIDIA's, of a CUDA toolkit."),

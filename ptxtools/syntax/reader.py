@@ -77,7 +77,7 @@ class Units(Protocol):
 
     def parse(self, text: str, begin: int) -> tuple[Any, int]: ...
 
-    def statements(self, text: str, begin: int, items: list[Any]) -> int: ...
+    def statements(self, text: str, begin: int, items: list[Any], *, inside: bool = True) -> int: ...
 
     def data_lines(self, text: str, begin: int, lines: list[DataLine]) -> int: ...
 
@@ -159,7 +159,7 @@ class Reader:
             elif self._scopes:
                 at = self.units.statements(text, at, self._scopes[-1].items)
             elif self._astray and not located:
-                at = self.units.statements(text, at, [])  # they are outside of functions, which has been said
+                at = self.units.statements(text, at, [], inside=False)  # outside of functions, which has been said
             match = _TRIVIA.match(text, at)
             at = match.end() if match else at
             if at >= end or len(self.diagnostics) >= MOST_FAULTS:

@@ -12,11 +12,26 @@ from __future__ import annotations
 import contextlib
 import re
 from _thread import _local  # threading takes half a millisecond to load
+from collections.abc import Callable
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from ptxtools.ir import DataLine, Guard, Immediate, Initializer, Instruction, Label, Layout, Loc, Name, Operand
+from ptxtools.ir import (
+    DataLine,
+    Guard,
+    Immediate,
+    Initializer,
+    Instruction,
+    Label,
+    Layout,
+    Loc,
+    Name,
+    Operand,
+    Pragma,
+    Variable,
+)
 from ptxtools.ir.layout import Extent, guarded, layout_of
+from ptxtools.records import fields
 
 from . import templates
 from .constants import ConstantError
@@ -65,6 +80,8 @@ _UNIT = re.compile(
     """,
     re.VERBOSE | re.ASCII,
 )
+#: A declaration of registers, or a pragma.
+_REPEATED = re.compile(rf'{_TRIVIA}(\.(?:reg|pragma)\b[^;/"\#@]*+(?:"[^"]*"[^;/"\#@]*+)*+;)', re.ASCII)
 #: Longer units go to PLY, except that the numbers of a flat initialiser do not count.
 _MOST_UNIT = 1 << 14
 _MOST_HOLES = 400
@@ -164,6 +181,29 @@ class _Operands(dict[str, Operand]):
         return operand
 
 
+class _Repeats(dict[str, Callable[[int], Variable | Pragma]]):
+    """By the text of a declaration of registers or of a pragma: what makes its node where it begins."""
+
+    def note(self, text: str, node: Any, begin: int) -> None:
+        """Remember what was read at `begin`, if it can be made without being read."""
+        if len(self) >= _MOST_REPEATS or len(text) > _MOST_REPEATED:
+            return
+        if type(node) is Pragma:
+            strings, (start, end) = node.strings, node.span
+            self[text] = lambda at: Pragma(strings, (start - begin + at, end - begin + at))
+        elif type(node) is list and len(node) == 1 and node[0].space == "reg" and node[0].name and not node[0].init:
+            self[text] = _made_at(node[0], begin)
+
+
+def _made_at(variable: Variable, begin: int) -> Callable[[int], Variable]:
+    """What makes the same variable elsewhere."""
+    (start, end), (first, last) = variable.span, variable.name_span
+    values = [getattr(variable, one.name) for one in fields(Variable) if one.compare]
+    kind: type[Any] = Variable
+    start, end, first, last = start - begin, end - begin, first - begin, last - begin
+    return lambda at: kind(*values, (at + start, at + end), (at + first, at + last))
+
+
 class _DataValues(dict[str, "int | str"]):
     """Values of section data by their text."""
 
@@ -182,6 +222,8 @@ class _DataValues(dict[str, "int | str"]):
 #: The parser that each thread uses again; from how many operands on it forgets those of older texts, and all of them.
 _kept = _local()
 _MOST_OPERANDS, _FAR_TOO_MANY = 1 << 15, 1 << 18
+#: How many repeated declarations and pragmas are remembered, and their length.
+_MOST_REPEATS, _MOST_REPEATED = 1 << 10, 80
 
 
 class ShapeParser:
@@ -205,6 +247,7 @@ class ShapeParser:
         self._layouts: dict[Layout, Layout] = {}
         self._extents: dict[Extent, Extent] = {}
         self._heads = _Separators()
+        self._repeats = _Repeats()
 
     @staticmethod
     def again() -> ShapeParser:
@@ -225,8 +268,9 @@ class ShapeParser:
 
     # --- statements ---------------------------------------------------------------------------------------------------
 
-    def statements(self, text: str, begin: int, items: list[Any]) -> int:
-        """Read plain statements into `items`; returns the position of the next unit."""
+    def statements(self, text: str, begin: int, items: list[Any], *, inside: bool = True) -> int:
+        """Read plain statements into `items`; returns the position of the next unit. inside: of a body, where units
+        may be declarations as well."""
         if begin < self._slow_until:
             return begin
         match, add = _STATEMENT.match, items.append
@@ -234,7 +278,17 @@ class ShapeParser:
         separator = self._separator
         heads = self._heads[separator]
         at = begin
-        while found := match(text, at):
+        while True:
+            found = match(text, at)
+            if found is None:
+                if not inside or (found := _REPEATED.match(text, at)) is None:
+                    return at
+                make = self._repeats.get(found[1])
+                if make is None:
+                    return at
+                add(make(found.start(1)))
+                at = found.end()
+                continue
             kind, after = found.lastindex, found.end()
             if kind == _INSTRUCTION:
                 guard, head, rest = found.group(1, 2, 3)
@@ -269,7 +323,6 @@ class ShapeParser:
                 span = (found.start(4) - _gap(text, found.start(4)), found.end(6))
                 add(Loc(int(file), int(line), int(column), None, 0, None, span))
             at = after
-        return at
 
     def _spaced(self, found: re.Match[str]) -> tuple[tuple[Operand, ...], Layout, int]:
         """Operands, layout from the opcode on, and end of a statement whose blanks are not like those before."""
@@ -376,7 +429,10 @@ class ShapeParser:
         template = units.get(key)
         if template is not None:
             with contextlib.suppress(ConstantError, _NoShapeError):
-                return template.build(parts[1::2], tuple(accumulate(map(len, parts), initial=begin)), self), end
+                node = template.build(parts[1::2], tuple(accumulate(map(len, parts), initial=begin)), self)
+                if unit.startswith((".reg", ".pragma")):
+                    self._repeats.note(unit, node, begin)
+                return node, end
         return self.grammar.parse(text, begin)
 
     def _unit_template(self, parts: list[str]) -> templates.Template | None:

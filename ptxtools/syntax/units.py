@@ -38,7 +38,7 @@ class UnitParser:
         node = self._parser.parse(lexer=self._lexer, tracking=True)
         return node, self._lexer.lexpos
 
-    def statements(self, text: str, begin: int, items: list[Any]) -> int:
+    def statements(self, text: str, begin: int, items: list[Any], *, inside: bool = True) -> int:
         """Read statements without the grammar: none."""
         return begin
 

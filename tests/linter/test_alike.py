@@ -74,7 +74,7 @@ def copies(text, count):
 def spoilt(text, generator):
     """A text with one statement removed, or one word of it changed, behind its header."""
     lines = text.split("\n")
-    inside = [n for n, line in enumerate(lines) if line.strip().endswith(";") and not line.strip().startswith(".")]
+    inside = [n for n, line in enumerate(lines) if line.strip().endswith((";", ",")) or ".param" in line]
     at = generator.choice(inside)
     kind = generator.randrange(3)
     if kind == 0:
@@ -119,6 +119,36 @@ def test_kernels_of_earlier_modules_have_the_same_findings(path):
         for each in (text, *modules_of(text, generator)):
             remembered, alone = both(each, patch)
             assert remembered == alone
+
+
+@rows("line", [
+    ".visible .entry kern(.param .u64 kern_param_0, .param .f16x2 kern_param_1)",
+    ".visible .entry kern(.param .u64 kern_param_0, .param .align 3 .b8 kern_param_1[4])",
+    ".visible .entry kern(.param .u64 kern_param_0, .param .u32 kern_param_1) .maxntid 0",
+    ".visible .entry kern(.param .u64 kern_param_0, .param .u32 kern_param_1) .noreturn",
+    ".visible .entry kern(.param .u64 kern_param_0, .param .u32 kern_param_1) .explicitcluster",
+    ".visible .entry kern(.param .u64 .ptr .local .align 3 kern_param_0, .param .u32 kern_param_1)",
+])  # fmt: skip
+def test_a_finding_about_a_header_is_made_each_time(line):
+    kernel = KERNEL.replace(KERNEL.partition("\n")[0], line)
+    twice = HEAD + kernel + kernel.replace("kern", "other").replace("$L_1", "$L_2")
+    for text in (HEAD + kernel, HEAD + kernel.replace("kern", "again"), twice):
+        module, syntax = parse(text, "k.ptx")
+        found = [d for d in findings_of(module, syntax) if d.code < "PTX5"]
+        assert len(found) == len(module.functions), found
+
+
+def test_a_location_that_the_module_lacks_is_told_of_in_a_kernel_that_was_known():
+    first = KERNEL.replace("ret;", ".loc 1 2 3\n ret;")
+    inlined = KERNEL.replace("kern", "other").replace("ret;", ".loc 1 5 6, function_name $L_9, inlined_at 1 2 3\n ret;")
+    nested = inlined.replace("mov.u32 %r2", "{ mov.u32 %r2").replace("ret;", "}\n ret;")
+    head = HEAD.replace("8.0", "8.3")
+    for kernel in (inlined, nested):
+        codes = []
+        for text in (first + kernel, kernel, first + kernel):
+            module, syntax = parse(head + text, "k.ptx")
+            codes.append([d.code for d in findings_of(module, syntax) if "at which this one is inlined" in d.message])
+        assert [len(each) for each in codes] == [0, 1, 0]
 
 
 @rows("change", ["", ".target sm_80\n", ".address_size 64\n"])

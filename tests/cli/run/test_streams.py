@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ptxtools.cli import run as module
+from ptxtools.cli import running as module
 from ptxtools.cli import ticking
 
 ROOT = Path(__file__).parents[3]
