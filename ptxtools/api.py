@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptxtools.diagnostics import Diagnostic, LaunchError, PtxError, PtxWarning, Severity, Source
 from ptxtools.diagnostics.kinds import CHECKERS, TrapKind
-from ptxtools.machine.providers import engines, explorers, observers
+from ptxtools.machine.providers import engines, explorers, guides, observers
 from ptxtools.records import replace
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ptxtools.launch.job import Job
     from ptxtools.launch.runner import Report
     from ptxtools.machine.exploring import Frontier
+    from ptxtools.machine.guides import Finder, Guide, PlainGrid
     from ptxtools.machine.observers import Maker
     from ptxtools.machine.providers import Engine
     from ptxtools.model.executions import Outcomes
@@ -62,6 +63,27 @@ def _orders() -> Frontier:
 
 
 explorers.provide("orders", _orders)
+
+
+def _executions() -> Finder:
+    return _guides
+
+
+def _guides(plain: PlainGrid) -> Sequence[Guide]:
+    """What the memory model allows of a launch."""
+    from .model.guides import Place
+    from .model.guides import guides as found
+    from .model.kernels import Array, Launch, kernel_named
+    from .model.programs import Type
+
+    arrays = {name: Array(Type("b", 8), data) for name, _, data in plain.buffers}
+    places = {name: Place(address, data) for name, address, data in (*plain.buffers, *plain.variables)}
+    launch = Launch(plain.grid, plain.block, plain.arguments, arrays, None, plain.cluster, plain.shared,
+                    tensors=_tensor_maps, products=_matrices)  # fmt: skip
+    return found(plain.module, kernel_named(plain.module, plain.kernel), launch, places)
+
+
+guides.provide("executions", _executions)
 
 for _name in sorted(CHECKERS, key=lambda name: name is TrapKind.LEAKCHECK):  # leaks are told last
     observers.provide(_name, _maker(_name))

@@ -4,8 +4,9 @@ allowed.
 
     python tools/sweep_litmus.py [--seeds N] [--reach N] [PATTERN]
 
-Prints what fails and a table of the verdicts; exits 1 if anything fails. With `--reach N` prints, too, for tests of two
-and three threads, what is allowed and not reached by weak memory in N copies, unless accesses of different sizes race.
+Prints what fails and a table of the verdicts; exits 1 if anything fails. Of tests of two and three threads, unless
+accesses of different sizes race, guided runs with weak memory must show each outcome; other runs have no guides.
+With `--reach N` prints, too, what these do not reach in N copies.
 """
 
 from __future__ import annotations
@@ -62,6 +63,23 @@ def strange_outcomes(path: Path, seeds: int) -> Iterator[str]:
                 yield f"{path.stem}: the simulator reaches {final}, seed {seed}, {memory} memory"
 
 
+def guided(path: Path) -> tuple[int, str]:
+    """How many outcomes guided runs show of a test, and what is wrong with them, if anything."""
+    test = loaded(path)
+    try:
+        kernel = Kernel(test, meet=True)
+    except TranslationError:
+        return 0, ""
+    allowed = run(test, unroll=3)
+    if not 2 <= len(test.threads) <= 3 or allowed.mixed_races:
+        return 0, ""
+    states, found = set(allowed.states), kernel.guided(allowed.names)
+    if found is None:
+        return 0, f"{path.stem}: no guided runs" if len(states) > 1 else ""
+    wrong = set(found) ^ states
+    return len(states - wrong), f"{path.stem}: guided runs show {set(found)}, not {states}" if wrong else ""
+
+
 def unreached(path: Path, copies: int) -> tuple[int, int, list[str]] | None:
     """How many outcomes the model allows of a test, how many weak memory reaches, and the others."""
     test = loaded(path)
@@ -107,6 +125,11 @@ def main() -> int:
             if reached and reached[2]:
                 print(f"{path.stem}: {reached[1]} of {reached[0]} outcomes, not {'; '.join(reached[2])}")
         if path.stem not in HANGS:
+            shown, wrong = guided(path)
+            totals["guided"] += shown
+            if wrong:
+                failures += 1
+                print(wrong)
             for line in strange_outcomes(path, options.seeds):
                 failures += 1
                 print(line)
@@ -115,6 +138,7 @@ def main() -> int:
     if options.reach:
         reached, allowed = totals["reached"], totals["allowed"]
         print(f"{totals['tests']} tests of two and three threads: {reached} of {allowed} outcomes reached")
+    print(f"guided runs of tests of two and three threads show {totals['guided']} outcomes")
     print(f"{len(files)} tests, {failures} failures")
     return 1 if failures or not files else 0
 

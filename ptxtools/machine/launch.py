@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from .deadlock import CtaLine, Waiting
     from .events import View
+    from .guides import Guide
     from .measures import Cache
     from .observers import Listeners
     from .products import Products
@@ -100,7 +101,8 @@ class Launch:
     tier: when the native engine compiles regions: "auto", "interpreter" (never) or "regions" (at once, everywhere);
     resident: CTAs that share the device at a time; sms: SMs of the device; threads: worker threads; late: asynchronous
     work completes as late as allowed (with a seed: some of it); weak: loads and stores
-    take effect as late or early as the memory model allows; local_bytes: local memory of a thread, stack included;
+    take effect as late or early as the memory model allows; guide: the execution that they follow then;
+    local_bytes: local memory of a thread, stack included;
     deadline: time.monotonic() at which the run ends in a "timeout" trap; specials: special registers that are constant
     during the launch; services: loads the function that serves a kind of event (`events.serves`); observers: None if
     there are none; counts: what the run has counted, a row for each of `Program.counters`; cache: the model
@@ -126,6 +128,7 @@ class Launch:
     seed: int | None = None
     late: bool = False
     weak: bool = False
+    guide: Guide | None = None
     deadline: float | None = None
     max_instructions: int | None = None
     local_bytes: int = 0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from .exploring import Frontier
+    from .guides import Finder
     from .launch import Launch, Outcome
     from .observers import Maker
 
@@ -39,3 +40,5 @@ engines: Providers[Engine] = Providers()
 observers: Providers[Maker] = Providers()
 #: What chooses the schedules of a launch that is explored; there is one, "orders".
 explorers: Providers[Frontier] = Providers()
+#: What finds the executions that the memory model allows of a launch; there is one, "executions".
+guides: Providers[Finder] = Providers()

@@ -90,7 +90,7 @@ def _wait(paths: Paths, path: Path, instruction: Mbarrier, event: Event) -> list
         way.conditions.append((value, complete))
         way.control |= value.needs  # of those who use its result, which is known on this path
         order = instruction.order if complete else "relaxed"
-        way.events.append(replace(event, kind="R", order=order, needs=event.needs | asked.needs))
+        way.events.append(replace(event, kind="R", order=order, needs=event.needs | asked.needs, answer=int(complete)))
         way.registers[instruction.result] = constant(int(complete))
     return [path, other]
 

@@ -53,9 +53,9 @@ class Event:
 
     agent: the asynchronous operation that it is a part of, 0 for what the thread executes itself (8.9.1.1). Sets of
     events of the path: behind, those that precede an asynchronous event; completes, the asynchronous ones whose
-    completion this event is; after, the completions that it follows. Of tcgen05 (9.7.16.6): "T" is one of its fences,
-    with order "before" or "after", launched the operations that a fence hands on; piped, those of the thread that
-    execute before this event; stage: what it is a part of.
+    completion this event is; after, the completions that it follows. answer: what a wait at an mbarrier
+    returns. Of tcgen05 (9.7.16.6): "T" is one of its fences, with order "before" or "after", launched the operations
+    that a fence hands on; piped, those of the thread that execute before this event; stage: what it is a part of.
     """
 
     kind: str
@@ -84,6 +84,7 @@ class Event:
     launched: int = 0
     piped: int = 0
     stage: Stage | None = None
+    answer: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

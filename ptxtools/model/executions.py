@@ -128,7 +128,7 @@ def run(
     outcomes = Outcomes(test, version, unroll, observed_names(test))
     wanted = test.quantifier != "forall"
     choices = Choices(test, Paths(test, unroll))
-    for found, state in _complete(test, chosen, choices, outcomes, most):
+    for found, state in complete(test, chosen, choices, outcomes, most):
         key = tuple(state[name] for name in outcomes.names)
         outcomes.states[key] = outcomes.states.get(key, 0) + found.weight
         if found.races[0]:
@@ -183,13 +183,19 @@ def _has_witness(test: Test, search: Search, outcomes: Outcomes, wanted: bool) -
     return False
 
 
-def _complete(
-    test: Test, chosen: Model, choices: Choices, outcomes: Outcomes, most: int
+def complete(
+    test: Test,
+    chosen: Model,
+    choices: Choices,
+    outcomes: Outcomes,
+    most: int,
+    checks: int = MOST_CHECKS_TO_COUNT,
 ) -> Iterator[tuple[Search, dict[str, int]]]:
-    """Every final state of every allowed execution, with the search that stands there."""
+    """Every final state of every allowed execution, with the search that stands there; most, checks: how many
+    executions, and checks of the axioms, may be gone through."""
     leaves = steps = 0
     for search in choices.searches(chosen, chosen.axioms):
-        counted, search.most_steps = -1, MOST_CHECKS_TO_COUNT - steps
+        counted, search.most_steps = -1, checks - steps
         for state in search.states():
             if test.filter is not None and not test.filter.holds(state):
                 continue
@@ -208,7 +214,7 @@ def _complete(
                 outcomes.undefined += weight * search.is_undefined()
             yield search, state
         steps += search.steps + CHECKS_OF_A_START
-        if steps > MOST_CHECKS_TO_COUNT:
+        if steps > checks:
             outcomes.incomplete = True
             return
     outcomes.cut = choices.paths.cut
@@ -295,11 +301,8 @@ def _can_be_left(path: Path, others: Sequence[Path], wanted: set[str]) -> bool:
     return True
 
 
-def execution_of(search: Search, state: dict[str, int]) -> Execution:
-    """The execution at which a search stands. state: the values that are known to be its final ones."""
-    judge = model(search.chosen.version)
-    search.complete()
-    state = {**search.whole_state(), **state}
+def values_of(search: Search) -> list[tuple[int | None, int | None]]:
+    """What each event of the execution at which a search stands has read and written, as unsigned bytes."""
     search.known = {}
     values: list[tuple[int | None, int | None]] = []
     for n, node in enumerate(search.found.nodes):
@@ -311,6 +314,15 @@ def execution_of(search: Search, state: dict[str, int]) -> Execution:
                 part = search.written_value(n, piece) or 0
                 written |= part << 8 * (search.found.pieces[piece][1] - node.start)
         values.append((read, written))
+    return values
+
+
+def execution_of(search: Search, state: dict[str, int]) -> Execution:
+    """The execution at which a search stands. state: the values that are known to be its final ones."""
+    judge = model(search.chosen.version)
+    search.complete()
+    state = {**search.whole_state(), **state}
+    values = values_of(search)
     found: dict[str, Relation] = {**search.x.given}
     found.update((definition.name, definition.rows(search.x)) for definition in judge.definitions)
     relations = {name: search.x.universe.rows(relation) for name, relation in found.items()}

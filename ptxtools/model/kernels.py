@@ -66,7 +66,7 @@ class Launch:
     """What is launched. threads: (CTA, thread of it) of those that run, None: all; dynamic: bytes of shared memory;
     cluster: CTAs of a cluster, 0: there are none; maps: tensor maps as buffer, bytes from its beginning, fields of
     launch files; multicasts: the buffers of each multi-address; tensors, products: find what knows tensor maps and
-    matrices."""
+    matrices; most: threads."""
 
     grid: Dim3
     block: Dim3
@@ -79,17 +79,23 @@ class Launch:
     multicasts: Mapping[str, Sequence[str]] = field(default_factory=dict)
     tensors: Engines | None = None
     products: Callable[[], Any] | None = None
+    most: int = MOST_THREADS
+
+
+def launch_test(module: ir.Module, kernel: ir.Function, launch: Launch) -> Test:
+    """The test, without a condition. Raises PtxError with position and reason."""
+    test = Test(kernel.name, module.source or Source("", "<module>"), tensors=launch.tensors)
+    test.products = launch.products
+    _Builder(module, kernel, launch, test).build()
+    if any(isinstance(i, TensorCore) for thread in test.threads for i in thread.instructions):
+        add_tensor_memory(test)
+    return test
 
 
 def kernel_test(module: ir.Module, kernel: ir.Function, launch: Launch, condition: str, filter_: str = "") -> Test:
     """The test. condition, filter_: as in a litmus test, with `P0:%r1` for registers and `a[3]` for elements.
     Raises PtxError with position and reason: in the module, or in the text of the condition."""
-    source = module.source or Source("", "<module>")
-    test = Test(kernel.name, source, tensors=launch.tensors)
-    test.products = launch.products
-    _Builder(module, kernel, launch, test).build()
-    if any(isinstance(i, TensorCore) for thread in test.threads for i in thread.instructions):
-        add_tensor_memory(test)
+    test = launch_test(module, kernel, launch)
     condition_source = Source(condition, "condition")
     reader = Reader(condition_source, words_of(condition_source))
     negated = reader.accept("~", "not")
@@ -153,6 +159,8 @@ class _Builder:
         #: Bytes of shared memory that variables have so far; nothing is at address 0.
         self.used = _ALIGNED
         self.parameters: dict[str, Argument] = {}
+        #: Of each CTA, whose threads have the same.
+        self.instructions: dict[int, list[Instruction]] = {}
 
     def build(self) -> None:
         self._check_registers()
@@ -207,7 +215,7 @@ class _Builder:
         chosen = self.launch.threads
         at = self.kernel.name_span
         if chosen is None:
-            if ctas * size > MOST_THREADS:
+            if ctas * size > self.launch.most:
                 refuse(self.source, f"{ctas * size} threads are too many for a litmus test: at most {MOST_THREADS}", at,
                        "choose some of them: threads = [[CTA, THREAD], …]")  # fmt: skip
             return [(cta, thread) for cta in range(ctas) for thread in range(size)]
@@ -293,8 +301,10 @@ class _Builder:
     def _instructions(self, thread: Thread, number: int, own: dict[str, str]) -> list[Instruction]:
         special = self._special(thread.cta, number)
         self.test.registers |= {f"{thread.name}:{name}": value for name, value in special.items()}
+        if thread.cta in self.instructions:
+            return self.instructions[thread.cta]
         registers = {thread.number: set(special)}
-        found: list[Instruction] = []
+        found = self.instructions[thread.cta] = []
         for statement in self.statements:
             if isinstance(statement, ir.Label):
                 found.append(Label(text=statement.name + ":", span=statement.span, name=statement.name))

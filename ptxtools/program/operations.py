@@ -267,6 +267,9 @@ TENSOR_CORES = frozenset(
     | {f"tcgen05.{name}" for name in ("alloc", "dealloc", "relinquish_alloc_permit", "ld", "st", "wait", "mma", "cp",
                                       "shift", "commit")}
 )  # fmt: skip
+#: Copies and stores that single threads begin, and what tells mbarriers of them; waits for groups of them.
+THREAD_COPIES = frozenset({"cp.async", "async.copy", "async.copy.arrive", "async.store", "bulk.copy"})
+GROUP_WAITS = frozenset({"async.copy.group", "bulk.group"})
 #: Bulk and tensor copies, and their groups.
 BULK_COPIES = frozenset({"bulk.copy", "bulk.tensor", "bulk.group"})
 #: Work that tcgen05.commit tells of, and all that somebody must wait for.

@@ -140,21 +140,21 @@ def load(m: Machine, op: Op, threads: Threads) -> None:
         return
     count = len(op.dst)
     size = element_bytes(op.dst_types[0])
-    values = [_empty(size, len(threads)) for _ in range(count)]
+    values = [empty(size, len(threads)) for _ in range(count)]
     for part in parts(m, op, threads, size * count, write=False):
         for number in range(count):
-            _load_into(values[number], part, size, number)
+            load_into(values[number], part, size, number)
     for number in range(count):
         m.write(op.dst[number], narrow(m, values[number], op.dst_types[number]), op.dst_types[number], threads)
 
 
-def _empty(size: int, count: int) -> Any:
+def empty(size: int, count: int) -> Any:
     if size == 16:
         return (np.zeros(count, np.uint64), np.zeros(count, np.uint64))
     return np.zeros(count, {1: np.uint16, 2: np.uint16, 4: np.uint32, 8: np.uint64}[size])
 
 
-def _load_into(values: Any, part: Part, size: int, number: int) -> None:
+def load_into(values: Any, part: Part, size: int, number: int) -> None:
     offsets = part.offsets + size * number
     if size == 16:
         values[0][part.places] = part.buffer.load(offsets, 8)
@@ -209,7 +209,7 @@ def atomic(m: Machine, op: Op, threads: Threads) -> None:
     vector = lanes if op.opcode.has("v2") or op.opcode.has("v4") or op.opcode.has("v8") else 1
     rule = semantics.atomic_rule(op.opcode)
     assert rule is not None
-    olds = [_empty(size, len(threads)) for _ in range(vector)]
+    olds = [empty(size, len(threads)) for _ in range(vector)]
     for part in parts(m, op, threads, size * vector, write=True):
         update(m, part, size, operands, olds, type_name, rule)
     for ref, t, old in zip(op.dst, op.dst_types, olds, strict=False):
@@ -223,12 +223,12 @@ def update(
     to `olds`, an array for each element."""
     for number, old in enumerate(olds):
         own = [operands[number]] if len(olds) > 1 else operands
-        chosen = [_take(value, part.places) for value in own]
+        chosen = [take(value, part.places) for value in own]
         found = _one_by_one(m, part.buffer, part.offsets + size * number, size, chosen, type_name, rule)
         _put(old, part.places, found)
 
 
-def _take(value: Any, places: Array) -> Any:
+def take(value: Any, places: Array) -> Any:
     return (value[0][places], value[1][places]) if isinstance(value, tuple) else value[places]
 
 
@@ -243,11 +243,11 @@ def _one_by_one(
     m: Machine, buffer: Buffer, offsets: Array, size: int, operands: list[Any], type_name: str, rule: Callable[..., Any]
 ) -> Any:
     """In each round the first remaining thread at each address; returns the old values."""
-    found = _empty(size, len(offsets))
+    found = empty(size, len(offsets))
     for first in _turns(offsets):
         at = offsets[first]
         old = (buffer.load(at, 8), buffer.load(at + 8, 8)) if size == 16 else buffer.load(at, size)
-        new = rule(m.algebra, type_name, old, *[_take(value, first) for value in operands])
+        new = rule(m.algebra, type_name, old, *[take(value, first) for value in operands])
         _put(found, first, old)
         if size == 16:
             buffer.store(at, 8, new[0])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 import zlib
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from .deadlocks import deadlock, interrupted, looping
 from .machine import GONE, Machine
 from .registry import ENDINGS, EXECUTORS, Array, Threads
 from .reordered import ORDERED, is_local, reordered
+
+if TYPE_CHECKING:
+    from ptxtools.machine.guides import Guide
 
 _LOADED = (clusters, compute, control, counts, events, matrix, mbarrier, memory, warp)
 
@@ -43,14 +47,42 @@ _CLOCK = 64
 
 def run(launch: Launch) -> Outcome:
     """Run a grid. Raises `Trap`."""
+    if launch.guide is not None:
+        outcome = _followed(launch, launch.guide)
+        if outcome is not None:
+            return outcome
     if launch.weak:
         from .weak import WeakMemory
 
         launch.program = reordered(launch.program, launch.seed or 0)
         machine = Machine(launch)
         machine.weak = WeakMemory(machine, launch.seed or 0)
-    else:
-        machine = Machine(launch)
+        return _run(machine, _Loop(machine), machine.weak.settle)
+    machine = Machine(launch)
+    return _run(machine, _Loop(machine))
+
+
+def _followed(launch: Launch, guide: Guide) -> Outcome | None:
+    """Run along an execution; None if that does not lead to an end, and then nothing has happened."""
+    from .guided import Departure, Guided
+
+    machine = Machine(launch)
+    guided = Guided(machine, guide)
+    loop = _Loop(machine)
+    loop.executors, loop.endings = guided.executors, guided.endings
+    try:
+        return _run(machine, loop, guided.settle)
+    except Departure as departure:
+        guide.departure = str(departure)
+    except Trap as trap:
+        if trap.kind.is_limit:
+            raise
+        guide.departure = trap.reason
+    return None
+
+
+def _run(machine: Machine, loop: _Loop, settle: Callable[[], None] | None = None) -> Outcome:
+    launch = machine.launch
     if launch.observers is not None:
         from .inspection import Inspection
 
@@ -60,9 +92,9 @@ def run(launch: Launch) -> Outcome:
     launch.summary = lambda: interrupted("running", machine)
     try:
         with quiet():
-            _Loop(machine).run()
-        if machine.weak is not None:
-            machine.weak.settle()
+            loop.run()
+        if settle is not None:
+            settle()
         return Outcome(machine.instructions)
     except Trap:
         launch.unfinished = len(np.unique(machine.warp_of[machine.together]))
@@ -99,6 +131,7 @@ class _Loop:
         self.steps = 0
         seed = machine.launch.seed
         self.random = None if seed is None else np.random.default_rng(seed)
+        self.executors, self.endings = EXECUTORS, ENDINGS
 
     def run(self) -> None:
         self.load()
@@ -241,7 +274,7 @@ class _Loop:
                 m.weak.undecided.before(op, threads)
             chosen = self._guarded(op, threads)
             if len(chosen):
-                EXECUTORS[op.kind](m, op, chosen)
+                self.executors[op.kind](m, op, chosen)
                 if m.weak is not None and op.kind not in ORDERED and not is_local(op):
                     m.weak.synchronise(chosen)
         end = block.terminator
@@ -252,7 +285,7 @@ class _Loop:
             m.weak.cluster_barrier(end.op, threads)
         elif m.weak is not None and end.kind in _SYNCHRONISING:
             m.weak.synchronise(threads)
-        ENDINGS[end.kind](m, end, threads)
+        self.endings[end.kind](m, end, threads)
         looked = end.op is not None and end.op.kind == "observe.access" and (m.pc[threads] == m.pc[threads[0]]).all()
         self.going = threads if looked else None  # nobody comes between an access and what is told of it
         self._take_turns(number, threads)

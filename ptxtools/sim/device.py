@@ -10,7 +10,7 @@ from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from ptxtools.diagnostics import Cause, LaunchError, PtxError, Trap, shown
+from ptxtools.diagnostics import Cause, LaunchError, PtxError, Trap
 from ptxtools.isa.targets import chip_of
 from ptxtools.machine.options import DeviceOptions, LaunchOptions, RunOptions, check_options, parse_checks, takes
 from ptxtools.machine.providers import engines
@@ -27,7 +27,7 @@ from .loadable import Loadable
 from .residency import ctas_per_sm, resident_ctas
 from .result import RunResult
 from .runtime import Runtime
-from .shape import check_block, check_grid, check_shared, check_stack, cluster_shape, shared_hint
+from .shape import check_block, check_grid, check_parameters, check_shared, check_stack, cluster_shape, shared_hint
 from .silenced import known_reports
 from .traps import locate
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from ptxtools.isa.chips import Chip
+    from ptxtools.machine.guides import Guide
     from ptxtools.machine.launch import AddressSpace, Launch
     from ptxtools.machine.observers import Listeners
     from ptxtools.program.program import Program
@@ -105,6 +106,9 @@ class Device:
 
     #: Whether device addresses are host addresses.
     host_addresses = False
+    #: Whether weak memory may follow an execution of the model (`guiding`), and the one that the last grid followed.
+    guided = True
+    guide: Guide | None = None
 
     @takes(DeviceOptions)
     def __init__(self, options: DeviceOptions) -> None:
@@ -530,6 +534,10 @@ class Device:
             launch.counts = no_counts(program)
             if "measured" in self._events:
                 launch.cache = Cache(l2_bytes(self.target))
+        if self.weak and self.guided and listeners is None:
+            from .guiding import guide_of
+
+            launch.guide = self.guide = guide_of(self.seed or 0, module, request, plan, self.arena)
         try:
             if self.options.on_grid is not None:
                 self.options.on_grid(launch)
@@ -595,14 +603,4 @@ def local_bytes(program: Program, stack: int) -> int:
     return sum(-(-function.local_bytes // 16) * 16 for function in program.functions) + stack
 
 
-def check_parameters(kernel: Kernel, params: bytes, limits: DeviceLimits) -> None:
-    """Raise `LaunchError` for a parameter block of the wrong size."""
-    if len(params) != kernel.parameter_bytes:
-        raise LaunchError(
-            f"kernel {shown(kernel.name)} takes {kernel.parameter_bytes} bytes of parameters, not {len(params)}"
-        )
-    if len(params) > limits.parameters:
-        raise LaunchError(f"{len(params):,} bytes of parameters; {limits.name} takes {limits.parameters:,}")
-
-
-__all__ = ["Device", "PtxError", "Request", "RunResult", "check_parameters", "local_bytes"]
+__all__ = ["Device", "PtxError", "Request", "RunResult", "local_bytes"]

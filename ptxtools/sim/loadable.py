@@ -11,6 +11,7 @@ from .kernel import Kernel
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Diagnostic, Source
+    from ptxtools.ir import Module
     from ptxtools.ir.origins import Origins
     from ptxtools.program.program import Program
 
@@ -78,6 +79,9 @@ class Loadable(Protocol):
 
     def source(self) -> Source | None:
         """The text that lines of traps refer to."""
+
+    def whole(self) -> Module:
+        """The module's tree."""
 
     def bodies(self) -> list[Body]:
         """The functions that have a body, in the order of the text."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from ptxtools.diagnostics import LaunchError
+from ptxtools.diagnostics import LaunchError, shown
 
-from .kernel import Bounds, Dim3
+from .kernel import Bounds, Dim3, Kernel
 from .limits import DeviceLimits
 
 if TYPE_CHECKING:
@@ -115,3 +115,13 @@ def check_shared(static: int, dynamic: int, limits: DeviceLimits) -> None:
             f"{static + dynamic:,} bytes of shared memory per CTA ({static:,} static, {dynamic:,} dynamic): "
             f"{limits.name} has at most {limits.shared_cta:,}"
         )
+
+
+def check_parameters(kernel: Kernel, params: bytes, limits: DeviceLimits) -> None:
+    """Raise `LaunchError` for a parameter block of the wrong size."""
+    if len(params) != kernel.parameter_bytes:
+        raise LaunchError(
+            f"kernel {shown(kernel.name)} takes {kernel.parameter_bytes} bytes of parameters, not {len(params)}"
+        )
+    if len(params) > limits.parameters:
+        raise LaunchError(f"{len(params):,} bytes of parameters; {limits.name} takes {limits.parameters:,}")

@@ -24,6 +24,7 @@ from .loadable import Body, Contents, Link, Storage
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Source
+    from ptxtools.ir import Module
     from ptxtools.ir.origins import Origins
     from ptxtools.isa import Opcode
 
@@ -63,6 +64,10 @@ class StoredModule:
         if self._tree is None:
             self._tree = self._parse()
         return self._tree
+
+    def whole(self) -> Module:
+        """The module's tree."""
+        return self._whole().tree
 
     def bodies(self) -> list[Body]:
         """The functions that have a body."""

@@ -46,6 +46,9 @@ class TreeModule:
     def source(self) -> Source | None:
         return self.tree.source
 
+    def whole(self) -> Module:
+        return self.tree
+
     def bodies(self) -> list[Body]:
         from ptxtools.ir.cfg import scopes_of
         from ptxtools.ir.text import instruction_text

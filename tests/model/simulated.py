@@ -271,8 +271,25 @@ class Kernel:
         """The same for each of so many copies, in one launch."""
         return self.run(seed, names, copies, **options)[0]
 
+    def guided(self, names):
+        """The outcomes of all runs that follow an execution of the model, one after the other; None if there are none,
+        since the launch is not modelled or too large. Each must be followed to its end."""
+        found, seed = [], 1
+        while True:
+            outcomes, _, guide = self._run(seed, names, 1, True, memory_model="weak")
+            if guide is None:
+                return None
+            assert not guide.departure, guide.departure
+            found += outcomes
+            if len(found) == guide.outcomes:
+                return found
+            seed += 2
+
     def run(self, seed, names, copies, **options):
-        """(outcomes, what the launch returns)"""
+        """(outcomes, what the launch returns); with weak memory, of the machine by itself"""
+        return self._run(seed, names, copies, False, **options)[:2]
+
+    def _run(self, seed, names, copies, guided, **options):
         memory = np.zeros((copies, 8 * self.cells), np.uint8)
         for at, name in enumerate(self.memory):
             initial = self.test.locations[name].initial
@@ -283,10 +300,11 @@ class Kernel:
             memory[:, at * STRIDE : at * STRIDE + size] = np.frombuffer(whole.to_bytes(size, "little"), np.uint8)
         out = np.zeros((copies, max(len(self.registers), 1)), np.int64)
         device = ptxtools.Device("sm_90", seed=seed, **options)
+        device.guided = guided
         block = 32 * (max(self.warps.values()) + 1)
         result = device.launch(self.module["t"], copies * len(self.places), block, [memory, out],
                       cluster=self.cluster)  # fmt: skip
         found = {name: [UNTYPED.wrap(value) for value in out[:, at].tolist()] for at, name in enumerate(self.registers)}
         found |= {name: self._bytes(memory, name) for name in names if ":" not in name}
         columns = [found.get(name, [0] * copies) for name in names]
-        return [tuple(column[copy] for column in columns) for copy in range(copies)], result
+        return [tuple(column[copy] for column in columns) for copy in range(copies)], result, device.guide
