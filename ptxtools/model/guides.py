@@ -38,8 +38,8 @@ from .search import Search
 #: Statements of a kernel, threads of a launch that are looked at, those of them that may access memory or wait, their
 #: events, and the combinations of their paths.
 MOST_STATEMENTS, MOST_LOOKED_AT, MOST_THREADS, MOST_EVENTS, MOST_PATHS = 400, 1024, 4, 64, 5_000
-#: Executions, and checks of the axioms, that are gone through at most.
-MOST_EXECUTIONS, MOST_CHECKS = 20_000, 40_000
+#: Outcomes; executions, and checks of the axioms, that are gone through at most.
+MOST_OUTCOMES, MOST_EXECUTIONS, MOST_CHECKS = 2_000, 5_000, 10_000
 #: How often an instruction is executed before a path is given up.
 UNROLL = 3
 #: Bytes of the largest element of a buffer.
@@ -127,6 +127,8 @@ def _guides(module: ir.Module, kernel: ir.Function, launch: Launch, places: Mapp
     for search, state in complete(test, model(DEFAULT_MODEL), choices, outcomes, MOST_EXECUTIONS, MOST_CHECKS):
         key = tuple(state[name] for name in test.observed)
         if key not in found and all(path.unreached is None for path in search.found.paths):
+            if len(found) == MOST_OUTCOMES:
+                return
             found[key] = Guide(_steps(test, search, places, state), list(_final(test, state, places, results.names)))
     if not (outcomes.incomplete or outcomes.mixed_races or outcomes.undefined):
         yield from (found[key] for key in sorted(found))
