@@ -39,7 +39,7 @@ from .search import Search
 #: events, and the combinations of their paths.
 MOST_STATEMENTS, MOST_LOOKED_AT, MOST_THREADS, MOST_EVENTS, MOST_PATHS = 400, 1024, 4, 64, 5_000
 #: Outcomes; executions, and checks of the axioms, that are gone through at most.
-MOST_OUTCOMES, MOST_EXECUTIONS, MOST_CHECKS = 2_000, 5_000, 10_000
+MOST_OUTCOMES, MOST_EXECUTIONS, MOST_CHECKS = 5_000, 5_000, 10_000
 #: How often an instruction is executed before a path is given up.
 UNROLL = 3
 #: Bytes of the largest element of a buffer.
@@ -124,12 +124,15 @@ def _guides(module: ir.Module, kernel: ir.Function, launch: Launch, places: Mapp
         return
     outcomes = Outcomes(test, DEFAULT_MODEL, UNROLL, test.observed)
     choices, found = Choices(test, results), dict[tuple[int, ...], Guide]()
+    at, steps = (-1, -1, -1), dict[tuple[int, int], list[Step]]()
     for search, state in complete(test, model(DEFAULT_MODEL), choices, outcomes, MOST_EXECUTIONS, MOST_CHECKS):
         key = tuple(state[name] for name in test.observed)
         if key not in found and all(path.unreached is None for path in search.found.paths):
             if len(found) == MOST_OUTCOMES:
                 return
-            found[key] = Guide(_steps(test, search, places, state), list(_final(test, state, places, results.names)))
+            if (*search.way, search.leaves) != at:
+                at, steps = (*search.way, search.leaves), _steps(test, search, places, state)
+            found[key] = Guide(steps, list(_final(test, state, places, results.names)))
     if not (outcomes.incomplete or outcomes.mixed_races or outcomes.undefined):
         yield from (found[key] for key in sorted(found))
 
@@ -262,9 +265,12 @@ def _final(
 def _steps(
     test: Test, search: Search, places: Mapping[str, Place], state: Mapping[str, int]
 ) -> dict[tuple[int, int], list[Step]]:
-    search.complete()
-    values = values_of(search)
-    search.resume()
+    if search.steps_found is None:
+        values = values_of(search)
+    else:
+        search.complete()
+        values = values_of(search)
+        search.resume()
     found = {}
     for path, first in zip(search.found.paths, search.found.first, strict=True):
         steps: dict[int, Step] = {}
