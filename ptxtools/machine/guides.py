@@ -16,7 +16,7 @@ Dim3 = tuple[int, int, int]
 class Step(Protocol):
     """What an instruction does to memory. at: where its text begins; reads, writes: of each element, as unsigned bytes;
     places: their device addresses, -1 in shared memory; sizes: their bytes; answer: what an operation on an mbarrier
-    returns; given: nobody computes what it writes, since a copy does."""
+    returns."""
 
     @property
     def at(self) -> int: ...
@@ -30,8 +30,6 @@ class Step(Protocol):
     def sizes(self) -> Sequence[int]: ...
     @property
     def answer(self) -> int: ...
-    @property
-    def given(self) -> bool: ...
 
 
 class Guide(Protocol):

@@ -35,10 +35,11 @@ from .programs import (
 )
 from .search import Search
 
-#: Threads of a launch that are looked at, those of them that may access memory or wait, and their events.
-MOST_LOOKED_AT, MOST_THREADS, MOST_EVENTS = 1024, 4, 64
-#: Executions, and checks of the axioms, that are gone through at most.
-MOST_EXECUTIONS, MOST_CHECKS = 20_000, 40_000
+#: Statements of a kernel, threads of a launch that are looked at, those of them that may access memory or wait, their
+#: events, and the combinations of their paths.
+MOST_STATEMENTS, MOST_LOOKED_AT, MOST_THREADS, MOST_EVENTS, MOST_PATHS = 400, 1024, 4, 64, 5_000
+#: Outcomes; executions, and checks of the axioms, that are gone through at most.
+MOST_OUTCOMES, MOST_EXECUTIONS, MOST_CHECKS = 5_000, 5_000, 10_000
 #: How often an instruction is executed before a path is given up.
 UNROLL = 3
 #: Bytes of the largest element of a buffer.
@@ -61,7 +62,7 @@ class Place:
 class Step:
     """What an instruction does to memory. at: where its text begins; reads, writes: of each element, as unsigned bytes;
     places: their device addresses, -1 in shared memory; sizes: their bytes; answer: what an operation on an mbarrier
-    returns; given: nobody computes what it writes, since a copy does."""
+    returns."""
 
     at: int
     reads: list[int] = field(default_factory=list)
@@ -69,7 +70,6 @@ class Step:
     places: list[int] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     answer: int = 0
-    given: bool = False
 
 
 @dataclass(slots=True)
@@ -99,7 +99,11 @@ def guides(module: ir.Module, kernel: ir.Function, launch: Launch, places: Mappi
 
 def _guides(module: ir.Module, kernel: ir.Function, launch: Launch, places: Mapping[str, Place]) -> Iterator[Guide]:
     launch.most = MOST_LOOKED_AT
+    if kernel.body is None or len(kernel.body.items) > MOST_STATEMENTS:
+        return
     test = launch_test(module, kernel, launch)
+    if any(at.space in ("global", "const") and name not in places for name, at in test.locations.items()):
+        return
     for name in launch.arrays:
         test.locations[name].type = Type("b", 8 * _WORD)
     places = {name: place for name, place in places.items() if name in test.locations}
@@ -120,10 +124,15 @@ def _guides(module: ir.Module, kernel: ir.Function, launch: Launch, places: Mapp
         return
     outcomes = Outcomes(test, DEFAULT_MODEL, UNROLL, test.observed)
     choices, found = Choices(test, results), dict[tuple[int, ...], Guide]()
+    at, steps = (-1, -1, -1), dict[tuple[int, int], list[Step]]()
     for search, state in complete(test, model(DEFAULT_MODEL), choices, outcomes, MOST_EXECUTIONS, MOST_CHECKS):
         key = tuple(state[name] for name in test.observed)
         if key not in found and all(path.unreached is None for path in search.found.paths):
-            found[key] = Guide(_steps(test, search, places, state), list(_final(test, state, places, results.names)))
+            if len(found) == MOST_OUTCOMES:
+                return
+            if (*search.way, search.leaves) != at:
+                at, steps = (*search.way, search.leaves), _steps(test, search, places, state)
+            found[key] = Guide(steps, list(_final(test, state, places, results.names)))
     if not (outcomes.incomplete or outcomes.mixed_races or outcomes.undefined):
         yield from (found[key] for key in sorted(found))
 
@@ -131,13 +140,15 @@ def _guides(module: ir.Module, kernel: ir.Function, launch: Launch, places: Mapp
 def _relevant(test: Test) -> list[Path]:
     """All paths of the threads that have events; the others are no part of the test any more. None if it is too much
     to look at."""
-    paths, threads, found, most = Paths(test, UNROLL), [], list[Path](), 0
+    paths, threads, found, events, combinations = Paths(test, UNROLL), [], list[Path](), 0, 1
     for thread in test.threads:
         ways = paths.of(thread)
-        if any(way.events for way in ways):
+        if not ways or any(way.events for way in ways):
             threads.append(thread)
-            most += max(len(way.events) for way in ways)
-            if len(threads) > MOST_THREADS or most > MOST_EVENTS:
+            events += max((len(way.events) for way in ways), default=0)
+            combinations *= len(ways)
+            most = len(threads) > MOST_THREADS or events > MOST_EVENTS or combinations > MOST_PATHS
+            if most or not ways:  # or nothing is known of this thread
                 test.threads = []
                 return []
             found += ways
@@ -254,9 +265,12 @@ def _final(
 def _steps(
     test: Test, search: Search, places: Mapping[str, Place], state: Mapping[str, int]
 ) -> dict[tuple[int, int], list[Step]]:
-    search.complete()
-    values = values_of(search)
-    search.resume()
+    if search.steps_found is None:
+        values = values_of(search)
+    else:
+        search.complete()
+        values = values_of(search)
+        search.resume()
     found = {}
     for path, first in zip(search.found.paths, search.found.first, strict=True):
         steps: dict[int, Step] = {}
@@ -279,7 +293,6 @@ def _add(
     place = places.get(test.locations[event.location].memory)
     step.places.append(-1 if place is None else place.address + event.offset)
     step.sizes.append(event.size)
-    step.given = not isinstance(event.instruction, Memory)
     if read is not None:
         step.reads.append(read)
     if written is not None:

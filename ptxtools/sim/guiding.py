@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from .device import Plan, Request
     from .loadable import Loadable
 
-#: Bytes of buffers and variables, and threads, up to which the model is asked.
-_MOST_BYTES, _MOST_THREADS = 1 << 15, 1024
+#: Bytes of buffers and variables, CTAs, and threads, up to which the model is asked.
+_MOST_BYTES, _MOST_CTAS, _MOST_THREADS = 1 << 15, 16, 1024
 #: Launches whose executions are remembered.
 _MOST_KEPT = 16
 _POINTER_BYTES = 8
@@ -42,8 +42,8 @@ def guide_of(seed: int, module: Loadable, request: Request, plan: Plan, arena: A
 def _plain(module: Loadable, request: Request, plan: Plan, arena: Arena) -> PlainGrid | None:
     """The launch as the model sees it; None if it has no words for it, or is too large to begin with."""
     cluster = plan.cluster
-    threads = prod(request.grid) * prod(request.block)
-    if threads > _MOST_THREADS or cluster[1:] != (1, 1):
+    ctas = prod(request.grid)
+    if ctas > _MOST_CTAS or ctas * prod(request.block) > _MOST_THREADS or cluster[1:] != (1, 1):
         return None
     sizes = {name: storage.size for name, storage in plan.image.variables.items()}
     variables = {name: (address, sizes[name]) for name, address in plan.image.addresses.items()}

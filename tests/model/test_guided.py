@@ -8,6 +8,7 @@ from ptxtools.model.executions import run
 from ptxtools.reference.guided import Guided
 from tests.model.cycles import cycle_of
 from tests.model.drawn import Drawn
+from tests.model.handed import Handed
 from tests.model.launches import FEATURES
 from tests.model.simulated import Kernel
 from tests.model.suite import FOLDER, loaded, read
@@ -139,17 +140,42 @@ _POLL = "mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;\n    @!%p2 bra L;"
 ])  # fmt: skip
 def test_copies_and_mbarriers(first, second, outcomes):
     """The machine by itself does a copy as a whole, and an operation on an mbarrier in program order."""
-    module, seen, seed = ptxtools.loads(HANDED.format(first, second)), [], 1
+    seen = followed(HANDED.format(first, second), 2 if second else 1, 2)
+    assert {out for _, out in seen} == outcomes
+
+
+def followed(text, threads, results):
+    """What all guided runs of a kernel leave in its two arrays, one after the other; None if it has none. Each is
+    followed to its end, and no outcome comes twice."""
+    module, seen, seed = ptxtools.loads(text), [], 1
     while True:
-        x, out = np.array([1, 2, 3, 4], np.uint32), np.zeros(2, np.uint32)
+        x, out = np.array([1, 2, 3, 4], np.uint32), np.zeros(results, np.uint32)
         device = ptxtools.Device("sm_90", seed=seed, memory_model="weak")
-        device.launch(module["t"], 1, 2 if second else 1, [x, out])
-        assert device.guide is not None and not device.guide.departure
-        seen.append(tuple(out.tolist()))
+        device.launch(module["t"], 1, threads, [x, out])
+        if device.guide is None:
+            return None
+        assert not device.guide.departure, device.guide.departure
+        seen.append((tuple(x.tolist()), tuple(out.tolist())))
         seed += 2
         if len(seen) == device.guide.outcomes:
-            break
-    assert set(seen) == outcomes
+            assert len(set(seen)) == len(seen)
+            return seen
+
+
+@rows("seed", range(40), ids=[f"handed-{seed}" for seed in range(40)], share=5)
+def test_random_copies_and_mbarriers(seed):
+    """What the model allows of the same kernel when it is asked for it as a litmus test; none if it is undefined, as
+    that of an mbarrier that has had too many arrivals."""
+    kernel = Handed(seed)
+    results = max(kernel.results, 1)
+    arrays = [np.array([1, 2, 3, 4], np.uint32), np.zeros(results, np.uint32)]
+    condition = " /\\ ".join([f"a[{at}] == 0" for at in range(4)] + [f"out[{at}] == 0" for at in range(results)])
+    allowed = ptxtools.litmus_kernel(kernel.text, f"exists ({condition})", args=arrays, block=kernel.threads, unroll=3)
+    seen = followed(kernel.text, kernel.threads, results)
+    if seen is None:
+        assert allowed.undefined or allowed.mixed_races or allowed.incomplete or len(allowed.states) == 1
+    else:
+        assert {x + out for x, out in seen} == set(allowed.states)
 
 
 def test_an_outcome_for_every_other_seed():
