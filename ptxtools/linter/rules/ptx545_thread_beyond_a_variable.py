@@ -2,8 +2,9 @@
 
 What: the address is in a register, and is that of a variable plus a multiple of the thread's number; for some thread
 that runs the instruction, if its CTA has it, the bytes are not the variable's. Or a tensor copy has
-to bring more bytes, by what its mbarrier expects, than there are from where it writes on. Or a thread accesses what is
-before a pointer that the kernel is given (possible: the pointer may be into an array).
+to bring more bytes, by what its mbarrier expects, than there are from where it writes on. Or an index
+that follows from the thread's number is negative, of a pointer that the kernel is given (possible: the pointer may be
+into an array).
 Why: it reads or overwrites other data, or faults.
 Example:
     .shared .align 4 .b32 t[16];
@@ -62,7 +63,7 @@ def _look_before(context: LintContext, facts: FunctionFacts) -> None:
         access = step.access
         if access is None or step.active is None or not is_pointer(facts.function, access.address, access.size):
             continue
-        if len(access.address.terms) > 1 or access.space not in ("", "global"):
+        if len(access.address.terms) > 1 or isinstance(access.address.each, int) or access.space not in ("", "global"):
             continue
         numbers = zip(access.address.numbers, step.active, strict=True)
         thread = next((thread for thread, (number, runs) in enumerate(numbers) if runs and number < 0), None)

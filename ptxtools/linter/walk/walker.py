@@ -548,7 +548,8 @@ class Walker:
         known = value is not None and isinstance(truth(value), int)
         if known and rounds <= _SHORT_ROUNDS and group.pc - target < _SHORT:
             return True
-        if known and self.threads.whole and self.memory.all_seen and rounds * (group.pc - target + 1) <= _SHORT_STEPS:
+        fills = known and self.threads.whole and self.memory.all_seen and not self.program.meets(target, group.pc)
+        if fills and rounds * (group.pc - target + 1) <= _SHORT_STEPS:
             return True
         if self.program.flies(target, group.pc):
             return rounds <= (_KNOWN_ROUNDS if known else self._pipeline(target, group.pc))
