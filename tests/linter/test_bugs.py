@@ -22,7 +22,6 @@ _DISCARD = "the host may fill the buffer again between the launches"
 _PEERS = "what CTAs of a cluster do at mbarriers of one another is not followed"
 _RELAXED = "relaxed operations on mbarriers are taken to tell"
 _LANES = "that every lane of a warp does it may be meant"
-_TABLES = "warps are not walked through tables of branches and functions"
 #: The bugs that no rule sees, and why.
 UNSEEN = {
     "one_behind_the_buffer": _SIZE,
@@ -34,7 +33,6 @@ UNSEEN = {
     "stack_array_indexed_by_data": _DATA,
     "slot_of_the_peer_filled_before_it_is_free": "mbarriers of two CTAs of a cluster are not followed",
     "bulk_store_awaited_behind_an_mbarrier": _ROLES, "product_of_the_last_cta_alone": _GRID,
-    "called_by_a_table": _TABLES,
     "barrier_of_the_warp_for_its_half": "halves of a warp are not told apart", "predicated_barrier": _DATA,
     "discarded_by_the_grid_before": _DISCARD,
     "compaction_offsets_of_two_warps": _DATA, "three_arrive_where_two_are_counted": _DATA,
