@@ -28,9 +28,10 @@ from ptxtools.ir.nodes import (
     Pair,
     Scope,
     SymbolOffset,
+    Variable,
     Vector,
 )
-from ptxtools.ir.references import is_runtime_function
+from ptxtools.ir.references import initializer_names, is_runtime_function
 from ptxtools.ir.symbols import Names, RegisterKey, Registers, declare, function_names, module_names
 from ptxtools.isa import Opcode, OpcodeError, OperandSpec, resolve
 from ptxtools.isa.types import TYPES
@@ -545,6 +546,14 @@ class ModuleFacts:
                 if line.item.opcode not in found:
                     found[line.item.opcode] = line
         return found
+
+    @cached_property
+    def tabled(self) -> list[Function]:
+        """The functions that initialisers of the module's variables name: calls through registers may be of these."""
+        known = {function.name: function for function in self.bodies}
+        names = dict.fromkeys(name for item in self.module.items if type(item) is Variable and item.init is not None
+                              for name in initializer_names(item.init))  # fmt: skip
+        return [known[name] for name in names if name in known]
 
     @cached_property
     def whole(self) -> bool:

@@ -14,7 +14,7 @@ mul.wide.u32 %d2, %r1, 4; add.u64 %d2, %d1, %d2; setp.gt.u32 %p1, %r1, 20;
 def found(body: str, outer: str = "") -> list[tuple[str, str]]:
     result = parse(f"{HEAD}{outer}{KERNEL}{body}\nret;\n}}\n", "k.ptx")
     assert not result.diagnostics
-    warnings = [d for d in lint(result.module) if d.code in ("PTX520", "PTX522", "PTX539", "PTX598")]
+    warnings = [d for d in lint(result.module) if d.code in ("PTX520", "PTX522", "PTX535", "PTX539", "PTX598")]
     return [(d.code, d.source.text[slice(*d.span)] if d.source is not None else "") for d in warnings]
 
 
@@ -48,6 +48,35 @@ GIVE = "{{ .param .align 8 .b8 v[8]; .param .b32 r; {} call (r), sum, (v); ld.pa
 ])  # fmt: skip
 def test_what_a_call_leaves_open(outer, body, codes):
     assert found(body, outer) == codes
+
+
+TABLE = """.func (.param .b32 r) fa(.param .b32 v) { st.param.b32 [r], 1; ret; }
+.func (.param .b32 r) fb(.param .b32 v) { .reg .b32 %x; ld.param.b32 %x, [v]; shfl.sync.bfly.b32 %x, %x, 1, 31, -1;
+st.param.b32 [r], %x; ret; }
+.func (.param .b32 r) fc(.param .b32 v) { ret; }
+.global .u64 fns[3] = {fa, fb, fc};
+"""
+THROUGH = """mov.u64 %d3, fns; mad.wide.u32 %d3, %r3, 8, %d3; ld.global.u64 %d4, [%d3];
+{ .param .b32 v; .param .b32 r; st.param.b32 [v], %r1; P: .callprototype (.param .b32 _) _ (.param .b32 _);
+call (r), %d4, (v), P; ld.param.b32 %r2, [r]; } st.global.b32 [%d2], %r2;
+"""
+
+
+@rows(("index", "codes"), [
+    ("mov.b32 %r3, 1;", []),
+    ("and.b32 %r3, %r1, 1;", [("PTX535", "-1")]),
+    ("shr.u32 %r3, %r1, 5;", []),
+    ("mov.u32 %r3, %ctaid.x;", []),  # any of them
+    ("and.b32 %r3, %r1, 3;", []),  # not all are known
+    ("ld.global.b32 %r3, [%d1];", []),
+])  # fmt: skip
+def test_functions_of_a_table(index, codes):
+    assert found(index + THROUGH, TABLE) == codes
+
+
+def test_a_table_that_is_changed_or_unknown():
+    for table in ("fns[3];", "fns[3] = {0, 0, 0};"):
+        assert found("and.b32 %r3, %r1, 1;" + THROUGH, TABLE.replace("fns[3] = {fa, fb, fc};", table)) == []
 
 
 STACK = "stacksave.u64 %d5; mov.u64 %d6, 64; alloca.u64 %d3, %d6, 16;"

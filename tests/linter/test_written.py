@@ -132,6 +132,30 @@ def test_a_discard_beside_a_reader():
     assert found(body.format("bar.sync 0;"), 64) == []
 
 
+PUT = "mul.wide.u32 %d2, %r1, 16; add.u64 %d2, %d2, %d1; cp.async.c{} [%r3+{}], [%d2+{}], {}; cp.async.wait_all;"
+
+
+@rows(("form", "to", "of", "size", "codes"), [
+    ("g.shared.global", 0, 0, 16, []), ("g.shared.global", 8, 0, 16, ["PTX541 certain"]),
+    ("g.shared.global", 0, 8, 16, ["PTX541 possible"]), ("a.shared.global", 8, 0, 8, []),
+    ("a.shared.global", 4, 4, 8, ["PTX541 certain", "PTX541 possible"]), ("a.shared.global", 4, 12, 4, []),
+    ("a.shared.global", 0, -16, 16, []),
+])  # fmt: skip
+def test_alignment_of_copies(form, to, of, size, codes):
+    assert found(PUT.format(form, to, of, size), 32) == codes
+
+
+@rows(("body", "codes"), [
+    ("ld.global.b32 %r6, [%d2+-4];", ["PTX545 possible"]),
+    ("@%p1 ld.global.b32 %r6, [%d2+-4];", []),  # not the first thread
+    ("setp.gt.u32 %p3, %r1, 1; @%p3 ld.global.b32 %r6, [%d2+-12];", ["PTX545 possible"]),
+    ("mov.u32 %r7, %ctaid.x; mad.wide.u32 %d2, %r7, 128, %d2; ld.global.b32 %r6, [%d2+-4];", []),
+    ("ld.global.b32 %r6, [%d2+4];", []),
+])  # fmt: skip
+def test_before_what_is_given(body, codes):
+    assert found(DISCARD + body, 32) == codes
+
+
 S = Value((("&s", 1),), 256)
 UNITS = unknown(False, "shr.u32", S, Value((), 4))
 

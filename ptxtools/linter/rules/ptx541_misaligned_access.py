@@ -2,8 +2,8 @@
 
 What: a load or store at an offset that is not a multiple of its size, at least for one thread that comes to it: of a
 variable (certain), or of a pointer that the kernel is given (possible: it is not if that pointer is misaligned, too).
-discard.L2 needs a multiple of 128. Or a variable has a smaller alignment than an access of it needs (possible: it may
-stand at a suitable address).
+So for both addresses of a cp.async; discard.L2 needs a multiple of 128. Or a variable has a smaller alignment than an
+access of it needs (possible: it may stand at a suitable address).
 Why: misaligned accesses fault at run time.
 Example:
     .shared .align 8 .b8 table[32];
@@ -20,16 +20,18 @@ from ptxtools.isa.types import TYPES
 
 from ..accesses import Access, element_bytes
 from ..arguments import is_pointer, misalignment
+from ..constants import constant
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
 from ..memory import Reach, Step, variable_of
 from ..registry import bodies_with, variable_accesses
-from ..values import WARP
+from ..values import WARP, Value
 
 CODE = "PTX541"
 
 #: Bytes that any variable of words is aligned to.
 _LEAST = 4
+_GIVEN = "possible: the pointer may be off by as much"
 #: Bytes that discard takes, and their alignment.
 _LINE = 128
 
@@ -67,6 +69,38 @@ def check_arguments(context: LintContext, facts: FunctionFacts) -> None:
             context.warn(CODE, message, part_span(step.line.item, access.operand), section="6.4.1")
 
 
+@bodies_with("cp")
+def check_copies(context: LintContext, facts: FunctionFacts) -> None:
+    for steps in facts.steps:
+        for step in steps:
+            item = step.line.item
+            copies = item.opcode.startswith(("cp.async.ca", "cp.async.cg")) and len(item.operands) > 2
+            size = constant(facts, step.line, item.operands[2]) if copies else None
+            for place, address in enumerate(step.addresses[:2] if size else ()):
+                if address is None or size is None:
+                    continue
+                if place == 0:
+                    off = _off(step, address, size)
+                    message = f"the address of a thread is no multiple of the {size} bytes that are copied"
+                    help: tuple[str, ...] = ()
+                else:
+                    off = misalignment(facts.function, address, size) != 0
+                    message = f"the address is no multiple of {size} bytes, if the pointer that is given is aligned"
+                    help = (_GIVEN,)
+                if off:
+                    context.warn(CODE, message, part_span(step.line.item, place), help=help, section="9.7.9.25.3")
+
+
+def _off(step: Step, address: Value, size: int) -> bool:
+    """Whether some thread, or each, is certainly off at an aligned variable."""
+    symbol = variable_of(step.line, address)
+    if symbol is None or len(address.terms) > 1 or (symbol.align or element_bytes(symbol)) % size:
+        return False
+    rests = [number % size for number in address.numbers]
+    active = step.active or (False,) * len(rests)
+    return all(rests) or any(rest and runs for rest, runs in zip(rests, active, strict=True))
+
+
 @bodies_with("discard")
 def check_lines(context: LintContext, facts: FunctionFacts) -> None:
     for steps in facts.steps:
@@ -75,8 +109,7 @@ def check_lines(context: LintContext, facts: FunctionFacts) -> None:
             rest = misalignment(facts.function, address, _LINE) if address is not None else 0
             if rest:
                 message = f"the address is {rest} bytes behind a multiple of {_LINE}, if what is given is aligned"
-                help = ("possible: the pointer may be off by as much",)
-                context.warn(CODE, message, part_span(step.line.item, 0), help=help, section="9.7.9.17")
+                context.warn(CODE, message, part_span(step.line.item, 0), help=(_GIVEN,), section="9.7.9.17")
 
 
 def _look_at_alignment(context: LintContext, step: Step, access: Reach, seen: set[int]) -> None:

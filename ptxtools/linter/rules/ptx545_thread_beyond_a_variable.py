@@ -2,7 +2,9 @@
 
 What: the address is in a register, and is that of a variable plus a multiple of the thread's number; for some thread
 that runs the instruction, if its CTA has it, the bytes are not the variable's. Or a tensor copy has
-to bring more bytes, by what its mbarrier expects, than there are from where it writes on.
+to bring more bytes, by what its mbarrier expects, than there are from where it writes on. Or an index
+that follows from the thread's number is negative, of a pointer that the kernel is given (possible: the pointer may be
+into an array).
 Why: it reads or overwrites other data, or faults.
 Example:
     .shared .align 4 .b32 t[16];
@@ -19,6 +21,7 @@ from __future__ import annotations
 from ptxtools.ir.positions import part_span
 
 from ..accesses import variable_bytes
+from ..arguments import is_pointer
 from ..context import LintContext
 from ..facts import FunctionFacts
 from ..memory import variable_of
@@ -26,6 +29,7 @@ from ..registry import bodies_with
 from ..walk import tell
 
 CODE = "PTX545"
+_BEFORE = "possible: the pointer may be into an array"
 
 
 @bodies_with("ld", "st", "atom", "red")
@@ -49,4 +53,21 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
                 who = "this accesses" if isinstance(access.address.each, int) else f"thread {thread} accesses"
                 context.warn(CODE, f"{who} {what}", part_span(step.line.item, access.operand), section="6.4.1")
                 break
+    _look_before(context, facts)
     tell(context, facts, CODE, "beyond a variable", "6.4.1")
+
+
+def _look_before(context: LintContext, facts: FunctionFacts) -> None:
+    """Whether threads access what is before a parameter's memory, whatever CTA they are of."""
+    for step in facts.accesses:
+        access = step.access
+        if access is None or step.active is None or not is_pointer(facts.function, access.address, access.size):
+            continue
+        if len(access.address.terms) > 1 or isinstance(access.address.each, int) or access.space not in ("", "global"):
+            continue
+        numbers = zip(access.address.numbers, step.active, strict=True)
+        thread = next((thread for thread, (number, runs) in enumerate(numbers) if runs and number < 0), None)
+        if thread is not None:
+            name = access.address.terms[0][0].rpartition("+")[0]
+            message = f"thread {thread} accesses what is {-access.address.numbers[thread]} bytes before '{name}'"
+            context.warn(CODE, message, part_span(step.line.item, access.operand), help=(_BEFORE,), section="6.4.1")

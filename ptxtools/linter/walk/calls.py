@@ -59,16 +59,17 @@ def followed(facts: FunctionFacts) -> list[FunctionFacts]:
         callers, waiting = waiting, []
         for caller in callers:
             for line in caller.of("call"):
-                callee = callee_of(line)
-                if callee is None or callee.body is None or id(callee) in found or callee is facts.function:
-                    continue
-                if len(callee.body.items) > left:
-                    continue
-                inner = module.of(callee)
-                left -= len(inner.lines)
-                if left >= 0 and mine.isdisjoint(_variables(inner)):
-                    found[id(callee)] = inner
-                    waiting.append(inner)
+                named = callee_of(line)
+                for callee in (named,) if named is not None else module.tabled:
+                    if callee.body is None or id(callee) in found or callee is facts.function:
+                        continue
+                    if len(callee.body.items) > left:
+                        continue
+                    inner = module.of(callee)
+                    left -= len(inner.lines)
+                    if left >= 0 and mine.isdisjoint(_variables(inner)):
+                        found[id(callee)] = inner
+                        waiting.append(inner)
     return list(found.values())
 
 
@@ -91,17 +92,43 @@ class Calls:
 
     def enter(self, group: Group, op: Op, mask: int) -> bool:
         """Threads call a function: whether the walk follows them."""
-        function = callee_of(op.line)
-        callee = self.walker.program.callees.get(id(function))
-        given, results = _lists(op.line)
-        if callee is None or len(group.stack) >= _DEPTH or any(frame.callee is callee for frame in group.stack):
-            for result in results:
+        walker, callees = self.walker, self._callees(group, op, mask)
+        inside = [frame.callee for frame in group.stack]
+        if not callees or len(inside) >= _DEPTH or any(one is callee for one in inside for callee, _ in callees):
+            for result in _lists(op.line)[1]:
                 self._lose(group, op.line, result)
             return False
-        caller = group
-        if mask != group.mask:
-            group = group.split(group.pc, mask)
-            self.walker.running.append(group)
+        for callee, part in callees:
+            entering = group
+            if part != group.mask:
+                entering = group.split(group.pc, part)
+                walker.running.append(entering)
+            self._begin(entering, op, callee)
+            walker.begin_anew(callee)
+        if entering is not group:
+            group.pc += 1
+        return True
+
+    def _callees(self, group: Group, op: Op, mask: int) -> list[tuple[Callee, int]]:
+        """The functions that threads call, with the threads; none if one of them is not followed."""
+        found: dict[int, int] = {}
+        function = callee_of(op.line)
+        if function is not None:
+            found[id(function)] = mask
+        elif self.walker.program.tables:
+            key = next((line_key for name in op.line.item.operands if isinstance(name, Name)
+                        and (line_key := op.line.registers[name.name]) is not None), None)  # fmt: skip
+            entries = self.walker.program.tables.entries(self.walker.value(group, key)) if key is not None else ()
+            for thread, each in enumerate(entries):
+                if mask >> thread & 1:
+                    found[id(each)] = found.get(id(each), 0) | 1 << thread
+            self.walker.assumed["table of functions"] = True  # that nobody has changed it
+        callees = [(self.walker.program.callees.get(each), part) for each, part in found.items()]
+        return [] if any(callee is None for callee, _ in callees) else callees  # type: ignore[return-value]
+
+    def _begin(self, group: Group, op: Op, callee: Callee) -> None:
+        """The threads of a group are at the begin of a function."""
+        given, _ = _lists(op.line)
         for key in callee.written:
             group.registers.pop(key, None)
             group.missing.pop(key, None)
@@ -111,9 +138,6 @@ class Calls:
             self._hand_over(group, op.line, actual, formal)
         group.stack = (*group.stack, Frame(group.pc, group.end, op.line, callee))
         group.pc, group.end = callee.start, callee.end
-        if caller is not group:
-            caller.pc += 1
-        return True
 
     def leave(self, group: Group, mask: int) -> None:
         """Some threads of a group return."""

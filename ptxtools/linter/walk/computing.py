@@ -181,6 +181,12 @@ def compared(name: str) -> tuple[Callable[[int, int], bool], Value] | None:
     return None
 
 
+def reason_of(value: Value) -> tuple[object, ...]:
+    """What an unknown value is the result of; empty for anything else."""
+    plain = len(value.terms) == 1 and value.terms[0][1] == 1 and value.each == 0
+    return _reasons.get(value.terms[0][0][1:], ()) if plain else ()
+
+
 def is_bound(name: str) -> bool:
     """Whether an unknown predicate compares what is known of each thread with a number that all of them have: there is
     one for which it holds in all threads, and one for which it holds in none."""

@@ -166,6 +166,10 @@ class Memory:
             if steady and name in walker.program.parameters and isinstance(address.each, int):
                 return Value(((f"{name}+{offset + address.each}", 1),), 0)
             return unknown(True, id(op.line.item), walker.moment)  # what a call gives
+        if walker.program.tables is not None:
+            entry = walker.program.tables.load(op.line, plus(address, Value((), offset)))
+            if entry is not None:
+                return entry
         if opcode.space == "const" and steady:
             return unknown(False, "const", op.opcode, address, offset)
         if steady and self.slots:

@@ -16,6 +16,7 @@ from .calls import Callee, followed
 from .computing import Op, begin_program, divides, taken_apart
 from .memory import COLLECTIVES, HANDLED
 from .narrow import EXCHANGING
+from .tables import Tables
 from .written import Whole
 
 #: Steps of all walks of a kernel: so many, and so many for each of its instructions, up to a bound; times more where
@@ -51,6 +52,8 @@ class Program:
         self._targets: dict[int, int] = {}
         self._tables: dict[int, list[int]] = {}
         self.whole = Whole()
+        tabled = "call" in facts.families and facts.module is not None and facts.module.tabled
+        self.tables = Tables(facts.module) if tabled and facts.module is not None else None
         self.taken: set[tuple[int, int]] = set()  # ways that a walk has gone from a brx.idx by an unknown number
         self.callees: dict[int, Callee] = {}
         self._add(facts, 0)

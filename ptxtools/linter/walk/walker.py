@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import gcd
 
-from ptxtools.ir.nodes import Function, Immediate
+from ptxtools.ir.nodes import Immediate
 from ptxtools.ir.symbols import RegisterKey
 from ptxtools.records import NamedTuple
 
-from ..calls import callee_of
 from ..facts import Line
 from ..values import WARP, Terms, Value
-from .calls import Calls, Frame, ends_threads
+from .calls import Callee, Calls, Frame, ends_threads
 from .computing import (
     Op,
     compared,
@@ -252,7 +251,6 @@ class Walker:
             return bool(mask)
         if family == "call" and mask:
             if self.calls.enter(group, op, mask):
-                self._begin_anew(callee_of(op.line))
                 return True
             if ends_threads(op.line):
                 family = "exit"
@@ -272,9 +270,8 @@ class Walker:
             return True
         return None
 
-    def _begin_anew(self, function: Function | None) -> None:
+    def begin_anew(self, callee: Callee) -> None:
         """Rounds of loops count for each call of a function."""
-        callee = self.program.callees[id(function)]
         for at in [at for at in self._rounds if callee.start <= at < callee.end]:
             del self._rounds[at]
 
@@ -548,7 +545,8 @@ class Walker:
         known = value is not None and isinstance(truth(value), int)
         if known and rounds <= _SHORT_ROUNDS and group.pc - target < _SHORT:
             return True
-        if known and self.threads.whole and self.memory.all_seen and rounds * (group.pc - target + 1) <= _SHORT_STEPS:
+        fills = known and self.threads.whole and self.memory.all_seen and not self.program.meets(target, group.pc)
+        if fills and rounds * (group.pc - target + 1) <= _SHORT_STEPS:
             return True
         if self.program.flies(target, group.pc):
             return rounds <= (_KNOWN_ROUNDS if known else self._pipeline(target, group.pc))
