@@ -47,10 +47,9 @@ class Token(Walk):
 
     def _both(self, number: int, place: int, failed: _Known, done: _Known, differ: set[int]) -> bool:
         """Follow both while they go the same way. differ: slots that depend on the result."""
-        self._left -= 1
-        if self._left < 0:
+        block = self.entered(number)
+        if block is None:
             return False
-        block = self._program.blocks[number]
         for op in block.ops[place:]:
             if is_wait(op) and op.where == self._where:
                 return True  # the part that waits for what the first part has not done
@@ -102,12 +101,11 @@ class Token(Walk):
         leads elsewhere, or does something. differ: slots that are written on it are added."""
         while True:
             number = self._skipped(number)
-            self._left -= 1
-            if self._left < 0:
-                return None
             if number == goal and not place:
                 return _GOAL
-            block = self._program.blocks[number]
+            block = self.entered(number)
+            if block is None:
+                return None
             end, over = block.terminator, place > len(block.ops)
             ops = block.ops[place:] if end.kind != "event" or end.op is None or over else [*block.ops[place:], end.op]
             for op in ops:

@@ -82,16 +82,20 @@ class Walk:
         )
 
     def _from(self, number: int, place: int, known: dict[int, int]) -> bool:
-        self._left -= 1
-        if self._left < 0:
+        block = self.entered(number)
+        if block is None:
             return False
-        block = self._program.blocks[number]
         for op in block.ops[place:]:
             if is_wait(op) and op.where == self._where:
                 return True
             if not self.step(number, op, known):
                 return False
         return self._end(number, block, known, over=place > len(block.ops))
+
+    def entered(self, number: int) -> Block | None:
+        """A block that a way comes to; None: they have come to too many."""
+        self._left -= 1
+        return self._program.blocks[number] if self._left >= 0 else None
 
     def step(self, number: int, op: Op, known: dict[int, int]) -> bool:
         """Follow one operation; False: it does something."""
