@@ -21,34 +21,38 @@ _LOGIC = {"and": int.__and__, "or": int.__or__, "xor": int.__xor__}
 
 
 def deciding(program: Program) -> list[int]:
-    """Lines of the waits whose failure a program uses for anything but waiting again."""
-    found = {op.where for _, _, op in _waits(program)}
-    return [where for where in sorted(found) if not _Walk(program, where).returns()]
+    """Lines of the waits whose failure a program uses for anything but waiting again, or for the same phase in another
+    place."""
+    from .race_tokens import Token
+
+    found = {op.where for _, _, op in waits_of(program)}
+    again = {where for where in found if Walk(program, where).returns()}
+    return [where for where in sorted(found - again) if not Token(program, where, again).only_waits()]
 
 
 def asks(program: Program) -> bool:
     """Whether a program asks for a phase without waiting for it: what it does if the phase is not complete is seen only
     where work ends late."""
-    found = {op.where for _, _, op in _waits(program) if op.of(Action).name.startswith("test_wait")}
+    found = {op.where for _, _, op in waits_of(program) if op.of(Action).name.startswith("test_wait")}
     return any(where in found for where in deciding(program))
 
 
-def _waits(program: Program) -> Iterator[tuple[int, int, Op]]:
+def waits_of(program: Program) -> Iterator[tuple[int, int, Op]]:
     """Waits with a result: block, position behind them in it, operation."""
     for number, block in enumerate(program.blocks):
         for place, op in enumerate(block.ops):
-            if _is_wait(op) and op.dst[0] is not None:
+            if is_wait(op) and op.dst[0] is not None:
                 yield number, place + 1, op
         end = block.terminator.op
-        if end is not None and _is_wait(end) and end.dst and end.dst[0] is not None:
+        if end is not None and is_wait(end) and end.dst and end.dst[0] is not None:
             yield number, len(block.ops) + 1, end
 
 
-def _is_wait(op: Op) -> bool:
+def is_wait(op: Op) -> bool:
     return OPERATIONS[op.kind].seen == "mbarrier" and "_wait" in op.of(Action).name
 
 
-class _Walk:
+class Walk:
     """The ways from a failed wait, with the values that are known on them."""
 
     def __init__(self, program: Program, where: int) -> None:
@@ -59,7 +63,7 @@ class _Walk:
 
     def returns(self) -> bool:
         """Whether all ways lead back to the wait, and change nothing that is needed then."""
-        for number, place, op in _waits(self._program):
+        for number, place, op in waits_of(self._program):
             if op.where == self._where:
                 known: dict[int, int] = {} if op.dst[0] is None else {op.dst[0].slot: 0}
                 if not self._from(number, place, known):
@@ -73,23 +77,27 @@ class _Walk:
         entering, _ = block_liveness(self._program.blocks, self._written)
         return any(
             not self._written.isdisjoint(bits(entering[number]))
-            for number, _, op in _waits(self._program)
+            for number, _, op in waits_of(self._program)
             if op.where == self._where
         )
 
     def _from(self, number: int, place: int, known: dict[int, int]) -> bool:
-        self._left -= 1
-        if self._left < 0:
+        block = self.entered(number)
+        if block is None:
             return False
-        block = self._program.blocks[number]
         for op in block.ops[place:]:
-            if _is_wait(op) and op.where == self._where:
+            if is_wait(op) and op.where == self._where:
                 return True
-            if not self._step(number, op, known):
+            if not self.step(number, op, known):
                 return False
         return self._end(number, block, known, over=place > len(block.ops))
 
-    def _step(self, number: int, op: Op, known: dict[int, int]) -> bool:
+    def entered(self, number: int) -> Block | None:
+        """A block that a way comes to; None: they have come to too many."""
+        self._left -= 1
+        return self._program.blocks[number] if self._left >= 0 else None
+
+    def step(self, number: int, op: Op, known: dict[int, int]) -> bool:
         """Follow one operation; False: it does something."""
         if op.kind == "mbarrier.yield":
             return True
@@ -111,7 +119,7 @@ class _Walk:
     def _end(self, number: int, block: Block, known: dict[int, int], *, over: bool) -> bool:
         end = block.terminator
         if end.kind == "event" and end.op is not None and not over:
-            if _is_wait(end.op) and end.op.where == self._where:
+            if is_wait(end.op) and end.op.where == self._where:
                 return True
             if not end.op.kind.startswith("observe.") and end.op.kind != "nanosleep":
                 return False

@@ -21,6 +21,9 @@ STORE = "shl.b32 %r0, %i, 2; st.shared.u32 [%r0], %i;"
 READ = "xor.b32 %r1, %r0, 128; ld.shared.u32 %r2, [%r1];"
 INIT = "setp.eq.u32 %p, %i, 0; @%p mbarrier.init.shared.b64 [sh+256], 64; bar.sync 0; add.u32 %r3, %s, 256;"
 ARRIVE = "mbarrier.arrive.shared.b64 _, [%r3];"
+TRY = "mbarrier.try_wait.parity.shared.b64 %p, [%r3], 0; selp.b32 %r4, 1, 0, %p;"
+AGAIN = """setp.ne.u32 %p, %r4, 0; @%p bra GO; WAIT: mbarrier.try_wait.parity.shared.b64 %p, [%r3], 0, %r5;
+    @%p bra WAITED; bra WAIT; WAITED: GO:"""
 #: Bodies whose threads synchronise alike in every schedule.
 FIXED = {
     "nothing shared": "st.global.u32 [%a], 1;",
@@ -36,6 +39,13 @@ FIXED = {
     "atomics that a barrier separates": "setp.eq.u32 %p, %i, 0; @%p atom.global.add.u32 %r1, [%a], 1; bar.sync 0;"
     "setp.eq.u32 %p, %i, 32; @%p atom.global.add.u32 %r1, [%a], 1; @%p st.global.u32 [%a+4], %r1;",
     "a float reduction that nobody reads": "red.global.add.f32 [%a], 0f3F800000;",
+    "a result that is kept, and waited for if it was false": f"""mov.u32 %s, sh; {INIT} {STORE}
+        {ARRIVE} {TRY} {AGAIN} {READ}""",
+    "a result that is kept, beside a branch that another value decides": f"""mov.u32 %s, sh; {INIT} {STORE}
+        {ARRIVE} {TRY} setp.lt.u32 %q, %i, 4096; @%q bra ON; brkpt; ON: {AGAIN} {READ}""",
+    "a test whose result is kept": f"""mov.u32 %s, sh; {INIT} {STORE} {ARRIVE}
+        mbarrier.test_wait.parity.shared.b64 %p, [%r3], 0; @%p bra GO;
+        WAIT: mbarrier.try_wait.parity.shared.b64 %p, [%r3], 0; @!%p bra WAIT; GO: {READ}""",
     "a state that is moved, kept in local memory, and waited for": f""".local .align 8 .b8 kept[8]; mov.u32 %s, sh;
         {INIT} {STORE} mbarrier.arrive.shared.b64 %b, [%r3]; mov.b64 %c, %b; st.local.u64 [kept], %c; mov.b64 %b, 0;
         ld.local.u64 %b, [kept]; WAIT: mbarrier.test_wait.shared.b64 %p, [%r3], %b; @!%p bra WAIT; {READ}""",
@@ -129,6 +139,38 @@ OPEN = {
         f"""mov.u32 %s, sh; {INIT} {STORE} {ARRIVE} mov.u32 %r4, 0;
         WAIT: mbarrier.try_wait.parity.shared.b64 %p, [%r3], 0; //!
         @%p bra DONE; add.u32 %r4, %r4, 1; setp.lt.u32 %q, %r4, 1000; @%q bra WAIT; trap; DONE: {READ}""",
+    ),
+    "a result that is kept, and read behind the wait": (
+        "a wait whose result is used",
+        f"""mov.u32 %s, sh; {INIT} {STORE} {ARRIVE}
+        {TRY} //!
+        {AGAIN} {READ} st.global.u32 [%a], %r4;""",
+    ),
+    "a result that is kept while something is read": (
+        "a wait whose result is used",
+        f"""mov.u32 %s, sh; {INIT} {STORE} bar.sync 0; {ARRIVE}
+        {TRY} //!
+        {READ} {AGAIN}""",
+    ),
+    "a result that is kept, and a wait for another phase": (
+        "a wait whose result is used",
+        f"""mov.u32 %s, sh; {INIT} {STORE} {ARRIVE}
+        mbarrier.try_wait.parity.shared.b64 %p, [%r3], 1; selp.b32 %r4, 1, 0, %p; //!
+        {AGAIN} WAIT2: mbarrier.try_wait.parity.shared.b64 %p, [%r3], 0; @!%p bra WAIT2; {READ}""",
+    ),
+    "a result that is kept, and a wait that does something first": (
+        "a wait whose result is used",
+        f"""mov.u32 %s, sh; {INIT} {STORE} {ARRIVE}
+        {TRY} //!
+        setp.ne.u32 %p, %r4, 0; @%p bra GO; red.global.add.u32 [%a], 1;
+        WAIT: mbarrier.try_wait.parity.shared.b64 %p, [%r3], 0; @!%p bra WAIT; GO: {READ}""",
+    ),
+    "a result that is kept, and a wait of a narrower scope": (
+        "a wait whose result is used",
+        f"""mov.u32 %s, sh; {INIT} {STORE} bar.sync 0; {ARRIVE}
+        {TRY} //!
+        setp.ne.u32 %p, %r4, 0; @%p bra GO;
+        WAIT: mbarrier.try_wait.parity.acquire.cta.shared.b64 %p, [%r3], 0; @!%p bra WAIT; GO: {READ}""",
     ),
     "a test that does other work": (
         "a wait whose result is used",
