@@ -106,7 +106,7 @@ class Bounds:
 
     def _fine(self, step: Step, bound: Bound, extremes: tuple[Part, Part], *, turning: bool) -> str:
         """i1: what is kept of the words of an access leaves nothing to say, if they are inside."""
-        e, f, (low, high) = self.code, self.facts, extremes
+        f, (low, high) = self.facts, extremes
         if step.kind == "st":
             return f.either(bound.free, f.compare("ne", bound.flags, 0))
         known = f.either(bound.free, bound.complete)
@@ -114,16 +114,16 @@ class Bounds:
             return known
         asked = f.both(f.compare("ne", bound.flags, 0), f.inverse(bound.complete))
         asked = f.both(f.both(asked, self._within(bound, extremes)), f.compare("sle", low, high))
-        size = e.value(f"select i1 {asked}, i64 {f.add(f.sub(high, low), 4)}, i64 0")
-        return f.either(known, f.both(asked, self._all_set(f.add(bound.flags, low), size)))
+        return f.either(known, self._all_set(asked, f.add(bound.flags, low), f.add(f.sub(high, low), 4)))
 
-    def _all_set(self, first: Part, size: Part) -> str:
-        """i1: so many flags, a multiple of 4, are set, from a host address on."""
+    def _all_set(self, asked: str, first: Part, size: Part) -> str:
+        """i1: it is asked (i1) whether so many flags, a multiple of 4, are set from a host address on, and they are."""
         e = self.code
+        size = e.value(f"select i1 {asked}, i64 {size}, i64 0")
         e.declare(same_words.LOAD, same_words.DECLARATION)
         e.declare(same_words.NAME, expand(same_words.TEXT))
         operands = f"ptr {e.value(f'inttoptr i64 {first} to ptr')}, i64 {size}, <16 x i32> {splat('i32', FLAGS_SET)}"
-        return e.value(f"call i1 @{same_words.NAME}({operands})")
+        return self.facts.both(asked, e.value(f"call i1 @{same_words.NAME}({operands})"))
 
     def _find(self, step: Step, space: Window, low: Part) -> Bound:
         """The bound that an offset is in."""
@@ -152,9 +152,9 @@ class Bounds:
         same = (f.compare("eq", e.value(f"load i64, ptr {place}"), one) for place, one in ((where, first), (when, now)))
         whole = f.compare("eq", e.value(f"and i64 {size}, 3"), 0)
         looked = f.both(f.both(kept, whole), f.compare("ule", size, _MOST_FLAGS))
-        unknown = f.both(looked, f.inverse(f.both(*same)))
-        count = e.value(f"select i1 {unknown}, i64 {size}, i64 0")
-        complete = f.both(looked, self._all_set(f.add(flags, first), count))
+        before = f.both(looked, f.both(*same))
+        unknown = f.both(looked, f.inverse(before))
+        complete = f.either(before, self._all_set(unknown, f.add(flags, first), size))
         e.line(f"store i64 {first}, ptr {where}")
         e.line(f"store i64 {e.value(f'select i1 {complete}, i64 {now}, i64 -1')}, ptr {when}")
         return complete
