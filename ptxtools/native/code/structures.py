@@ -451,6 +451,8 @@ FILTER = structure("filter", 136, "i32: flagged owned global shared\nptr: marks 
 assert FILTER.offset("bounds") + 2 * SPACE_GENERIC * BOUND.size == FILTER.size
 #: What an observer keeps of the bytes of a row, as `loop.filter_regions` answers: flags, or words that say who or when.
 FLAGS_KEPT, OWNERS_KEPT = 1, 2
+#: Flags of four bytes that are all set.
+FLAGS_SET = 0x01010101
 #: Accesses of a warp at constant distances, as a region asks about them. first0, first1: address of the first lane that
 #: runs in each half, without the distance; number: of their BOUND; imms: count distances (i64). point0, point1: all
 #: lanes of a half are at its first one's address; else each is a word behind the one before it. column0, column1:

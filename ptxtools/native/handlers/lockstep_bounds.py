@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from ptxtools.native.code.emitter import Emitter
+from ptxtools.native.code import same_words
+from ptxtools.native.code.emitter import Emitter, expand, splat
 from ptxtools.native.code.runs import Step
-from ptxtools.native.code.structures import FLAGS_KEPT
+from ptxtools.native.code.structures import FLAGS_KEPT, FLAGS_SET
 from ptxtools.records import NamedTuple
 
 from . import region_bounds
@@ -19,8 +20,6 @@ from .inline import First, Inline
 from .linear import Facts, Part
 from .parts import Window
 
-#: Flags of four bytes that are set.
-SET = 0x01010101
 #: The most flags of a stretch that are looked at as a whole.
 _MOST_FLAGS = 1 << 16
 
@@ -107,7 +106,7 @@ class Bounds:
 
     def _fine(self, step: Step, bound: Bound, extremes: tuple[Part, Part], *, turning: bool) -> str:
         """i1: what is kept of the words of an access leaves nothing to say, if they are inside."""
-        e, f, (low, high) = self.code, self.facts, extremes
+        f, (low, high) = self.facts, extremes
         if step.kind == "st":
             return f.either(bound.free, f.compare("ne", bound.flags, 0))
         known = f.either(bound.free, bound.complete)
@@ -115,14 +114,16 @@ class Bounds:
             return known
         asked = f.both(f.compare("ne", bound.flags, 0), f.inverse(bound.complete))
         asked = f.both(f.both(asked, self._within(bound, extremes)), f.compare("sle", low, high))
-        size = e.value(f"select i1 {asked}, i64 {f.add(f.sub(high, low), 4)}, i64 0")
-        return f.either(known, f.both(asked, self._all_set(f.add(bound.flags, low), size)))
+        return f.either(known, self._all_set(asked, f.add(bound.flags, low), f.add(f.sub(high, low), 4)))
 
-    def _all_set(self, first: Part, size: Part) -> str:
-        """i1: so many flags are set, from a host address on."""
+    def _all_set(self, asked: str, first: Part, size: Part) -> str:
+        """i1: it is asked (i1) whether so many flags, a multiple of 4, are set from a host address on, and they are."""
         e = self.code
-        e.declare(_ALL_SET, _TEXT)
-        return e.value(f"call i1 @{_ALL_SET}(ptr {e.value(f'inttoptr i64 {first} to ptr')}, i64 {size})")
+        size = e.value(f"select i1 {asked}, i64 {size}, i64 0")
+        e.declare(same_words.LOAD, same_words.DECLARATION)
+        e.declare(same_words.NAME, expand(same_words.TEXT))
+        operands = f"ptr {e.value(f'inttoptr i64 {first} to ptr')}, i64 {size}, <16 x i32> {splat('i32', FLAGS_SET)}"
+        return self.facts.both(asked, e.value(f"call i1 @{same_words.NAME}({operands})"))
 
     def _find(self, step: Step, space: Window, low: Part) -> Bound:
         """The bound that an offset is in."""
@@ -149,45 +150,11 @@ class Bounds:
             e.line(f"store i64 0, ptr {where}")
         now = e.field("cta.id", "%cta")
         same = (f.compare("eq", e.value(f"load i64, ptr {place}"), one) for place, one in ((where, first), (when, now)))
-        looked = f.both(kept, f.compare("ule", size, _MOST_FLAGS))
-        unknown = f.both(looked, f.inverse(f.both(*same)))
-        count = e.value(f"select i1 {unknown}, i64 {size}, i64 0")
-        complete = f.both(looked, self._all_set(f.add(flags, first), count))
+        whole = f.compare("eq", e.value(f"and i64 {size}, 3"), 0)
+        looked = f.both(f.both(kept, whole), f.compare("ule", size, _MOST_FLAGS))
+        before = f.both(looked, f.both(*same))
+        unknown = f.both(looked, f.inverse(before))
+        complete = f.either(before, self._all_set(unknown, f.add(flags, first), size))
         e.line(f"store i64 {first}, ptr {where}")
         e.line(f"store i64 {e.value(f'select i1 {complete}, i64 {now}, i64 -1')}, ptr {when}")
         return complete
-
-
-_ALL_SET = "flags_set"
-_TEXT = f"""
-define internal i1 @{_ALL_SET}(ptr %flags, i64 %size) #0 {{
-  %whole = and i64 %size, -64
-  br label %each
-each:
-  %at = phi i64 [ 0, %0 ], [ %at.next, %look ]
-  %more = icmp ult i64 %at, %whole
-  br i1 %more, label %look, label %rest
-look:
-  %at.next = add i64 %at, 64
-  %p = getelementptr i8, ptr %flags, i64 %at
-  %some = load <16 x i32>, ptr %p, align 1
-  %other = icmp ne <16 x i32> %some, splat (i32 {SET})
-  %other.bits = bitcast <16 x i1> %other to i16
-  %same = icmp eq i16 %other.bits, 0
-  br i1 %same, label %each, label %no
-rest:
-  %one = phi i64 [ %whole, %each ], [ %one.next, %single ]
-  %left = icmp ult i64 %one, %size
-  br i1 %left, label %single, label %yes
-single:
-  %one.p = getelementptr i8, ptr %flags, i64 %one
-  %one.flag = load i8, ptr %one.p
-  %one.next = add i64 %one, 1
-  %one.set = icmp eq i8 %one.flag, 1
-  br i1 %one.set, label %rest, label %no
-yes:
-  ret i1 true
-no:
-  ret i1 false
-}}
-"""

@@ -6,13 +6,13 @@ from ptxtools.native.code.emitter import Emitter, splat, vector
 from ptxtools.native.code.handler import ELEMENT, Handler
 from ptxtools.native.code.live_words import Key
 from ptxtools.native.code.runs import Step
+from ptxtools.native.code.structures import FLAGS_SET
 from ptxtools.program.program import LANES, SLOT_BYTES
 from ptxtools.records import NamedTuple
 from ptxtools.semantics.algebra import Value
 
 from . import prefetch, run
 from .linear import Form, Linear, Parts, Pred
-from .lockstep_bounds import SET
 from .parts import half
 from .patterns import SIDES
 
@@ -206,7 +206,7 @@ class Rows:
         kept, on = e.label("flagged"), e.label("noted")
         e.branch(e.value(f"icmp eq i64 {address.flags}, 0"), on, kept)
         e.begin(kept)
-        self._store(address._replace(host=address.flags, ahead="", flags=""), splat("i32", SET), active, 1)
+        self._store(address._replace(host=address.flags, ahead="", flags=""), splat("i32", FLAGS_SET), active, 1)
         e.jump(on)
         e.begin(on)
 

@@ -12,9 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from ptxtools.native.code.emitter import splat
 from ptxtools.native.code.structures import (
     COMPLETE,
     FLAGS_KEPT,
+    FLAGS_SET,
     GROUP,
     KNOWN_OFFSET,
     KNOWN_ROWS,
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 _SPACES = {"global": SPACE_GLOBAL, "shared": SPACE_SHARED}
 _FOUND, _GROUP = "[3 x i64]", f"[{GROUP.size} x i8]"
 #: Flags of 16 words that are set.
-_SET = "splat (i32 16843009)"
+_SET = splat("i32", FLAGS_SET)
 
 
 class Rooms(NamedTuple):

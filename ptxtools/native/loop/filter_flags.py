@@ -6,10 +6,10 @@ It begins at `kept.words`, with %distance of the lanes %group in their stretch, 
 
 from __future__ import annotations
 
+from ptxtools.native.code.structures import FLAGS_SET
+
 GATHER = "llvm.masked.gather.v32i32.v32p0"
 _GATHERED = "<32 x ptr> align 1 %word.ptrs"
-#: Flags of four bytes that are all set.
-_ALL_SET = 0x01010101
 
 FLAGS = f"""
   %flag.places = add <32 x i64> %distance, %flags.apart
@@ -32,7 +32,7 @@ words:                                            ; four flags at a time
   %word.bit = shl i32 1, %word.bits.low
   %word.part = sub i32 %word.bit, 1
   %word.mask = select i1 %word.whole, i32 -1, i32 %word.part
-  %word.full = and i32 %word.mask, {_ALL_SET}
+  %word.full = and i32 %word.mask, {FLAGS_SET}
   %word.mask.all = splat32 %word.mask
   %word.full.all = splat32 %word.full
   %word.masked = and <32 x i32> %word, %word.mask.all

@@ -9,17 +9,16 @@ anew, the same threads make the same accesses. Anything else that is kept is ref
 
 from __future__ import annotations
 
-from ptxtools.native.code.structures import EPOCH_SHIFT, FLAGS_KEPT, OWNERS_KEPT
+from ptxtools.native.code import same_words
+from ptxtools.native.code.structures import EPOCH_SHIFT, FLAGS_KEPT, FLAGS_SET, OWNERS_KEPT
 
 FIND, KEPT, SET = "region_find", "region_kept", "region_set"
 
 _LANE = ", ".join(f"i32 {lane + 1}" for lane in range(16))
 _NUMBERS = ", ".join(f"i32 {lane}" for lane in range(16))
 _WHO_SHARED = (1 << EPOCH_SHIFT) - 1
-#: Flags of four bytes that are all set.
-_ALL_SET = 0x01010101
-_SET_ALL = f"splat (i32 {_ALL_SET})"
-_LOAD, _STORE = "llvm.masked.load.v16i32.p0", "llvm.masked.store.v16i32.p0"
+_SET_ALL = f"splat (i32 {FLAGS_SET})"
+_LOAD, _STORE = same_words.LOAD, "llvm.masked.store.v16i32.p0"
 
 
 def last_row(before: str, address: str, found: str) -> str:
@@ -125,41 +124,6 @@ done:
   %out.after = getelementptr i64, ptr %out, i32 1
   store i64 %after, ptr %out.after
   ret i32 %kept
-}}
-"""
-
-
-#: Whether all words of some bytes, a multiple of 4, have a value.
-_SAME = f"""
-define internal i1 @region_same(ptr %words, i64 %bytes, <16 x i32> %value) #0 {{
-  %whole = and i64 %bytes, -64
-  br label %each
-each:
-  %at = phi i64 [ 0, %0 ], [ %at.next, %look ]
-  %more = icmp ult i64 %at, %whole
-  br i1 %more, label %look, label %rest
-look:
-  %at.next = add i64 %at, 64
-  %p = getelementptr i8, ptr %words, i64 %at
-  %word = load <16 x i32>, ptr %p, align 1
-  %other = icmp ne <16 x i32> %word, %value
-  %other.bits = bitcast <16 x i1> %other to i16
-  %same = icmp eq i16 %other.bits, 0
-  br i1 %same, label %each, label %no
-rest:
-  %left = sub i64 %bytes, %whole
-  %left.words64 = lshr i64 %left, 2
-  %left.words = trunc i64 %left.words64 to i32
-  %left.all = splat32x16 %left.words
-  %within = icmp ult <16 x i32> <{_NUMBERS}>, %left.all
-  %rest.p = getelementptr i8, ptr %words, i64 %whole
-  %rest.word = call <16 x i32> @{_LOAD}(ptr align 1 %rest.p, <16 x i1> %within, <16 x i32> %value)
-  %rest.other = icmp ne <16 x i32> %rest.word, %value
-  %rest.bits = bitcast <16 x i1> %rest.other to i16
-  %rest.same = icmp eq i16 %rest.bits, 0
-  ret i1 %rest.same
-no:
-  ret i1 false
 }}
 """
 
@@ -294,7 +258,7 @@ complete.all:
   %complete.words = and i64 %complete.bytes, -4
   %complete.p = inttoptr i64 %base to ptr
   %complete.whole = icmp eq i64 %complete.words, %complete.bytes
-  %complete.same = call i1 @region_same(ptr %complete.p, i64 %complete.words, <16 x i32> {_SET_ALL})
+  %complete.same = call i1 @{same_words.NAME}(ptr %complete.p, i64 %complete.words, <16 x i32> {_SET_ALL})
   %complete.now = and i1 %complete.whole, %complete.same
   %complete.known = zext i1 %complete.now to i32
   set complete.known, %complete.known of %complete
@@ -396,7 +360,7 @@ rows:
   br i1 %rows.whole, label %rows.read, label %loop
 rows.read:
   %rows.bytes = add i64 %imm.span, 64
-  %rows.same = call i1 @region_same(ptr %range.p, i64 %rows.bytes, <16 x i32> %several.all)
+  %rows.same = call i1 @{same_words.NAME}(ptr %range.p, i64 %rows.bytes, <16 x i32> %several.all)
   br i1 %rows.same, label %half.done, label %loop
 loop:
   br label %each.access
@@ -409,7 +373,7 @@ flags.read:
   br i1 %point, label %flags.point, label %flags.row
 flags.point:
   %flag = load i32, ptr %kept.p, align 1
-  %flag.set = icmp eq i32 %flag, {_ALL_SET}
+  %flag.set = icmp eq i32 %flag, {FLAGS_SET}
   br i1 %flag.set, label %next.access, label %refused
 flags.row:
   %row.of.flags = call <16 x i32> @{_LOAD}(ptr align 1 %kept.p, <16 x i1> %mine, <16 x i32> {_SET_ALL})
@@ -486,7 +450,7 @@ _NOTE = f"""
 """
 
 _HELPERS = f"""
-declare <16 x i32> @{_LOAD}(ptr, <16 x i1>, <16 x i32>)
+{same_words.DECLARATION}
 declare void @{_STORE}(<16 x i32>, ptr, <16 x i1>)
 """
 
@@ -514,4 +478,4 @@ loop:
   br label %each.access
 """
 
-TEXT = _ROW + _FIND + _HELPERS + _SAME + _groups(KEPT, _begin(), _LOOK) + _groups(SET, _SETS, _NOTE)
+TEXT = _ROW + _FIND + _HELPERS + same_words.TEXT + _groups(KEPT, _begin(), _LOOK) + _groups(SET, _SETS, _NOTE)
