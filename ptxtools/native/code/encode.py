@@ -92,6 +92,11 @@ class Encoded:
     known: dict[int, ConstantRows] | None = None
     others: list[LaunchConstant] | None = None
 
+    @property
+    def tiers(self) -> tuple[tiers.Regions, ...]:
+        """All that is compiled once that pays."""
+        return self.runs, self.products, self.regions, self.whole, self.better
+
 
 def encode(
     program: Program,

@@ -44,11 +44,64 @@ def run(launch: Launch) -> Outcome:
     shape = shape_of(launch, encoded)
     if shape.ctas == 0 or shape.threads == 0:
         return Outcome()
-    whole = _GridRun(launch, encoded, shape)
+    if shape.instructions and _is_plain(launch) and pool.known():
+        return _again(launch, encoded, shape)
+    return _whole(_GridRun(launch, encoded, shape))
+
+
+def _whole(run: _GridRun, answer: int | None = None) -> Outcome:
+    """Run it with Python. answer: as of `_GridRun.run`."""
     try:
-        return whole.run()
+        return run.run(answer)
     finally:
-        whole.release()
+        run.release()
+
+
+def _run_of(team: Team) -> _GridRun:
+    return _GridRun(team.launch, team.encoded, team.shape, team)
+
+
+def _is_plain(launch: Launch) -> bool:
+    """Whether Python has nothing to look at as long as all goes well."""
+    return (
+        launch.observers is None and launch.deadline is None and launch.max_instructions is None
+        and launch.seed is None and launch.counts is None
+    )  # fmt: skip
+
+
+def _again(launch: Launch, encoded: Encoded, shape: Shape) -> Outcome:
+    """Run a launch like the one before: natively, until that needs Python."""
+    clusters = max(1, min(launch.resident // shape.cluster, shape.clusters))
+    count = max(1, min(launch.threads, clusters))
+    alike = shape.teams.get((count, clusters))
+    if alike is None:
+        alike = shape.teams[count, clusters] = []
+    ours = team.take(alike) or Team(Tables(launch, encoded, shape, count), alike, _run_of, shape.ctas)
+    ours.begin(launch, encoded, shape)
+    executed, began = shape.instructions, time.monotonic()
+    first = count if count == 1 or (executed > 32 * _LONG and pool.possible()) else 1
+    answer, total = None, -1
+    try:
+        if len(ours.workers) < first:
+            slots = _slots(launch, shape)
+            ours.complete([partial(Worker, launch, encoded, shape, ours.tables, n, slots[n]) for n in range(first)])
+        quantum = _ALONE
+        if first == count:
+            most = _WHOLE if 0 < shape.seconds < _BRIEF else QUANTUM
+            quantum = max(_SHORT, min(executed // (16 * count), most))
+        answer = ours.start(first, quantum)
+        if answer == RUN_FINISHED:
+            total = ours.total
+    except BaseException as error:
+        ours.whole().failures.append(error)
+    if total < 0:
+        return _whole(ours.whole(), answer)
+    for tier in encoded.tiers:
+        if tier.waiting:
+            tier.ran(total, whole=True)
+    shape.instructions, shape.seconds = total, time.monotonic() - began
+    ours.rest()
+    return Outcome(total)
 
 
 def _encoded(launch: Launch) -> Encoded:
@@ -101,32 +154,19 @@ def _unison_serves(listeners: Listeners) -> bool:
     return not listeners.trial or not (listeners.marks or listeners.proxies or listeners.flights)
 
 
-def _team(launch: Launch, encoded: Encoded, shape: Shape, count: int, clusters: int) -> Team:
-    """Workers of a launch before, or none yet. clusters: that are resident."""
-    alike = shape.teams.get((count, clusters))
-    if alike is None:
-        alike = shape.teams[count, clusters] = []
-    found = team.take(alike)
-    if found is None:
-        found = Team(shape, encoded, Tables(launch, encoded, shape, count), alike)
-    else:
-        found.tables.renew(launch, encoded, shape)
-    found.begin(launch, encoded, shape)
-    return found
+def _slots(launch: Launch, shape: Shape) -> list[int]:
+    """Of each worker: CTAs that can be resident."""
+    clusters = max(1, min(launch.resident // shape.cluster, shape.clusters))
+    count = max(1, min(launch.threads, clusters)) if launch.seed is None else 1
+    return [(clusters // count + (number < clusters % count)) * shape.cluster for number in range(count)]
 
 
 class _GridRun:
-    def __init__(self, launch: Launch, encoded: Encoded, shape: Shape) -> None:
-        self.launch, self.encoded, self.shape = launch, encoded, shape
-        clusters = max(1, min(launch.resident // shape.cluster, shape.clusters))
-        self.count = max(1, min(launch.threads, clusters)) if launch.seed is None else 1
-        self.team: Team | None = None
-        plain = launch.observers is None and launch.deadline is None and launch.max_instructions is None
-        if plain and shape.instructions and launch.seed is None and launch.counts is None and pool.known():
-            self.team = _team(launch, encoded, shape, self.count, clusters)
-            self.tables = self.team.tables
-        else:
-            self.tables = Tables(launch, encoded, shape, self.count)
+    def __init__(self, launch: Launch, encoded: Encoded, shape: Shape, team: Team | None = None) -> None:
+        self.launch, self.encoded, self.shape, self.team = launch, encoded, shape, team
+        self.slots = _slots(launch, shape)
+        self.count = len(self.slots)
+        self.tables = Tables(launch, encoded, shape, self.count) if team is None else team.tables
         self.bounds: filters.Tables | None = None
         if launch.observers is not None:
             from . import filters
@@ -143,30 +183,35 @@ class _GridRun:
         self.stop = False
         self.failures: list[BaseException] = []
         self.hangs: list[Hang] = []
-        shares = [clusters // self.count + (i < clusters % self.count) for i in range(self.count)]
-        self.shares = [share * shape.cluster for share in shares]
-        self.workers: list[Worker] = []
-        self.threads: list[helpers.Job | pool.Seat] = []
-        self.seats = self.tables.polls.seats
+        self.seats: list[pool.Seat] = [] if team is None else team.seats
+        self.workers: list[Worker] = [] if team is None else team.workers[: 1 + len(self.seats)]
+        self.threads: list[helpers.Job | pool.Seat] = list(self.seats)
+        self.tables.polls.seats = self.seats
         self.length = self._known_length()
-        launch.begun = self._begun
-        launch.summary = self._summary
+        launch.begun = self.begun
+        launch.summary = self.summary
         if launch.observers is not None:
             from .inspection import Inspection
 
             launch.inspector = Inspection(self.workers)
 
-    def run(self) -> Outcome:
-        total, began = -1, time.monotonic()
+    def run(self, answer: int | None = None) -> Outcome:
+        """Run it to its end. answer: of the loop for the first worker, where a team has begun."""
+        began = time.monotonic()
         try:
-            together = self._is_shared_natively()
-            if self.team is not None and (together or not self._is_long()):
-                total = self._natively(self.team, self.count if together else 1)
-            elif together:
+            if self.failures:
+                pass
+            elif self.team is not None:
+                first = self.workers[0]
+                if len(self.workers) == self.count:
+                    self.work(first, answer)
+                elif not self._begin(first, answer):
+                    self._go_on(first)
+            elif self._is_shared_natively():
                 pool.rouse(self.count - 1)
                 for number in range(1, self.count):
                     self._share(self._worker(number))
-                self._work(self._worker(0))
+                self.work(self._worker(0))
             else:
                 first = self._worker(0)
                 if self._is_long() or not self._begin(first):
@@ -174,54 +219,31 @@ class _GridRun:
         except BaseException as error:
             self.failures.insert(0, error)
         finally:
-            if total < 0:
-                if self.failures:
-                    self.stop = True
-                self._join()
+            if self.failures:
+                self.stop = True
+            self._join()
         if self.failures:
             if isinstance(self.failures[0], KeyboardInterrupt):  # Ctrl-C: its cause says where everything was
                 raise self.failures[0] from self._told(self.hangs[0] if self.hangs else Hang("interrupted", "stopped"))
             raise self.failures[0]
         if self.hangs:
             raise self._told(self.hangs[0])
-        if total < 0:
-            total = self._instructions()
+        total = self._instructions()
         self._ran(total, whole=True)
         try:
             self._check_count(total)
         except Hang as hang:
             raise self._told(hang) from None
-        if self.team is not None and self.team.rest(self.workers):
-            self.workers.clear()
         for worker in self.workers:
             worker.close()
         self.shape.instructions, self.shape.seconds = total, time.monotonic() - began
         return Outcome(total)
 
-    def _natively(self, team: Team, count: int) -> int:
-        """Run the team's first workers; thread-instructions that have been executed if Python is not needed, or -1."""
-        self.workers[:] = team.complete(count, self._worker)
-        first, *others = self.workers
-        for worker in others:
-            seat = pool.take()
-            seat.behind = partial(self._work, worker)
-            self.threads.append(seat)
-            self.seats.append(seat)
-        quantum = self._length(0) if count == self.count else _ALONE
-        answer = team.run(quantum, self.seats)
-        if answer == RUN_FINISHED and team.total >= 0 and not self.failures and not self.hangs:
-            return team.total
-        if count == self.count:
-            self._work(first, answer)
-        elif not self._begin(first, answer):
-            self._go_on(first)
-        return -1
-
     def _go_on(self, first: Worker) -> None:
         """All workers, of whom one has begun."""
         self.threads += [helpers.begin(partial(self._help, number)) for number in range(1, self.count)]
         if not self.hangs:
-            self._work(first)
+            self.work(first)
 
     def _join(self) -> None:
         """Wait for the other workers. Ctrl-C stops them, a second one leaves them behind."""
@@ -245,6 +267,8 @@ class _GridRun:
         for seat in self.seats:
             seat.leave()
         if not any(thread.is_alive() for thread in self.threads):
+            if self.team is not None:
+                self.team.part()
             for worker in self.workers:
                 if self.launch.counts is not None:
                     self.launch.counts += worker.counts
@@ -252,7 +276,7 @@ class _GridRun:
         self.failures.clear()  # whose tracebacks lead here
         self.hangs.clear()
 
-    def _begun(self) -> int:
+    def begun(self) -> int:
         """How many CTAs have begun: those that are claimed, but for what workers have claimed and not begun."""
         taken = min(self.tables.next.value, self.shape.clusters)
         try:
@@ -260,7 +284,7 @@ class _GridRun:
         except AttributeError:  # all is over by now
             return self.shape.ctas
 
-    def _summary(self) -> Trap:
+    def summary(self) -> Trap:
         """Where the threads of the first worker are, which is stopped if this is asked on its thread; others go on."""
         from . import hangs
 
@@ -295,7 +319,7 @@ class _GridRun:
             return False
 
     def _worker(self, number: int) -> Worker:
-        worker = Worker(self.launch, self.encoded, self.shape, self.tables, number, self.shares[number])
+        worker = Worker(self.launch, self.encoded, self.shape, self.tables, number, self.slots[number])
         if self.bounds is not None:
             worker.filter(self.bounds.rows(worker))
         self.workers.insert(len(self.workers) if number else 0, worker)
@@ -308,14 +332,13 @@ class _GridRun:
         """Records of a worker's next quantum. Shuffled runs count in quanta, so those are alike."""
         if self.launch.seed is not None:
             return QUANTUM
-        return max(min(QUANTUM, _SHORT << min(steps, 8)), 0 if steps else self.length)
+        return min(QUANTUM, max(_SHORT << min(steps, 8), self.length if not steps else 0))
 
     def _known_length(self) -> int:
         """Records of the first quantum that suffice if this launch is like the last one; 0 if nobody knows."""
         if not self._is_free():
             return 0
-        most = _WHOLE if 0 < self.shape.seconds < _BRIEF and self.team is not None else QUANTUM
-        return min(self.shape.instructions // (16 * self.count), most)
+        return min(self.shape.instructions // (16 * self.count), QUANTUM)
 
     def _quantum(self, most: int) -> int:
         limit = self.launch.max_instructions
@@ -331,7 +354,7 @@ class _GridRun:
             self.failures.append(error)
             self.stop = True
         else:
-            self._work(worker)
+            self.work(worker)
 
     def _is_shared_natively(self) -> bool:
         """Whether other workers need no Python to begin, and mostly none to end."""
@@ -349,9 +372,9 @@ class _GridRun:
         self.threads.append(seat)
         self.seats.append(seat)
         worker.begin(self._quantum(self._length(0)))
-        seat.post(self.encoded.run, worker.ctx, partial(self._work, worker))
+        seat.post(self.encoded.run, worker.ctx, partial(self.work, worker))
 
-    def _work(self, worker: Worker, answer: int | None = None) -> None:
+    def work(self, worker: Worker, answer: int | None = None) -> None:
         """Run a worker to its end, or until a limit is reached or another worker has failed. answer: as of
         `Worker.step`."""
         try:
@@ -396,8 +419,7 @@ class _GridRun:
         self._check_count(total)
 
     def _ran(self, total: int, *, whole: bool = False) -> None:
-        encoded = self.encoded
-        for tier in (encoded.runs, encoded.products, encoded.regions, encoded.whole, encoded.better):
+        for tier in self.encoded.tiers:
             if tier.waiting:
                 tier.ran(total, whole=whole)
 

@@ -33,6 +33,7 @@ class Job:
     def drop(self) -> None:
         """It is wanted no more, if it has not begun."""
         if self._begun.acquire(blocking=False):
+            self.work = _nothing
             self._over.release()
 
     def join(self) -> None:

@@ -91,10 +91,9 @@ class Polls:
         self.seats: list[Seat] = []
         self.idle: dict[int, int] = {}
 
-    def renew(self) -> None:
+    def renew(self, seats: list[Seat]) -> None:
         """All have something to do again."""
-        self.finished, self.seats = 0, []
-        self.idle.clear()
+        self.finished, self.seats, self.idle = 0, seats, {}
 
     @property
     def live(self) -> int:

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import threading
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ptxtools.native.code.filling import array_of
@@ -22,9 +24,11 @@ from ptxtools.native.code.structures import CTX, RECORD
 from . import pool, spare
 
 if TYPE_CHECKING:
+    from ptxtools.diagnostics import Trap
     from ptxtools.machine.launch import Launch
     from ptxtools.native.code.encode import Encoded
 
+    from .driver import _GridRun
     from .worker import Shape, Tables, Worker
 
 #: count: of workers, of whom the first runs on the calling thread; renews: their contexts are as the last launch has
@@ -43,32 +47,35 @@ _MOST, _BYTES = 16, 64 << 20
 
 
 class Team:
-    """Workers of one launch at a time. tables: what they have in common; alike: teams of the same shape that wait."""
+    """Workers of one launch at a time. tables: what they have in common; alike: teams of the same shape that wait;
+    make: makes the run of the launch for Python, if that is needed; ctas: of the grid."""
 
-    def __init__(self, shape: Shape, encoded: Encoded, tables: Tables, alike: list[Team]) -> None:
-        self.tables, self._alike = tables, alike
+    def __init__(self, tables: Tables, alike: list[Team], make: Callable[[Team], _GridRun], ctas: int) -> None:
+        self.tables, self._alike, self._make, self._ctas = tables, alike, make, ctas
         self.workers: list[Worker] = []
+        self.seats: list[pool.Seat] = []
         self._bytes = 0
         self._known: Hashable = None  # what their contexts depend on
         self._renews = False
-        self._run = ctypes.cast(encoded.run, ctypes.c_void_p).value  # type: ignore[arg-type]
-        self._unison = encoded.unison if shape.cluster == 1 else 0
-        self._step, self._cluster = shape.slot, shape.cluster
+        self._lock = threading.Lock()
 
     def begin(self, launch: Launch, encoded: Encoded, shape: Shape) -> None:
-        """Belong to a launch, for which the tables are there."""
-        memory = launch.memory
-        known = memory.host, memory.size, memory.base, memory.const, self.tables.given
-        for worker in self.workers:
-            worker.join(launch, encoded, shape)
+        """Belong to a launch."""
+        self.launch, self.encoded, self.shape = launch, encoded, shape
+        self.run: _GridRun | None = None
+        given, memory = self.tables.found(launch, encoded, shape), launch.memory
+        known = memory.host, memory.size, memory.base, memory.const, given
         self._renews = known == self._known
         if not self._renews:
-            self._known = known
+            self._known, self.tables.given = known, given
+            self.tables.polls.renew([])
             self._anew()
+        launch.begun, launch.summary = self.begun, self.summary
 
     def _anew(self) -> None:
         """Make the workers ready as if they were new, and remember how they are."""
         for worker in self.workers:
+            worker.join(self.launch, self.encoded, self.shape)
             worker.renew()
         self._copy()
 
@@ -82,52 +89,81 @@ class Team:
             at = TEAM.size // 8 + number * row
             self._room[at : at + 2] = [worker.ctx, template]
         self._total = ctypes.c_int64.from_buffer(self._room, TEAM.offset("total"))
+        self._address = ctypes.addressof(self._room)
+        run, shape = ctypes.cast(self.encoded.run, ctypes.c_void_p).value, self.shape  # type: ignore[arg-type]
+        unison = self.encoded.unison if shape.cluster == 1 else 0
+        self._parts = run, ctypes.addressof(self.tables.next), unison, shape.slot, shape.cluster
 
-    def complete(self, count: int, make: Callable[[int], Worker]) -> list[Worker]:
-        """The first workers, so many; make: makes one of a number."""
-        if len(self.workers) < count:
-            for worker in self.workers:
-                worker.renew()
-            self.workers += [make(number) for number in range(len(self.workers), count)]
-            self._renews = False
-            self._copy()
-        return self.workers[:count]
+    def complete(self, makers: Sequence[Callable[[], Worker]]) -> None:
+        """Have as many workers as that. makers: of each."""
+        self.workers += [make() for make in makers[len(self.workers) :]]
+        self.tables.polls.renew([])
+        self._anew()
+        self._renews = False
 
-    def run(self, quantum: int, seats: Sequence[pool.Seat]) -> int:
-        """Run the first worker, and others on seats, with a quantum of records each, until all have finished or the
-        first needs Python: what the loop has answered for it."""
-        _HEAD.pack_into(
-            self._room, 0, 1 + len(seats), self._renews, quantum, -1, self._run, ctypes.addressof(self.tables.next),
-            self._unison, self._step, self._cluster,
-        )  # fmt: skip
+    def start(self, count: int, quantum: int) -> int:
+        """Run the first workers, so many, with a quantum of records each, until all have finished or the first needs
+        Python: what the loop has answered for it."""
         at = _SEAT
-        for seat in seats:
+        for number in range(1, count):
+            seat = pool.take()
+            self.seats.append(seat)
+            seat.behind = partial(self._go_on, number)
             at += MEMBER.size // 8
             self._room[at] = seat.address
-        return pool.functions().team(ctypes.addressof(self._room))
+        _HEAD.pack_into(self._room, 0, count, self._renews, quantum, -1, *self._parts)
+        return pool.functions().team(self._address)
+
+    def _go_on(self, number: int, answer: int) -> None:
+        """On the thread of a worker, for which the loop has given an answer that needs Python."""
+        self.whole().work(self.workers[number], answer)
+
+    def whole(self) -> _GridRun:
+        """The run of the launch, for Python."""
+        with self._lock:
+            if self.run is None:
+                for worker in self.workers:
+                    worker.join(self.launch, self.encoded, self.shape)
+                self.tables.polls.renew(self.seats)
+                self.run = self._make(self)
+            return self.run
+
+    def begun(self) -> int:
+        """As `Launch.begun`, for any thread."""
+        try:
+            return self.whole().begun()
+        except AttributeError:  # all is over by now
+            return self._ctas
+
+    def summary(self) -> Trap:
+        """As `Launch.summary`."""
+        return self.whole().summary()
 
     @property
     def total(self) -> int:
-        """Thread-instructions that have been executed; -1: not all have finished natively."""
-        return int(self._total.value)
+        """Thread-instructions that have been executed if Python has not been needed; else -1."""
+        return -1 if self.run is not None else int(self._total.value)
 
-    def rest(self, used: Sequence[Worker]) -> bool:
-        """Wait for another launch, if no Python knows of this one; whether that is so. used: workers of this one."""
-        if not all(worker.untouched for worker in used):
-            return False
-        if len(used) > len(self.workers):
-            if [worker.number for worker in used] != list(range(len(used))):
-                return False
-            self.workers, self._known = list(used), None
+    def rest(self) -> None:
+        """Wait for another launch: no Python knows of this one."""
         if not self._renews:
             self._bytes = sum(worker.used_bytes() for worker in self.workers)
-        for worker in self.workers:
-            worker.leave()
+            for worker in self.workers:
+                worker.leave()
+        for seat in self.seats:
+            seat.leave()
+        self.launch.begun = self.launch.summary = None
+        self.part()
         self._alike.append(self)
         _idle.append(self)
         if not self._renews or len(_idle) > _MOST:
             _make_room()
-        return True
+
+    def part(self) -> None:
+        """Drop what belongs to the launch."""
+        with self._lock:
+            self.seats = []
+            self.launch = self.encoded = self.shape = self.run = None  # type: ignore[assignment]
 
     def end(self) -> None:
         """Give back the memory of all workers; none runs."""

@@ -199,11 +199,6 @@ class Tables:
             given = shape.given = Given(launch, encoded, key)
         return given
 
-    def renew(self, launch: Launch, encoded: Encoded, shape: Shape) -> None:
-        """Serve another launch of the same shape, with as many workers."""
-        self.given = self.found(launch, encoded, shape)
-        self.polls.renew()
-
 
 def _known(launch: Launch, encoded: Encoded) -> dict[int, ConstantRows]:
     """The constants of functions of which launches decide some, by the functions' numbers."""
@@ -242,7 +237,6 @@ class Worker:
         self.log = None if listeners is None else listeners.log
         self.bounded = False  # regions look at accesses themselves
         self.dead: Hang | None = None  # a cluster is dead-locked, and others come to where they are going to wait
-        self._plain = 1 + len(vars(self))
 
     # --- what many launches never need --------------------------------------------------------------------------------
 
@@ -267,11 +261,6 @@ class Worker:
         ranges = array_of(ctypes.c_uint64, 2 * _RANGES)()
         self.set("ranges", ctypes.addressof(ranges))
         return ranges
-
-    @property
-    def untouched(self) -> bool:
-        """Whether no Python has served it."""
-        return len(vars(self)) == self._plain and not self.woken and self.dead is None
 
     def join(self, launch: Launch, encoded: Encoded, shape: Shape) -> None:
         """Belong to another launch of the same shape."""
