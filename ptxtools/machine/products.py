@@ -106,7 +106,7 @@ class Factor(NamedTuple):
 
 class Block(NamedTuple):
     """Neighbouring rows of D, in 32-bit cells. cells: [lane][column]; lane: of the first; rows; first: the row of A
-    that goes with it; columns from `column` on; a, b: numbers of the factors."""
+    that goes with it; columns from `column` on; a, b: numbers of the factors; kept: rows that stay as they are."""
 
     cells: Array
     lane: int
@@ -116,12 +116,13 @@ class Block(NamedTuple):
     width: int
     a: int
     b: int
+    kept: tuple[int, ...] = ()
 
 
 class TensorProduct(NamedTuple):
     """D = A * B, plus D where `accumulate`, in tensor memory. a, b: the factors; d: all of D, each block a product of
     two of them. k: logical columns of A, of which a sparse A has stored half; dtype: of D; scale: type of scale factors
-    or ""; factors: how many there are along K."""
+    or ""; factors: how many there are along K; divisor: D is divided by 2**divisor before, where that is exact."""
 
     a: tuple[Factor, ...]
     b: tuple[Factor, ...]
@@ -133,6 +134,7 @@ class TensorProduct(NamedTuple):
     negated: bool = False
     scale: str = ""
     factors: int = 0
+    divisor: int = 0
 
 
 @dataclass(frozen=True)

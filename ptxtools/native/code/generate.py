@@ -125,7 +125,7 @@ def handler(emitter: Emitter, name: str, op: Op) -> str:
     emitter.declare("llvm.cttz.i32", "declare i32 @llvm.cttz.i32(i32, i1)")
     if op.kind in FUNCTIONS:
         return function_of(op.kind)(emitter, name, op)
-    h = (Slices if emitter.brief and op.kind in slices.SLICED else Handler)(emitter, op)
+    h = (Slices if emitter.brief and slices.sliced(op) else Handler)(emitter, op)
     body_of(op.kind)(h)
     return h.text(name)
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from ptxtools.program.operations import LANEWISE, PLAIN_ACCESSES
 from ptxtools.program.program import LANES, Op, Ref
 from ptxtools.semantics.algebra import Value
+from ptxtools.semantics.types import bits_of
 
 from . import modes
 from .algebra import LLVMAlgebra
@@ -20,6 +21,15 @@ from .handler import ELEMENT, Handler
 SLICED = LANEWISE | PLAIN_ACCESSES
 #: Lines in a block of a long loop.
 _BLOCK = 16
+_WORD = 32
+
+
+def sliced(op: Op) -> bool:
+    """Whether the handler of an operation is made in loops. Not those of loads of a word from global and shared memory:
+    kernels do most of these, and by halves of a warp, whose addresses are in a row or the same."""
+    if op.kind == "ld" and op.space in ("global", "shared") and len(op.dst_types) == 1:
+        return bits_of(op.dst_types[0]) != _WORD
+    return op.kind in SLICED
 
 
 class Slices(Handler):

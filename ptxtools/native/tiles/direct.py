@@ -10,7 +10,7 @@ import numpy as np
 from ptxtools.machine.products import GROUP, Array, Block, Factor, TensorProduct
 from ptxtools.semantics.accumulation import Rule
 
-from . import blocks, converted, decode, factors, fused, scales, sparse, steps
+from . import addends, blocks, converted, decode, factors, fused, scales, sparse, steps
 from . import interface as tiles
 from .factors import TOGETHER
 from .stored import form_of
@@ -92,8 +92,17 @@ class Prepared:
                 self._convert(one, converted.COMMON, one.rows // GROUP, 1)
             for one in b:
                 self._convert(one, converted.own_of("rows"), TOGETHER, one.rows // blocks.BLOCK)
+        lanes = [self._lanes(block) for block in product.d if block.kept]
+        for place in lanes:
+            self._step(addends.COPY, *place, 0)
+        if product.divisor:
+            for stores in (False, True):
+                for block in product.d:
+                    self._divide(block, stores=stores)
         for block in product.d:
             (self._group_block if self._grouped else self._block)(block, a[block.a], b[block.b])
+        for place in lanes:
+            self._step(addends.COPY, *place, 1)
         table = np.zeros((len(self._rows), steps.WORDS), np.uint64)
         for words, row in zip(table, self._rows, strict=True):
             words[: len(row)] = row
@@ -170,6 +179,20 @@ class Prepared:
         """The address of a block's first cell, and the cells between two rows."""
         stride = block.cells.strides[0] // 4
         return tiles.address_of(block.cells) + 4 * (block.lane * stride + block.column), stride
+
+    def _lanes(self, block: Block) -> tuple[int, ...]:
+        """Rows that stay as they are: their addresses, how many, words, and room for them."""
+        first, stride = self._place(block)
+        rows = np.array([first + 4 * stride * row for row in block.kept], np.int64)
+        return self._array(rows), len(rows), block.width, self._array(np.zeros((len(rows), block.width), np.uint32))
+
+    def _divide(self, block: Block, *, stores: bool) -> None:
+        """Divide D, or see whether that is exact."""
+        first, stride = self._place(block)
+        divisor = np.float32(2.0**self._product.divisor)
+        inverse, own = (int(x.view(np.uint32)) for x in (np.float32(1) / divisor, divisor))
+        form = form_of(self._product.dtype)
+        self._step(addends.DIVIDE, first, block.rows, block.width, stride, form, inverse, own, stores)
 
     def _rounding(self) -> tuple[int, ...]:
         product = self._product

@@ -8,7 +8,7 @@ from ptxtools.native.code.emitter import ZERO, Emitter, module_of
 from ptxtools.semantics.accumulation import SCALED_GROUP
 from ptxtools.semantics.tensorcore import LEAST
 
-from . import blocks, factors, fused, scales, sparse, steps, tensor, wgmma
+from . import addends, blocks, factors, fused, scales, sparse, steps, tensor, wgmma
 from .decode import EXPONENT, SHORT, SINGLE, SIZE, WORD, decode, everywhere
 from .sums import PARAMETERS, ROWS, WIDTH, VectorSums, chain_elements, elements
 
@@ -157,7 +157,8 @@ ROWS_NAMES = (*(f"tile_rows_{form}" for form in _FORMS), "tile_rows_grouped")
 GROUPS = (
     *((name,) for name in (*ROWS_NAMES, HALVES, *factors.NAMES, *blocks.NAMES)), *fused.GROUPS,
     (sparse.SCATTER, steps.SCATTER), (scales.READ, scales.SCALE), (scales.GROUPED, scales.STEP_GROUPED),
-    (steps.CONVERT, steps.FUSED), (steps.RUN, steps.TAKE, steps.NEGATE, steps.BLOCK, *tensor.NAMES), wgmma.NAMES,
+    (steps.CONVERT, steps.FUSED), addends.NAMES,
+    (steps.RUN, steps.TAKE, steps.NEGATE, steps.BLOCK, *tensor.NAMES), wgmma.NAMES,
 )  # fmt: skip
 NAMES = tuple(name for group in GROUPS for name in group)
 #: What makes the IR of some functions, by their names.
@@ -172,6 +173,7 @@ _MAKERS: tuple[tuple[tuple[str, ...], Callable[[Emitter], list[str]]], ...] = (
     ((sparse.SCATTER,), lambda code: [sparse.function(code)]),
     (scales.NAMES, scales.functions),
     (steps.NAMES, steps.functions),
+    (addends.NAMES, addends.functions),
     (tensor.NAMES, lambda code: tensor.functions()),
     ((*wgmma.NAMES, *wgmma.CALLED), lambda code: wgmma.functions()),
 )  # fmt: skip

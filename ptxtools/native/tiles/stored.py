@@ -126,6 +126,13 @@ class Stored:
             b.jump(done)
         b.begin(done)
 
+    def rounded(self, single: str) -> str:
+        """A result as f32 or f16 has it, as f32."""
+        b = self.code
+        half = decode(b, "f16", b.value(f"trunc {WORD} {half_of(b, single)} to {SHORT}"))
+        is_half = b.value(f"icmp eq i32 %form, {HALVES}")
+        return b.value(f"select i1 {is_half}, {SINGLE} {half}, {SINGLE} {single}")
+
     def store_singles(self, results: list[str]) -> None:
         for result, place in zip(results, self.results, strict=True):
             self._put(self.code.value(f"bitcast {SINGLE} {result} to {WORD}"), place)

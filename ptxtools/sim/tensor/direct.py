@@ -46,79 +46,16 @@ def multiply(call: Call) -> bool:
             of(call.ctas[0]).changed()  # before native code repeats one of them
             known.clear()
         known[call.said] = compute
-    if compute is None:
-        return False
-    if call.said.scale_d and call.said.accumulate:
-        plain = compute
-        compute = lambda: _scaled_down(call, plain)  # noqa: E731
-    if any(call.said.disabled):
-        return _but_for_disabled(call, compute)
-    return compute()
-
-
-def _scaled_down(call: Call, compute: Callable[[], bool]) -> bool:
-    """Compute with D times 2**-scale-input-d, if all of its elements stay exact."""
-    _, first = split(call.said.d)
-    some = slice(first, first + call.said.shape.n // call.said.path.parts)
-    half = call.said.shape.dtype == "f16"
-    factor = 2.0**call.said.scale_d
-    rows = _lanes_with_rows(call.said.path) + split(call.said.d)[0]
-    kept = []
-    for cta in call.ctas:
-        block = of(cta).cells[:, some]
-        values: Array = (
-            block.astype(np.uint16).view(np.float16) if half else np.ascontiguousarray(block).view(np.float32)
-        )
-        with np.errstate(all="ignore"):
-            scaled = values / values.dtype.type(factor)
-            exact = (scaled * values.dtype.type(factor) == values) | ~np.isfinite(values)
-        if not exact[rows].all():
-            return False
-        kept.append((block, block[rows], scaled[rows].view(np.uint16 if half else np.uint32)))
-    for block, _, words in kept:
-        block[rows] = words
-    done = compute()
-    if not done:
-        for block, old, _ in kept:
-            block[rows] = old
-    return done
-
-
-@lru_cache(64)
-def _lanes_with_rows(path: layout.Path) -> Array:
-    """The lanes that D has rows in, from where it begins."""
-    return np.unique(np.concatenate([path.lane + path.step * part for part in range(path.parts)]))
+    return compute is not None and compute()
 
 
 def take_over(call: Call) -> None:
     """The product has been computed: the engine may do so by itself the next time, unless somebody listens."""
     view, compute = call.view, call.ctas[0].state.get(_KEY, {}).get(call.said)
-    if (
-        compute is None
-        or any(call.said.disabled)
-        or call.said.scale_d
-        or view.launch.observers is not None
-        or view.schedule.delays
-    ):
+    if compute is None or view.launch.observers is not None or view.schedule.delays:
         return
     stamps = [of(cta).stamp for cta in call.ctas]
     view.launch.products.take_over_tensor_product(view, call.lane, compute, stamps)
-
-
-def _but_for_disabled(call: Call, compute: Callable[[], bool]) -> bool:
-    """Compute D, and put back what it was in disabled lanes."""
-    _, first = split(call.said.d)
-    some = slice(first, first + call.said.shape.n // call.said.path.parts)
-    kept = []
-    for index, cta in enumerate(call.ctas):
-        words = np.array(call.said.disabled[4 * index : 4 * index + 4], "<u4")
-        lanes = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
-        cells = of(cta).cells
-        kept.append((cells, lanes, cells[lanes, some]))
-    done = compute()
-    for cells, lanes, old in kept:
-        cells[lanes, some] = old
-    return done
 
 
 def _prepared(call: Call) -> Callable[[], bool] | None:
@@ -131,7 +68,7 @@ def _prepared(call: Call) -> Callable[[], bool] | None:
     return products.tensor_product(
         TensorProduct(
             tuple(built.a), tuple(built.b), tuple(built.d), shape.k, shape.dtype, said.accumulate, shape.saturate,
-            shape.negate_a != shape.negate_b, shape.scale_type, shape.factors,
+            shape.negate_a != shape.negate_b, shape.scale_type, shape.factors, said.scale_d if said.accumulate else 0,
         ),
         call.rule,
     )  # fmt: skip
@@ -184,12 +121,12 @@ class _Built:
         for number in range(self.count):
             self.b.append(self._factor_b(number))
         in_lanes = isinstance(said.a, int) or said.variant.sparse or bool(said.shape.scale_type)
-        for cta in call.ctas:
+        for index, cta in enumerate(call.ctas):
             first = len(self.a)
             self.a += [self._factor_a(cta, part) for part in range(parts if in_lanes else 1)]
             for number in range(self.count):
                 part = number * parts // self.count
-                self.d += self._blocks(cta, number, part, first + (part if in_lanes else 0))
+                self.d += self._blocks(cta, number, part, first + (part if in_lanes else 0), self._disabled(index))
 
     def _lanes(self, part: int) -> Array:
         """The lane of each row of D."""
@@ -265,13 +202,19 @@ class _Built:
 
     # --- D ------------------------------------------------------------------------------------------------------------
 
-    def _blocks(self, cta: Cta, number: int, part: int, a: int) -> Iterator[Block]:
+    def _disabled(self, index: int) -> set[int]:
+        """The lanes of a CTA that keep what they have."""
+        words = np.array(self.said.disabled[4 * index : 4 * index + 4], "<u4")
+        return set(np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")).tolist())
+
+    def _blocks(self, cta: Cta, number: int, part: int, a: int, disabled: set[int]) -> Iterator[Block]:
         """Rows in neighbouring lanes, in multiples of 16."""
         lanes, first = self._lanes(part), split(self.said.d)[1]
         column = first + number * self.width % (self.said.shape.n // self.path.parts)
         starts = [0, *(row for row in range(GROUP, len(lanes), GROUP) if lanes[row] != lanes[row - 1] + 1)]
         for start, end in zip(starts, [*starts[1:], len(lanes)], strict=True):
-            yield Block(of(cta).cells, int(lanes[start]), end - start, start, column, self.width, a, number)
+            kept = tuple(row for row in range(end - start) if int(lanes[start + row]) in disabled)
+            yield Block(of(cta).cells, int(lanes[start]), end - start, start, column, self.width, a, number, kept)
 
 
 def _in_shared(
