@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import threading
 from typing import Any
@@ -98,5 +97,7 @@ def _quoted(text: str) -> str:
 
 
 def _similar(word: str) -> tuple[str, ...]:
-    close = difflib.get_close_matches(word, CLASSES, 1)
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, CLASSES, 1)
     return (f"did you mean {close[0]}?",) if close else ()
