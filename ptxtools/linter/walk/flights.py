@@ -475,6 +475,7 @@ class Flights:
         elif op.opcode.startswith("tcgen05.dealloc"):
             self.columns.free(group, op, mask)
         elif op.opcode.startswith("tcgen05.fence::before"):
+            self.memory.releases.tell(mask)
             self._unfenced.clear()
         elif op.opcode.startswith("tcgen05.fence::after") and self._crossed is not None:
             self._crossed = self._crossed if self._crossed[1] == "before" else None

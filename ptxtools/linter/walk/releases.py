@@ -51,6 +51,7 @@ class Releases:
         self._awaited: tuple[int, _At] | None = None
         self._deferred: list[tuple[int, _At, Meeting]] = []
         self._owed: tuple[list[list[int]], list[list[int]]] = ([], [])  # what relaxed waits have seen
+        self._told = [False, False]  # of tensor memory, by tcgen05.fence::before_thread_sync
 
     def access(self, op: Op, mask: int, place: Place | None, size: int) -> None:
         """What a strong access releases, or acquires."""
@@ -129,10 +130,18 @@ class Releases:
                 self._owed[half].append(moments)
                 del self._owed[half][:-_MOST]
 
+    def tell(self, mask: int) -> None:
+        """tcgen05.fence::before_thread_sync: relaxed arrivals and waits tell of tensor memory (9.7.16.6.3)."""
+        for half in (0, 1):
+            self._told[half] |= mask & _HALVES[half] != 0
+
     def defer(self, meeting: Meeting) -> bool:
-        """Whether it is not known yet if two accesses race, as one of them is behind an acquire."""
-        apart = meeting.first // WARP != meeting.second // WARP
-        if self._awaited is not None and apart:
+        """Whether two accesses do not race, or it is not known yet as one of them is behind an acquire."""
+        first, second = meeting.first // WARP, meeting.second // WARP
+        if meeting.before.space == "tensor" and self._owed[second]:
+            if self._told[first] or meeting.before.flight:  # tcgen05.commit has the fence
+                return True
+        if self._awaited is not None and first != second:
             self._deferred.append((*self._awaited, meeting))
             return True
         return False
