@@ -39,7 +39,7 @@ from .search import Search
 #: events, and the combinations of their paths.
 MOST_STATEMENTS, MOST_LOOKED_AT, MOST_THREADS, MOST_EVENTS, MOST_PATHS = 400, 1024, 4, 64, 5_000
 #: Outcomes; executions, and checks of the axioms, that are gone through at most.
-MOST_OUTCOMES, MOST_EXECUTIONS, MOST_CHECKS = 5_000, 5_000, 10_000
+MOST_OUTCOMES, MOST_EXECUTIONS, MOST_CHECKS = 5_000, 5_000, 20_000
 #: How often an instruction is executed before a path is given up.
 UNROLL = 3
 #: Bytes of the largest element of a buffer.
@@ -191,7 +191,7 @@ class _Results(Paths):
                 if event.location in self.owners:
                     assert event.value is not None
                     way.registers[event.location] = _bytes_of(event.value, event.size)
-                    way.events[at] = replace(event, kind="C", value=None, needs=0, order="", scope="")
+                    way.events[at] = Event("C", event.step, event.instruction, covers=(event.location, 0, event.size))
         return ways
 
 
@@ -275,8 +275,9 @@ def _steps(
     for path, first in zip(search.found.paths, search.found.first, strict=True):
         steps: dict[int, Step] = {}
         for event, (read, written) in zip(path.events, values[first:], strict=False):
-            if event.kind == "C" and event.location:  # one of `_Results`
-                written = state[f"{path.thread.name}:{event.location}"]
+            if event.kind == "C" and event.covers:  # one of `_Results`
+                name, _, size = event.covers
+                written, event = state[f"{path.thread.name}:{name}"], replace(event, location=name, size=size)
             if event.location and not isinstance(event.instruction, _UNGUIDED):
                 _add(steps.setdefault(event.step, Step(event.instruction.span[0])), event, read, written, test, places)
         found[path.thread.cta, _number(path)] = list(steps.values())

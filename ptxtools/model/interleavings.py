@@ -68,7 +68,7 @@ class Interleavings:
     def _is_strong(self, strong: list[int]) -> bool:
         nodes = self.found.nodes
         if len(self.found.pieces) != 1 or any(
-            node.event.kind not in "RWUF" or node.event.agent or node.event.mbarrier for node in nodes
+            node.event.kind not in "RWUFC" or node.event.agent or node.event.mbarrier for node in nodes
         ):
             return False
         if any(strong[a] >> b & 1 for a, b in self.found.fences):

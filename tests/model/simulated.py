@@ -275,8 +275,9 @@ class Kernel:
         """The outcomes of all runs that follow an execution of the model, one after the other; None if there are none,
         since the launch is not modelled or too large. Each must be followed to its end."""
         found, seed = [], 1
+        kernel = Kernel(self.test) if self.meet else self  # nothing needs to wait until all have been executed
         while True:
-            outcomes, _, guide = self._run(seed, names, 1, True, memory_model="weak")
+            outcomes, _, guide = kernel._run(seed, names, 1, True, memory_model="weak")
             if guide is None:
                 return None
             assert not guide.departure, guide.departure
