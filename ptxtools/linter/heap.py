@@ -131,6 +131,7 @@ def _stack(line: Line, known: _Known, stack: list[Block]) -> None:
         kept = value.blocks if isinstance(value, Mark) else 0  # else it was saved before the run began
         for block in stack[kept:]:
             block.freed = block.freed or line
+        del stack[kept:]
         return
     _forget(line, known)
     into = operands[0]

@@ -41,48 +41,57 @@ _POSSIBLE = "possible: who reads the whole may not look at this part"
 def check(context: LintContext, facts: FunctionFacts) -> None:
     # Compilers pack and move undefined bytes: only an instruction that computes with them is a hazard.
     parameters = {id(v) for v in (*facts.function.params, *facts.function.returns)}
-    for key in facts.reads.keys() - facts.writes.keys():
-        (declaration, name), item = key, facts.reads[key]
-        whole = _packed(facts, key) if declaration not in parameters else ""
+    never = [key for key in facts.reads.keys() - facts.writes.keys() if key[0] not in parameters]
+    packed = _packed(facts, never)
+    for key in never:
+        name, item = key[1], facts.reads[key]
+        whole = packed.get(key)
         if whole:
             message = f"part '{name}' of what is packed here is never written, and the whole is used as {whole}"
             help = (_POSSIBLE,) if whole == _NUMBER else ()
             context.warn(CODE, message, name_span(item, name), help=help, section="5.1.1")
-        elif declaration not in parameters and not item.opcode.startswith(_MOVES) and not _shuffled(item, name):
+        elif not item.opcode.startswith(_MOVES) and not _shuffled(item, name):
             message = f"register '{name}' is read here but never written"
             context.warn(CODE, message, name_span(item, name), section="5.1.1")
 
 
-def _packed(facts: FunctionFacts, key: RegisterKey) -> str:
-    """As what the whole is used of which a register, where it is first read, is a part; empty if it is not."""
-    item = facts.reads[key]
-    into, *parts = item.operands if item.opcode.startswith("mov.b") else (None,)
-    if not isinstance(into, Name) or len(parts) != 1 or not isinstance(parts[0], Vector):
-        return ""
-    line = next(line for line in facts.lines if line.item is item)
-    made = only_write(facts, line, into.name)
-    whole = line.registers[into.name]
-    if made is not line:
-        return ""
-    if any(_addresses(other, whole) for other in facts.of(*_WHOLE, "ld")):
-        return _ADDRESS
-    return _NUMBER if any(_whole(other, whole) for other in facts.of(*_WHOLE)) else ""
+def _packed(facts: FunctionFacts, never: list[RegisterKey]) -> dict[RegisterKey, str]:
+    """As what the whole is used, of registers that are a part of one where they are first read."""
+    parts: dict[int, list[RegisterKey]] = {}
+    for key in never:
+        if _packs(facts.reads[key]):
+            parts.setdefault(id(facts.reads[key]), []).append(key)
+    wholes: dict[RegisterKey | None, list[RegisterKey]] = {}
+    for line in facts.of("mov") if parts else ():
+        into = line.item.operands[0] if id(line.item) in parts else None
+        if isinstance(into, Name) and only_write(facts, line, into.name) is line:
+            wholes[line.registers[into.name]] = parts[id(line.item)]
+    found: dict[RegisterKey, str] = {}
+    for line in facts.of(*_WHOLE, "ld") if wholes else ():
+        for whole in _numbers(line) if line.plan.family in _WHOLE else ():
+            for part in wholes.get(whole, ()):
+                found.setdefault(part, _NUMBER)
+        for operand in line.item.operands:
+            base = operand.base if isinstance(operand, Address) else None
+            for part in wholes.get(line.registers[base.name], ()) if isinstance(base, Name) else ():
+                found[part] = _ADDRESS
+    return found
 
 
-def _addresses(line: Line, key: RegisterKey | None) -> bool:
-    """Whether a register is the address of an access."""
-    bases = [operand.base for operand in line.item.operands if isinstance(operand, Address)]
-    return any(isinstance(base, Name) and line.registers[base.name] == key for base in bases)
+def _packs(item: Instruction) -> bool:
+    """Whether an instruction packs parts into a register."""
+    packs = item.opcode.startswith("mov.b") and len(item.operands) == 2
+    return packs and isinstance(item.operands[0], Name) and isinstance(item.operands[1], Vector)
 
 
-def _whole(line: Line, key: RegisterKey | None) -> bool:
-    """Whether an instruction stores a register, or computes with it as a number."""
+def _numbers(line: Line) -> list[RegisterKey | None]:
+    """The registers that an instruction stores, or computes with as numbers."""
     op = line.plan.op
-    places = [place for place, one in enumerate(line.item.operands) if isinstance(one, Name)]
     if line.item.opcode.startswith(("st.param", "st.local")):
-        return False  # of a structure, which has padding
-    used = any(line.registers[line.item.operands[place].name] == key for place in places if place)  # type: ignore[union-attr]
-    return used and op is not None and (op.type or "").endswith(("32", "64")) and not op.has("x2")
+        return []  # of a structure, which has padding
+    if op is None or not (op.type or "").endswith(("32", "64")) or op.has("x2"):
+        return []
+    return [line.registers[one.name] for one in line.item.operands[1:] if isinstance(one, Name)]
 
 
 def _shuffled(item: Instruction, name: str) -> bool:
