@@ -107,11 +107,12 @@ class Memory:
             **dict.fromkeys((*COLLECTIVES, "elect"), self._collective),
         }  # fmt: skip
         self.written: dict[object, set[int]] = {}
-        # What is copied to all CTAs of a cluster is written unseen.
-        self.all_seen = self.threads.whole and not self.threads.apart and not walker.program.copied
         self.releases = Releases(self)
         self._arrived: dict[object, list[tuple[int, int]]] = {}
         self.clusters = Clusters(self)
+        # What is copied to all CTAs of a cluster is written unseen.
+        whole = self.clusters.is_pair if self.threads.apart else self.threads.whole
+        self.all_seen = whole and not walker.program.copied
         self._resized: dict[int, tuple[Op, int]] = {}
 
     # --- addresses ----------------------------------------------------------------------------------------------------
@@ -253,8 +254,10 @@ class Memory:
             op.line, operand, place.space, place.address, size, mask, moment, kind, strong, data, group.doubtful,
             flight, token,
         )  # fmt: skip
-        if place.space == "shared" and not self.threads.apart:
-            self._look_at_size(touch)
+        if place.space == "shared":
+            if not self.threads.apart:
+                self._look_at_size(touch)
+            self.all_seen &= not (self.threads.apart and self.blind)  # what a CTA waits for may come later in the walk
             if self.all_seen:
                 self._note_bytes(touch)
         if place.space == "shared" and self.threads.kind == "cluster":
@@ -339,8 +342,9 @@ class Memory:
                 if any(byte not in written for byte in range(numbers[thread], numbers[thread] + touch.size)):
                     if not self.walker.assumed:
                         name = touch.address.variable
-                        byte = f"byte {numbers[thread]} of '{name}'"
-                        message = f"{self.threads.name(thread)} reads {byte}, which nothing has written"
+                        byte = f"byte {numbers[thread] & (1 << OWNER) - 1} of '{name}'"
+                        who = self.threads.name(thread) + f" of CTA {thread // WARP}" * self.threads.apart
+                        message = f"{who} reads {byte}, which nothing has written"
                         self.walker.report("unwritten shared", touch.line, touch.operand, message)
                     self.all_seen = False
                     return
@@ -349,7 +353,10 @@ class Memory:
                 written.update(range(numbers[thread], numbers[thread] + touch.size))
 
     def _matters(self, line: Line) -> bool:
-        """Whether what a load gives is used by more than selections and guarded instructions."""
+        """Whether what a load gives is used by more than selections and guarded instructions; what an update leaves in
+        memory is."""
+        if line.plan.family in _UPDATES:
+            return True
         into = [key for name, write in accessed(line) if write and (key := line.registers[name]) is not None]
         for other in self.walker.program.lines if into else ():
             if other.item.guard is not None or other.plan.family in ("selp", "slct", "mov", "prmt"):
@@ -362,7 +369,7 @@ class Memory:
 
     def _fence(self, group: Group, op: Op, mask: int) -> None:
         if ".proxy.async" in op.opcode:
-            self.proxies.fence(mask)
+            self.proxies.fence(op.opcode, mask)
         if ".proxy" in op.opcode or ".mbarrier_init" in op.opcode:
             return
         if self.threads.apart and ".cta" in op.opcode:
@@ -405,7 +412,9 @@ class Memory:
         self.narrow.ended = True
         for meeting in self.releases.unmet():
             self._report(meeting)
-        if not self.threads.apart:
+        if self.threads.apart:
+            self.clusters.end()
+        else:
             self.grids.end()
             if not self.blind:
                 self.flights.end()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ptxtools.records import NamedTuple
 
+from ..facts import Line
 from ..values import WARP
 from .computing import Op
 from .shadow import Meeting, Place
@@ -37,6 +38,14 @@ class _At(NamedTuple):
 
 
 _ANYWHERE = _At("", None, frozenset(), 0)
+
+
+def strong_read(line: Line) -> bool:
+    """Whether an instruction may learn of what others have released."""
+    op = line.plan.op
+    return line.plan.family == "atom" or (
+        line.plan.family == "ld" and op is not None and any(op.has(word) for word in STRONG)
+    )
 
 
 class Releases:
@@ -147,7 +156,5 @@ class Releases:
         """Whether the walk has not come to some strong read: by it others may learn, and tell."""
         program = self._memory.walker.program
         return any(
-            not visited and line.plan.family in ("ld", "atom") and line.plan.op is not None
-            and (line.plan.family == "atom" or any(line.plan.op.has(word) for word in STRONG))
-            for visited, line in zip(program.visited, program.lines, strict=True)
-        )  # fmt: skip
+            not visited and strong_read(line) for visited, line in zip(program.visited, program.lines, strict=True)
+        )
