@@ -10,7 +10,6 @@ against the file, and the rule's table (ptxtools/linter/failing.py) names the re
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -18,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
 from conformance.failing import FILE, Row, read, write  # noqa: E402
-from conformance.oracle import Oracle, releases  # noqa: E402
+from conformance.oracle import Oracle, given  # noqa: E402
 
 
 def verdict(oracle: Oracle, row: Row) -> tuple[str, bool]:
@@ -28,9 +27,7 @@ def verdict(oracle: Oracle, row: Row) -> tuple[str, bool]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ptxas", action="append", help="a ptxas; one for each release that is to be asked")
-    oracles = releases(parser.parse_args().ptxas or ["ptxas"])
+    oracles = given(__doc__)
     rows, changed = [], 0
     for row in read(FILE):
         known = dict(row.by_release)

@@ -9,7 +9,6 @@ same is a warning of ptx-lint (PTX610), all else an error; tests/conformance/tes
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -18,13 +17,11 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
 from conformance.lenience import FILE, read, write  # noqa: E402
 from conformance.machinecode import same  # noqa: E402
-from conformance.oracle import release_of, releases  # noqa: E402
+from conformance.oracle import given, release_of  # noqa: E402
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ptxas", action="append", help="a ptxas; one for each release that is to be asked")
-    oracles = releases(parser.parse_args().ptxas or ["ptxas"])
+    oracles = given(__doc__)
     rows, changed = [], 0
     for row in read(FILE):
         oracle = oracles.get(release_of(row.setting))

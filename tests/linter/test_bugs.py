@@ -12,12 +12,9 @@ from tests.observe import bugs
 
 FILES = sorted(bugs.FOLDER.glob("*.bugs"))
 
-_MAP = "a tensor map is an argument of the launch"
 _HOST = "the host may have written the buffer"
-_DATA = "data decide it"
 _PEERS = "what CTAs of a cluster do at mbarriers of one another is not followed"
 _RELAXED = "relaxed operations on mbarriers are taken to tell"
-_LANES = "that every lane of a warp does it may be meant"
 _HALVES = "parts of what a load takes are not told apart"
 _ANSWERS = "whether a request of a cluster has failed is not followed"
 _ROLES = "it takes several warps, and what mbarriers tell them of work under way"
@@ -33,26 +30,30 @@ UNSEEN = {
     "discarded_by_the_grid_before": "whether b is filled between two launches, the host decides",
     "freed_by_a_thread_that_does_not_own_it": "the pointer goes through shared memory, which is not kept",
     "local_address_given_to_a_neighbour": "the address goes through shared memory, which is not kept",
-    "buffer_not_written": _HOST, "buffer_half_written": _HOST, "buffer_accumulated_without_zero": _HOST,
-    "tail_of_a_record_never_set": _HOST, "tensor_store_source_overwritten": "the map says how many bytes are copied",
-    "tensor_store_read_back": _MAP, "map_that_is_none": _MAP, "producer_warp_does_not_wait_for_the_grid_before": _MAP,
-    "stack_array_indexed_by_data": _DATA,
-    "slot_of_the_peer_filled_before_it_is_free": "mbarriers of two CTAs of a cluster are not followed",
-    "three_arrive_where_two_are_counted": _DATA,
-    "copy_to_the_peer_from_a_buffer_in_use": _PEERS,
-    "remote_counter_never_set": _PEERS,
-    "commit_of_the_pair_tells_one_cta": _PEERS,
-    "stored_to_the_peer_beyond_its_memory": _PEERS,
-    "tensor_reduction_of_what_no_fence_covers": _MAP,
-    "st_async_without_a_place_in_the_count": _PEERS, "multicast_slot_given_back_to_one_cta": _PEERS,
-    "peers_store_asynchronously_to_one_word": _PEERS,
-    "tensor_store_of_nothing": _MAP,
-    "upper_part_of_a_structure_never_set": _HALVES, "structure_of_the_heap_taken_apart_by_mov": _HALVES,
-    "one_byte_too_many_of_a_structure_decides": _HALVES, "structure_of_a_kernel_that_prints": _HALVES,
-    "structure_of_a_buffer_taken_apart": _HOST, "byte_of_a_field_kept_by_lop3": _HOST,
+    "buffer_not_written": "the host may have filled b, which the kernel only reads",
+    "buffer_half_written": "the host may have filled words 60 to 63 of b, which the kernel leaves as they are",
+    "buffer_accumulated_without_zero": "the host may have set the word of b to zero",
+    "tail_of_a_record_never_set": "the host may have set words 2 and 3 of each record of b",
+    "tensor_store_source_overwritten": "the map says how many bytes are copied",
+    "tensor_store_read_back": "the map may be over another buffer than a",
+    "map_that_is_none": "b may point to a map that the host has put into global memory",
+    "producer_warp_does_not_wait_for_the_grid_before":
+    "the map may be over a buffer that the grid before does not write",
+    "stack_array_indexed_by_data": "the words of b are indices: where they are 0, all accesses are inside of the array",
+    "three_arrive_where_two_are_counted":
+    "two warps are walked, and it takes a third one: any two of them complete the phase",
+    "tensor_store_of_nothing": "the map says whether words 24 to 31 of sh are copied",
+    "upper_part_of_a_structure_never_set": _HALVES,
+    "structure_of_the_heap_taken_apart_by_mov": _HALVES,
+    "one_byte_too_many_of_a_structure_decides": _HALVES,
+    "structure_of_a_kernel_that_prints": _HALVES,
+    "structure_of_a_buffer_taken_apart": _HOST,
+    "byte_of_a_field_kept_by_lop3": _HOST,
     "sum_of_a_half_written_word": _HOST,
-    "first_ctaid_of_a_failed_request": _ANSWERS, "asks_on_behind_a_failure": _ANSWERS,
-    "failed_query_in_one_warp_asked_by_another": _ANSWERS, "vector_of_an_answer_never_checked": _ANSWERS,
+    "first_ctaid_of_a_failed_request": _ANSWERS,
+    "asks_on_behind_a_failure": _ANSWERS,
+    "failed_query_in_one_warp_asked_by_another": _ANSWERS,
+    "vector_of_an_answer_never_checked": _ANSWERS,
     "product_told_of_by_a_relaxed_arrival": _RELAXED,
     "stage_of_b_refilled_after_one_of_two_groups": _FACTORS,
     "register_pair_with_an_unset_upper_word": "halves of a register pair are not told apart",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import shutil
 import subprocess
@@ -50,6 +51,13 @@ def releases(commands: Iterable[str]) -> dict[str, Oracle]:
             if release := re.search(r"release (\d+\.\d+)", said):
                 found[release[1]] = Oracle(command)
     return found
+
+
+def given(description: str | None) -> dict[str, Oracle]:
+    """The ptxas of each release that a command line has as --ptxas PATH; without it, the one that is installed."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ptxas", action="append", help="a ptxas; one for each release that is to be asked")
+    return releases(parser.parse_args().ptxas or ["ptxas"])
 
 
 class Oracle:

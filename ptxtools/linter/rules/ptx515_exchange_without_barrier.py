@@ -2,7 +2,8 @@
 
 What: a thread stores what another one reads or stores, and nothing orders the two accesses. Certain for the threads
 that the message names, if the CTA has both (a warp, if no directive says more); their addresses follow from %tid.x.
-Possible if the way to it depends on something unknown; the finding says which.
+Possible if the way to it depends on something unknown; the finding says which. A product of tcgen05 that several lanes
+each issue is such a store, too.
 Why: the other thread may come first, or at the same time: a race.
 Example:
     .shared .align 1024 .b32 s[64];

@@ -1,7 +1,7 @@
 """PTX530 | barrier that part of a warp misses | 9.7.13.1
 
 What: an aligned barrier under a guard, or behind a branch or exit, that certainly differs between the threads of a
-warp.
+warp. Possible if a further condition, which all threads have alike, decides whether any comes to it.
 Why: all threads of a warp must execute an aligned barrier together, or the behaviour is undefined.
 Example:
     mov.u32 %r9, %tid.x;

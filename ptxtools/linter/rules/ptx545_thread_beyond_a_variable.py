@@ -2,9 +2,9 @@
 
 What: the address is in a register, and is that of a variable plus a multiple of the thread's number; for some thread
 that runs the instruction, if its CTA has it, the bytes are not the variable's. Or a tensor copy has
-to bring more bytes, by what its mbarrier expects, than there are from where it writes on. Or an index
-that follows from the thread's number is negative, of a pointer that the kernel is given (possible: the pointer may be
-into an array).
+to bring more bytes, by what its mbarrier expects, than there are from where it writes on; or a CTA of a cluster
+accesses what is behind a variable of another one. Or an index that follows from the thread's number is negative, of a
+pointer that the kernel is given (possible: the pointer may be into an array).
 Why: it reads or overwrites other data, or faults.
 Example:
     .shared .align 4 .b32 t[16];

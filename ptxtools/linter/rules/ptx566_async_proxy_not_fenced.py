@@ -1,7 +1,7 @@
 """PTX566 | bulk copies of ordinary stores without a proxy fence | 9.7.13.4, 8.6
 
 What: the module stores to shared memory and copies shared memory by bulk copies, without fence.proxy.async; or a
-thread fences that does not know of what others have stored.
+thread fences that does not know of what others have stored, or fences global memory alone.
 Why: bulk copies access memory through the async proxy: without the fence they may read what was there before the
 stores. A fence is for what its thread has stored, and knows of behind a barrier. Possible: the stores may be of other
 data.

@@ -1,7 +1,8 @@
 """PTX578 | wait for an mbarrier at which nothing arrives | 9.7.13.15.16
 
 What: the module waits for mbarriers, and has no instruction that arrives at one or completes its transactions; or all
-threads of a CTA have ended or wait for phases that nobody completes.
+threads of a CTA have ended or wait for phases that nobody completes; or tcgen05.commit, and nothing else, arrives at
+mbarriers, and does not name the CTA of the cluster that waits.
 Why: the phase never ends: the wait is for ever.
 Example:
     .version 9.0

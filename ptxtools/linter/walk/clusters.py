@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ptxtools.ir.nodes import Variable
 from ptxtools.records import NamedTuple
 
+from ..accesses import variable_bytes
 from ..limits import cluster_sizes
 from ..values import THREADS, WARP, Terms, Value
 from .barriers import first_of, look_at_divergence
@@ -33,6 +35,12 @@ class _Remote(NamedTuple):
     nth: int
 
 
+def _arrives(opcode: str) -> bool:
+    """Whether an instruction arrives at an mbarrier, other than tcgen05.commit to several CTAs."""
+    commits = opcode.startswith("tcgen05.commit")
+    return (".arrive" in opcode and opcode[:2] in ("mb", "cp")) or (commits and ".multicast" not in opcode)
+
+
 class Clusters:
     """What two CTAs of a cluster know of each other. started: whether all of them have certainly begun."""
 
@@ -45,6 +53,8 @@ class Clusters:
         self._counts: dict[_Place, int] = {}
         self._waits: dict[_Place, int] = {}
         self._gone = [False, False]
+        self._reached = 0  # the CTAs that tcgen05.commit names, -1 if that is not known
+        self._first_waits: dict[int, Op] = {}  # of each CTA
         self._turn = 0  # threads that have arrived, and not waited
         self.unseen = False  # whether code that is not seen may have arrived or waited
         self.started = False
@@ -60,6 +70,7 @@ class Clusters:
                     self._came[half] = now
                     self._arrived[half] = self._memory.releases.fenced[half] if ".relaxed" in op.opcode else now
             return False
+        self._memory.flights.hear()
         if mask != group.mask:
             group = self._memory.apart(group, mask)
         group.waits = ("cluster", 0)
@@ -91,8 +102,44 @@ class Clusters:
         self._memory.shadow.order_halves(max(first, known[0][1]), max(second, known[1][0]))
         self._arrived = [None, None]
         self._met = list(self._came)
+        self._memory.flights.multicasts.met()
         self.started = True
         return True
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether a cluster certainly has these two CTAs and no other, and they have no other threads."""
+        return self._of_two() and self._threads.whole and self._threads.declared
+
+    def _of_two(self) -> bool:
+        sizes = cluster_sizes(self._walker.program.function)
+        pair = any(item.name == ".reqnctapercluster" and total == 2 for item, total in sizes)
+        return pair and self._threads.kind == "cluster"
+
+    def commits(self, group: Group, op: Op) -> None:
+        """tcgen05.commit: the CTAs at whose mbarriers it arrives."""
+        known = self._memory.size_at(group, op, 1) if ".multicast" in op.opcode else 0
+        self._reached = self._reached | known if known else -1
+
+    def waits_first(self, op: Op, mask: int) -> None:
+        """Threads wait for the first phase of an mbarrier."""
+        for half in (0, 1):
+            if mask & _HALVES[half]:
+                self._first_waits.setdefault(half, op)
+
+    def end(self) -> None:
+        """All threads have ended: whether a CTA waits at an mbarrier at which nobody can arrive."""
+        self._memory.flights.multicasts.end()
+        if self._walker.assumed or self.unseen or self._reached <= 0 or not self._of_two():
+            return
+        program = self._walker.program
+        for visited, line in zip(program.visited, program.lines, strict=True):
+            if _arrives(line.item.opcode) or (line.item.opcode.startswith("tcgen05.commit") and not visited):
+                return
+        for half, op in self._first_waits.items():
+            if not self._reached >> half & 1:
+                message = f"CTA {half} of the cluster waits here for ever: no tcgen05.commit names it in its mask"
+                self._walker.report("wait without end", op.line, None, message)
 
     def look_at_rank(self, op: Op, rank: Value, mask: int) -> None:
         """Whether mapa names a CTA that the cluster does not have."""
@@ -119,6 +166,7 @@ class Clusters:
             if touch.mask >> thread & 1 and owner in (0, 1) and owner != who:
                 place = owner, touch.address.terms, numbers[thread] & (1 << OWNER) - 1
                 count = self._counts[place] = self._counts.get(place, 0) + 1
+                self._look_at_end(touch, owner, who, place[2])
                 one = _Remote(touch._replace(moment=self._memory.shadow.now), who, owner, place, count)
                 if not self.started and not self._memory.blind:
                     message = f"CTA {who} accesses memory of CTA {owner}, which may not have started"
@@ -129,6 +177,15 @@ class Clusters:
                 elif len(self._remote) < WARP:
                     self._remote.append(one)
                 return
+
+    def _look_at_end(self, touch: Touch, owner: int, who: int, offset: int) -> None:
+        """Whether an access is behind the variable of the CTA whose memory it is."""
+        name = touch.address.variable
+        symbol = touch.line.names.lookup(name or "") if name and len(touch.address.terms) == 1 else None
+        total = variable_bytes(symbol) if isinstance(symbol, Variable) else None
+        if total is not None and offset > total - touch.size and not self._walker.assumed:
+            message = f"CTA {who} accesses byte {offset} of '{name}' of CTA {owner}, which has {total} bytes"
+            self._walker.report("beyond a variable", touch.line, touch.operand, message)
 
     def _untold(self, one: _Remote) -> bool:
         """Whether nothing but barriers of the cluster tells the owner of what is accessed; of an arrival at its

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, cast
 
 from ptxtools.ir.nodes import Immediate
 
-from ..values import WARP, Value, plus, shortest
+from ..values import WARP, ZERO, Value, plus, shortest
 from .bars import Bar
 from .columns import Columns, columns_of
 from .computing import Op, unknown
 from .factors import Factors
+from .multicasts import Multicasts
 from .phases import look_at_arrivals, look_at_bytes, look_at_lanes, look_at_stuck
 from .shadow import FLIGHT, OWNER, Touch
 
@@ -51,6 +52,8 @@ class Flights:
         self._changed = any(line.plan.family == "tensormap" for line in self.walker.program.lines)
         self.columns = Columns(memory)
         self.factors = Factors(memory)
+        self.multicasts = Multicasts(memory)
+        self._abroad: set[int] = set()  # copies from the memory of a CTA that an mbarrier of another one completes
 
     def _open(self, kind: str, half: int) -> list[set[int]]:
         """Groups of one half of the threads that nobody has waited for, the last one not committed."""
@@ -89,6 +92,11 @@ class Flights:
             tokens |= bar.copies | bar.done
             bar.vague = True
         self.shadow.settle(tokens, -1)
+
+    def hear(self) -> None:
+        """A peer may have told that what it was sent has come."""
+        self.shadow.settle(self._abroad, -1)
+        self._abroad.clear()
 
     def end(self) -> None:
         """All threads have ended: the copies for which nothing has waited."""
@@ -142,6 +150,8 @@ class Flights:
         if tensor or ".multicast" in op.opcode:
             self.memory.all_seen = False  # how many bytes a tensor copy writes, the map says
         if ".multicast" in op.opcode:
+            to = self.memory.place_of(group, op, 0, "shared")
+            self.multicasts.copies(group, op, mask, to.address if to else None, self._where(group, op), size)
             return
         for operand, space in enumerate(spaces[:2]):
             if tensor and space == "global":
@@ -160,7 +170,8 @@ class Flights:
             # The thread that issues a cp.async reads and stores: others have to wait for it behind a barrier.
             flight = flies and kind == "bulk"
             if flight and not writes and bar is not None and bar.count is None:
-                flight = False  # the mbarrier is that of a peer, who may tell that the copy is done
+                self.multicasts.arrives(op, self._where(group, op) or ZERO, mask)
+                self._abroad.add(token)  # the mbarrier is that of a peer, who may tell that the copy is done
             if space == "global" and not writes:
                 self.memory.grids.note(op.line, operand, place.address, mask, "reads")
                 continue
@@ -221,11 +232,15 @@ class Flights:
             found.arrive(mask.bit_count(), _halves(mask), self.shadow.tick())
 
     def _completes(self, group: Group, op: Op) -> Bar | None:
+        value = self._where(group, op)
+        return self._bar(value) if value is not None else None
+
+    def _where(self, group: Group, op: Op) -> Value | None:
+        """The address of the mbarrier that asynchronous work completes on."""
         if not op.addresses:
             return None
         _, base, offset = op.addresses[-1]
-        value = plus(self.walker.value(group, base), Value((), offset))
-        return self._bar(value)
+        return plus(self.walker.value(group, base), Value((), offset))
 
     def _at_home(self, group: Group, op: Op) -> Bar | None:
         """The mbarrier at the same place as one of the peer, in the CTA itself: both do the same."""
@@ -283,6 +298,8 @@ class Flights:
             self.shadow.part(mask)
             if ".expect_tx" in op.opcode:
                 bar.expect(op, size or None, mask)
+            if ".shared::cluster" in op.opcode:
+                self.multicasts.arrives(op, value, mask)
             if self.threads.kind == "cluster" and ".shared::cluster" in op.opcode:
                 where = self.memory.place_of(group, op, op.addresses[0][0], "shared::cluster")
                 if where is not None:
@@ -294,10 +311,13 @@ class Flights:
             bar.expect(op, self.memory.size_at(group, op, len(op.line.item.operands) - 1) or None, mask)
         if "wait" not in op.opcode or not self.walker.program.is_asked(group.pc - 1):
             return False
+        self.hear()
         if not known:
             self._look_at_unknown(op, value)
             self.lose()  # it may be any of them
         parity = self._parity(group, op)
+        if self.threads.apart and parity == 0 and not bar.phase:
+            self.memory.clusters.waits_first(op, mask)
         if self.threads.apart or parity is None or mask != group.mask or not known:
             bar.vague = True
         if bar.vague:
@@ -320,6 +340,7 @@ class Flights:
         if self.threads.apart:
             self.memory.blind = True
             self.memory.clusters.waited(value, mask)
+            self.multicasts.waits(value, mask)
         told = [self.shadow.now] * 2 if bar.vague else bar.told if bar.phase else [0, 0]
         if ".relaxed" in op.opcode:
             self.memory.releases.owe(mask, told)
@@ -409,6 +430,8 @@ class Flights:
             bar.copies.add(self._token)
             self._bring(self._at_home(group, op) or bar, size, mask)
         self.memory.all_seen = False
+        self.shadow.born[self._token] = self.shadow.now
+        self.multicasts.arrives(op, self._where(group, op) or ZERO, mask)
         if place is not None and size:
             self.memory.touch(group, op, 0, place, size, mask, "stores", False, None, True, self._token)
 
@@ -481,6 +504,9 @@ class Flights:
             self._crossed = self._crossed if self._crossed[1] == "before" else None
         elif op.opcode.startswith("tcgen05.commit"):
             bar = self._completes(group, op)
+            self.memory.clusters.commits(group, op)
+            if ".multicast" in op.opcode and bar is not None:
+                self.multicasts.arrives(op, self._where(group, op) or ZERO, mask)
             if bar is not None:
                 bar.arrive(1, _halves(mask), self.shadow.tick())
                 bar.copies |= self._all("tcgen05", mask)

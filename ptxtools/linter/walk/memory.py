@@ -25,13 +25,12 @@ from .proxies import Proxies
 from .releases import STRONG, Releases
 from .scattered import Scattered
 from .shadow import FLIGHT, OWNER, Meeting, Place, Shadow, Touch, far
-from .written import Written
+from .written import UPDATES, Written
 
 if TYPE_CHECKING:
     from .walker import Group, Walker
 
 _HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
-_UPDATES = ("atom", "red")
 _ORDINARY = ("st", "stmatrix")
 _OWN = Value((), shortest(iter([1 + thread // WARP for thread in range(THREADS)])))
 
@@ -70,10 +69,10 @@ def _manner(op: Op) -> Manner:
     opcode = op.line.plan.op
     if opcode is None:
         return Manner("unknown", 0, 0, "reads", False, False)
-    kind = "reads" if op.family in ("ld", "ldu") else "updates" if op.family in _UPDATES else "stores"
+    kind = "reads" if op.family in ("ld", "ldu") else "updates" if op.family in UPDATES else "stores"
     if op.opcode.startswith(("st.async", "red.async")):
         kind = ""
-    strong = op.family in _UPDATES or any(opcode.has(word) for word in STRONG)
+    strong = op.family in UPDATES or any(opcode.has(word) for word in STRONG)
     narrow = ".cta" in op.opcode.replace("::cta", "")
     return Manner(opcode.space or "", int(op.family not in ("st", "red")), access_bytes(op.line), kind, strong, narrow)
 
@@ -108,11 +107,11 @@ class Memory:
             "griddepcontrol": self._dependency, "discard": self.discards.discard,
             **dict.fromkeys((*COLLECTIVES, "elect"), self._collective),
         }  # fmt: skip
-        self.bytes = Written(self)
-        self.all_seen = self.bytes.active
         self.releases = Releases(self)
         self._arrived: dict[object, list[tuple[int, int]]] = {}
-        self.clusters = Clusters(self)
+        self.clusters: Clusters = Clusters(self)
+        self.bytes = Written(self)
+        self.all_seen = self.bytes.active
         self._resized: dict[int, tuple[Op, int]] = {}
 
     # --- addresses ----------------------------------------------------------------------------------------------------
@@ -260,8 +259,10 @@ class Memory:
             op.line, operand, place.space, place.address, size, mask, moment, kind, strong, data, group.doubtful,
             flight, token,
         )  # fmt: skip
-        if place.space == "shared" and not self.threads.apart:
-            self._look_at_size(touch)
+        if place.space == "shared":
+            if not self.threads.apart:
+                self._look_at_size(touch)
+            self.all_seen &= not (self.threads.apart and self.blind)  # what a CTA waits for may come later in the walk
             if self.all_seen:
                 self.bytes.note(touch)
         if place.space == "shared" and self.threads.kind == "cluster":
@@ -342,7 +343,7 @@ class Memory:
 
     def _fence(self, group: Group, op: Op, mask: int) -> None:
         if ".proxy.async" in op.opcode:
-            self.proxies.fence(mask)
+            self.proxies.fence(op.opcode, mask)
         if ".proxy" in op.opcode or ".mbarrier_init" in op.opcode:
             return
         if self.threads.apart and ".cta" in op.opcode:
@@ -387,7 +388,9 @@ class Memory:
         self.bytes.end()
         for meeting in self.releases.unmet():
             self._report(meeting)
-        if not self.threads.apart:
+        if self.threads.apart:
+            self.clusters.end()
+        else:
             self.grids.end()
             if not self.blind:
                 self.flights.end()

@@ -29,7 +29,8 @@ def look_at_bytes(memory: Memory, bar: Bar) -> None:
     if op is None or expected is None or (memory.threads.apart and not brought):
         return
     threads = memory.threads
-    all_known = threads.whole and threads.declared and not memory.walker.assumed and not threads.apart
+    all_there = memory.clusters.is_pair if threads.apart else threads.whole and threads.declared
+    all_known = all_there and not memory.walker.assumed
     if len(bar.who) != 1 and not all_known:
         return
     if not memory.threads.apart and memory.walker.program.reached_from_elsewhere(

@@ -35,8 +35,11 @@ class Proxies:
         self._open.append((touch, touch.mask, False))
         del self._open[:-_MOST]
 
-    def fence(self, mask: int) -> None:
-        """fence.proxy.async of some threads: for what they have stored, and know of."""
+    def fence(self, opcode: str, mask: int) -> None:
+        """fence.proxy.async of some threads: for what they have stored, and know of; for shared memory, or not."""
+        if ".global" in opcode:
+            self._open = [(touch, open_, True) for touch, open_, _ in self._open]
+            return
         shadow, left = self._memory.shadow, []
         for touch, open_, _ in self._open:
             known = mask

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ptxtools.records import NamedTuple
 
+from ..facts import Line
 from ..values import WARP
 from .computing import Op
 from .shadow import Meeting, Place
@@ -37,6 +38,14 @@ class _At(NamedTuple):
 
 
 _ANYWHERE = _At("", None, frozenset(), 0)
+
+
+def strong_read(line: Line) -> bool:
+    """Whether an instruction may learn of what others have released."""
+    op = line.plan.op
+    return line.plan.family == "atom" or (
+        line.plan.family == "ld" and op is not None and any(op.has(word) for word in STRONG)
+    )
 
 
 class Releases:
@@ -138,9 +147,9 @@ class Releases:
     def defer(self, meeting: Meeting) -> bool:
         """Whether two accesses do not race, or it is not known yet as one of them is behind an acquire."""
         first, second = meeting.first // WARP, meeting.second // WARP
-        if meeting.before.space == "tensor" and self._owed[second]:
-            if self._told[first] or meeting.before.flight:  # tcgen05.commit has the fence
-                return True
+        told = self._told[first] or meeting.before.flight  # tcgen05.commit has the fence
+        if told and meeting.before.space == "tensor" and self._owed[second]:
+            return True
         if self._awaited is not None and first != second:
             self._deferred.append((*self._awaited, meeting))
             return True
@@ -156,7 +165,5 @@ class Releases:
         """Whether the walk has not come to some strong read: by it others may learn, and tell."""
         program = self._memory.walker.program
         return any(
-            not visited and line.plan.family in ("ld", "atom") and line.plan.op is not None
-            and (line.plan.family == "atom" or any(line.plan.op.has(word) for word in STRONG))
-            for visited, line in zip(program.visited, program.lines, strict=True)
-        )  # fmt: skip
+            not visited and strong_read(line) for visited, line in zip(program.visited, program.lines, strict=True)
+        )

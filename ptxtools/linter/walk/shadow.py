@@ -86,6 +86,7 @@ class Shadow:
         self.now = 0
         self.known = [[0, 0], [0, 0]]
         self.lanes = [0, 0]
+        self.born: dict[int, int] = {}  # when an asynchronous store began, by its token
         self._spoken: dict[int, int] = {}  # lanes that have told others what they did, and when they last did
         self.parts: list[tuple[int, int]] = []  # lanes of one warp, and before which moment they know of each other
         self.unsure: set[int] = set()  # asynchronous work of which it is not known what completes it
@@ -241,6 +242,8 @@ class Shadow:
             return found
         if not (touch.strong or touch.flight or touch.doubtful):
             found = self._meeting(touch, touch)
+        elif touch.flight and self._of_both(touch, touch):
+            found = _halves_meeting(touch)
         found = found or self._first(writes, touch) or self._first(reads, touch)
         writes.append(touch)
         return found
@@ -257,12 +260,18 @@ class Shadow:
                 continue
             doubts = before.doubtful + touch.doubtful
             flying = before.flight and touch.flight and not self._reads_in_flight(before, touch)
+            flying &= not self._of_both(before, touch)
             if (before.strong and touch.strong and _whole(before, touch)) or flying or doubts > self.apart:
                 continue
             found = self._meeting(before, touch)
             if found is not None:
                 return found
         return None
+
+    def _of_both(self, before: Touch, touch: Touch) -> bool:
+        """Whether two CTAs store asynchronously, and neither has learnt anything of the other since the earlier one."""
+        stores = [one.line.item.opcode.startswith("st.async") and one.moment == FLIGHT for one in (before, touch)]
+        return self.apart and all(stores) and self.born.get(before.token, 0) >= max(self.known[0][1], self.known[1][0])
 
     def _reads_in_flight(self, before: Touch, touch: Touch) -> bool:
         """Whether asynchronous work reads shared memory that other such work writes, and nobody has waited for the
@@ -332,6 +341,15 @@ class Shadow:
                 if before.moment >= self.lanes[half]:
                     found[half] |= _HALVES[half] & before.mask
         return found
+
+
+def _halves_meeting(touch: Touch) -> Meeting | None:
+    """An access at which threads of both halves begin at one place."""
+    first = {number: at for at, number in enumerate(touch.address.numbers[:WARP]) if touch.mask >> at & 1}
+    for at, number in enumerate(touch.address.numbers[WARP:], WARP):
+        if touch.mask >> at & 1 and number in first:
+            return Meeting(touch, touch, first[number], at)
+    return None
 
 
 def _whole(a: Touch, b: Touch) -> bool:

@@ -11,7 +11,7 @@ from ..accesses import variable_bytes
 from ..facts import Line
 from ..inflight import accessed
 from ..values import THREADS, WARP, Terms, Value
-from .shadow import Touch
+from .shadow import OWNER, Touch
 
 if TYPE_CHECKING:
     from .memory import Memory
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _MOST = 256
 #: Bytes that a step of a walk stands for.
 _BYTES = 256
+#: Families that read and write memory.
+UPDATES = ("atom", "red")
 
 
 class Factor(NamedTuple):
@@ -74,8 +76,9 @@ class Written:
         self.places: dict[Terms, set[int]] = {}
         self._factors: list[Factor] = []
         threads, self._program = memory.threads, memory.walker.program
-        self._alone = threads.whole and not threads.apart
+        self._alone = memory.clusters.is_pair if threads.apart else threads.whole
         self._together = not threads.apart and threads.declared and self._program.multiplies
+        # What is copied to all CTAs of a cluster is written unseen.
         self.active = (self._alone or self._together) and not self._program.copied
 
     def write(self, address: Value, size: int, mask: int) -> None:
@@ -119,15 +122,20 @@ class Written:
             )
             if missing is not None:
                 if not memory.walker.assumed:
-                    byte = f"byte {missing if copies else numbers[thread]} of '{touch.address.variable}'"
-                    message = f"{memory.threads.name(thread)} reads {byte}, which nothing has written"
+                    at = missing if copies else numbers[thread]
+                    byte = f"byte {at & (1 << OWNER) - 1} of '{touch.address.variable}'"
+                    who = memory.threads.name(thread) + f" of CTA {thread // WARP}" * memory.threads.apart
+                    message = f"{who} reads {byte}, which nothing has written"
                     memory.walker.report("unwritten shared", touch.line, touch.operand, message, sure=not copies)
                 memory.all_seen = False
                 return False
         return True
 
     def _matters(self, line: Line) -> bool:
-        """Whether what a load gives is used by more than selections and guarded instructions."""
+        """Whether what a load gives is used by more than selections and guarded instructions; what an update leaves in
+        memory is."""
+        if line.plan.family in UPDATES:
+            return True
         into = [key for name, write in accessed(line) if write and (key := line.registers[name]) is not None]
         for other in self._program.lines if into else ():
             if other.item.guard is not None or other.plan.family in ("selp", "slct", "mov", "prmt"):
