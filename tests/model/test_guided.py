@@ -123,6 +123,12 @@ L:
     ld.shared.b32 %r3, [tile+8];
     st.global.v2.b32 [%rd2], {{%r2, %r3}};
 """
+_REMOTE = """    mbarrier.init.shared.b64 [bar], 1;
+    mbarrier.arrive.expect_tx.shared.b64 %rd3, [bar], 4;
+    bar.sync 0;
+    st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [tile], 5, [bar];
+    st.shared.b32 [tile+8], 6;
+"""
 _POLL = "mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;\n    @!%p2 bra L;"
 
 
@@ -137,6 +143,8 @@ _POLL = "mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;\n    @!%p2 bra L;"
     # A bulk copy, with a wait and without.
     (_BULK.format("fence.proxy.async.shared::cta;"), _WAITED.format(_POLL), {(1, 3)}),
     (_BULK.format("fence.proxy.async.shared::cta;"), _WAITED.format(""), {(0, 0), (0, 3), (1, 0), (1, 3)}),
+    # A store that an mbarrier tells of, and one behind it that it does not.
+    (_REMOTE, _WAITED.format(_POLL), {(5, 0), (5, 6)}),
 ])  # fmt: skip
 def test_copies_and_mbarriers(first, second, outcomes):
     """The machine by itself does a copy as a whole, and an operation on an mbarrier in program order."""
