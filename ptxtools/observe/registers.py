@@ -6,8 +6,8 @@ operand of something that concerns more than the lane, an argument of a function
 The report is about the instruction that read the register, and names the one that used it.
 
 What a load of `Program.suspects` has got from memory that nobody has written is followed likewise, through shared and
-local memory too, and so is the cluster that an answer of clusterlaunchcontrol names though it has none. A
-load whose result nobody reads at all is reported at once.
+local memory too, and so is the cluster taken from an answer of clusterlaunchcontrol that has none. A load whose result
+nobody reads at all is reported at once.
 """
 
 from __future__ import annotations
