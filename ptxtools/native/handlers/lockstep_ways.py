@@ -236,7 +236,7 @@ class Scalars:
                 raise UnknownError
             if step.space:
                 group = groups.get(step)
-                if group and group[0] not in addresses and all(one not in addresses for one in group):
+                if group and addresses.keys().isdisjoint(group):
                     self._within(group, forms, way, chain, bounded=bounded)
                 addresses[step] = self._address(
                     step, forms, way, chain, bounded=bounded,
