@@ -24,7 +24,7 @@ import ptxtools
 from ptxtools.machine import clocks, filters, repeats
 from ptxtools.native.code.structures import CTA, OWNERS
 from ptxtools.native.loop import filters as native_filters
-from ptxtools.native.loop import worker
+from ptxtools.native.loop import spare, worker
 from ptxtools.observe import ground, outstanding, race_clocked, race_trial
 
 PAGE = mmap.PAGESIZE
@@ -92,7 +92,8 @@ class Shape(worker.Shape):
         self.local_offset = _up(self.warps_offset + self.warps * self.warp_bytes, 64)
         self.end = _up(self.lead + self.local_offset + self.warps * self.local_warp, PAGE) - self.lead
         self.slot = self.end + PAGE + self.lead
-        vars(worker)["_PAGE"] = PAGE + self.lead  # where the first CTA begins
+        for module in (worker, spare):
+            vars(module)["PAGE"] = PAGE + self.lead  # where the first CTA begins
 
     def gaps(self) -> list[tuple[int, int]]:
         """Bytes behind shared memory that nobody writes: between the parts of what is kept, and behind them."""
@@ -140,7 +141,7 @@ def install() -> None:
     """From now on, in this process."""
     for module in TABLES:
         vars(module)["np"] = _Guarded()
-    vars(worker).update(Shape=Shape, _memory=_memory)
+    vars(worker)["Shape"], vars(spare)["_memory"] = Shape, _memory
     from ptxtools.native.loop import driver
 
     vars(driver)["Worker"] = Worker

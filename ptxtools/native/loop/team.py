@@ -33,12 +33,14 @@ if TYPE_CHECKING:
 
 #: count: of workers, of whom the first runs on the calling thread; renews: their contexts are as the last launch has
 #: left them; total: thread-instructions that they have executed, -1: some run still, or the first needs Python; run:
-#: the loop; next: grid-wide counter of CTAs; unison: record of the kernel in unison, or null; step: bytes from CTA to
-#: CTA; cluster: CTAs in each worker's memory that begin anew.
-TEAM = structure("team", 64, "i32: count renews\ni64: quantum total\nptr: run next unison\ni64: step\ni32: cluster")
+#: the loop; next: grid-wide counter of CTAs; unison: record of the kernel in unison, or null; slots: bytes from a
+#: context to its CTAs, step: from CTA to CTA; cluster: CTAs of each worker that begin anew.
+TEAM = structure(
+    "team", 128, "i32: count renews\ni64: quantum total\nptr: run next unison\ni64: slots step\ni32: cluster"
+)
 #: A worker. template: what its context is at the start; seat: SEAT of who runs it, but for the first.
 MEMBER = structure("member", 32, "ptr: ctx template seat")
-_HEAD = struct.Struct("<iiqqQQQqi")
+_HEAD = struct.Struct("<iiqqQQQqqi")
 _SEAT = (TEAM.size + MEMBER.offset("seat")) // 8
 #: Teams that wait for another launch, the last one last; at most so many, and bytes of their memory that have been
 #: used.
@@ -92,7 +94,8 @@ class Team:
         self._address = ctypes.addressof(self._room)
         run, shape = ctypes.cast(self.encoded.run, ctypes.c_void_p).value, self.shape  # type: ignore[arg-type]
         unison = self.encoded.unison if shape.cluster == 1 else 0
-        self._parts = run, ctypes.addressof(self.tables.next), unison, shape.slot, shape.cluster
+        slots = self.workers[0].first_slot if count else 0
+        self._parts = run, ctypes.addressof(self.tables.next), unison, slots, shape.slot, shape.cluster
 
     def complete(self, makers: Sequence[Callable[[], Worker]]) -> None:
         """Have as many workers as that. makers: of each."""
@@ -203,7 +206,7 @@ def text() -> str:
     """The function, as lines of `native.code.notation`."""
     offsets = {f"{one.name}_{name}": one.offset(name) for one in (TEAM, MEMBER) for name in one.fields}
     return _TEXT.format(
-        **offsets, rows=TEAM.size, row=MEMBER.size, page=spare.PAGE, ctx_bytes=CTX.size, served=RECORD.offset("s2"),
+        **offsets, rows=TEAM.size, row=MEMBER.size, ctx_bytes=CTX.size, served=RECORD.offset("s2"),
         served_bytes=RECORD.offset("guard") - RECORD.offset("s2"), wall=0,
     )  # fmt: skip
 
@@ -229,6 +232,8 @@ define i32 @team_run(ptr %team) #0 {{             ; RUN_* code of the first
   %unison = load ptr, ptr %unison.p
   %step.p = getelementptr i8, ptr %team, i64 {team_step}
   %step = load i64, ptr %step.p
+  %slots.p = getelementptr i8, ptr %team, i64 {team_slots}
+  %slots = load i64, ptr %slots.p
   %cluster.p = getelementptr i8, ptr %team, i64 {team_cluster}
   %cluster = load i32, ptr %cluster.p
   %epoch = call i64 @moment(i32 {wall})
@@ -253,7 +258,7 @@ renew:
   br label %clear
 clear:                                            ; registers, too: they are made ready with the CTA
   %rank = phi i32 [0, %renew], [%rank.next, %clear]
-  %distance = phi i64 [{page}, %renew], [%distance.next, %clear]
+  %distance = phi i64 [%slots, %renew], [%distance.next, %clear]
   %cta = getelementptr i8, ptr %ctx, i64 %distance
   call void @llvm.memset.p0.i64(ptr align 64 %cta, i8 0, i64 CTA_BYTES, i1 false)
   %distance.next = add i64 %distance, %step

@@ -224,7 +224,7 @@ class Worker:
         self.launch, self.encoded, self.shape, self.number = launch, encoded, shape, number
         self.memory, self.used, slots = resident_memory(shape.slot, slots, shape.cluster)
         self.ctx = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
-        self.first_slot, self.tables, self.slots = PAGE, tables, slots
+        self.first_slot, self.tables, self.slot_count = PAGE, tables, slots
         self.renew()
         self.woken: dict[int, list[Wait]] = {}  # waits whose lanes may try again, by offset of the warp
         self.view = memoryview(self.memory)
@@ -284,7 +284,7 @@ class Worker:
         ctypes.memset(self.ctx, 0, PAGE)
         for slot in range(self.shape.cluster):
             ctypes.memset(self.ctx + self.slot_offset(slot), 0, CTA.size)
-        self._fill(self.tables, self.slots)
+        self._fill(self.tables, self.slot_count)
 
     def _fill(self, tables: Tables, slots: int) -> None:
         launch, encoded, shape, memory = self.launch, self.encoded, self.shape, self.launch.memory
