@@ -148,8 +148,9 @@ def _end_threads() -> None:
 def _leave(status: int) -> NoReturn:
     """End the process with this status. `sys.exit` would end it by the signal if Ctrl-C arrived while Python created a
     class from text, as it does for data classes."""
-    with suppress(OSError, ValueError):
-        sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
     os._exit(status)
 
 

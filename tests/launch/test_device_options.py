@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import ptxtools
 from ptxtools import sim
-from ptxtools.cli import run
+from ptxtools.cli import run, run_options
 from ptxtools.diagnostics.kinds import CHECKERS
 from ptxtools.launch.errors import SpecError
 from ptxtools.launch.file import parse_launch_file
@@ -126,7 +126,7 @@ def test_values_that_make_no_device(options, message):
 def test_options_of_a_launch_are_read_from_one_table(monkeypatch, tmp_path):
     """On the command line, in a file, and in what a device is asked for."""
     jobs = []
-    monkeypatch.setattr(run, "_run", lambda job, options, debugger: jobs.append(job) or 0)
+    monkeypatch.setattr(run_options, "_run", lambda job, options, debugger: jobs.append(job) or 0)
     line = ["k.ptx", "--grid", "1", "--block", "1", "--cluster", "2", "--shared", "64", "--cooperative", "--stack", "0"]
     assert CliRunner().invoke(run.command, line, standalone_mode=False).exception is None
     text = b"cluster = 2\nshared = 64\ncooperative = true\nstack = 0\n"
@@ -154,7 +154,7 @@ def test_options_of_a_launch_are_read_from_one_table(monkeypatch, tmp_path):
 def test_limits_of_a_run_are_read_from_one_table(monkeypatch, tmp_path):
     """On the command line, in a file, and in what a device is asked for; of two limits the smaller one holds."""
     jobs = []
-    monkeypatch.setattr(run, "_run", lambda job, options, debugger: jobs.append(job) or 0)
+    monkeypatch.setattr(run_options, "_run", lambda job, options, debugger: jobs.append(job) or 0)
 
     def limits(*line):
         assert CliRunner().invoke(run.command, line, standalone_mode=False).exception is None
@@ -223,7 +223,7 @@ def test_what_the_file_says_the_command_line_does_not(given, tmp_path):
 
 def test_zero_is_a_value(monkeypatch):
     jobs = []
-    monkeypatch.setattr(run, "_run", lambda job, options, debugger: jobs.append(job) or 0)
+    monkeypatch.setattr(run_options, "_run", lambda job, options, debugger: jobs.append(job) or 0)
     arguments = ["k.ptx", "--grid", "1", "--block", "1", "--seed", "0", "--heap", "0"]
     assert CliRunner().invoke(run.command, arguments, standalone_mode=False).exception is None
     assert (jobs[0].device.seed, jobs[0].device.heap, jobs[0].device.sms) == (0, 0, 16)
@@ -231,7 +231,7 @@ def test_zero_is_a_value(monkeypatch):
 
 def test_the_command_line_wins_over_the_file_and_adds_checkers(monkeypatch, tmp_path):
     jobs = []
-    monkeypatch.setattr(run, "_run", lambda job, options, debugger: jobs.append(job) or 0)
+    monkeypatch.setattr(run_options, "_run", lambda job, options, debugger: jobs.append(job) or 0)
     path = tmp_path / "case.toml"
     path.write_bytes(FILE + b'device = "sm_90a"\nsms = 4\nheap = 64\ncheck = "memcheck"\n')
     given = ["--launch", str(path), "--sms", "8", "--check", "racecheck"]

@@ -355,13 +355,13 @@ def test_a_program_that_nobody_watches_is_as_it_was_lowered(name: str, observers
 
 def test_a_plain_run_loads_nothing_of_observers() -> None:
     script = """
-import sys
+import atexit, sys
 from ptxtools.cli.run import main
-try:
-    main()
-finally:
+def end():
     last = ("observers", "looks", "claims", "findings")
     print([n for n in sys.modules if n.startswith("ptxtools.") and ("observe." in n or n.split(".")[-1] in last)])
+atexit.register(end)
+main()
 """
     example = str(Path(__file__).resolve().parents[2] / "examples" / "vecadd.ptx")
     args = ["--grid", "1", "--block", "4", *["--arg", "zeros:f32[4]"] * 3, "--arg", "4"]
