@@ -56,6 +56,11 @@ class _Column:
         )  # fmt: skip
 
 
+def _is_result(event: Event) -> bool:
+    """Whether it stands for a store that orders nothing (`guides.py`)."""
+    return event.kind == "C" and event.covers is not None
+
+
 class Interleavings:
     """Those of one choice of paths. Use `states` only if `apply`."""
 
@@ -68,7 +73,8 @@ class Interleavings:
     def _is_strong(self, strong: list[int]) -> bool:
         nodes = self.found.nodes
         if len(self.found.pieces) != 1 or any(
-            node.event.kind not in "RWUFC" or node.event.agent or node.event.mbarrier for node in nodes
+            (node.event.kind not in "RWUF" and not _is_result(node.event)) or node.event.agent or node.event.mbarrier
+            for node in nodes
         ):
             return False
         if any(strong[a] >> b & 1 for a, b in self.found.fences):

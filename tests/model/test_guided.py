@@ -182,6 +182,8 @@ def test_random_copies_and_mbarriers(seed):
     seen = followed(kernel.text, kernel.threads, results)
     if seen is None:
         assert allowed.undefined or allowed.mixed_races or allowed.incomplete or len(allowed.states) == 1
+    elif allowed.incomplete:  # guided runs are looked for a little longer
+        assert {x + out for x, out in seen} >= set(allowed.states)
     else:
         assert {x + out for x, out in seen} == set(allowed.states)
 
