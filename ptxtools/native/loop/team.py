@@ -14,6 +14,7 @@ import ctypes
 import struct
 import threading
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -173,6 +174,11 @@ class Team:
         for worker in self.workers:
             spare.release(worker.memory, worker.used)
 
+    def drop(self) -> None:
+        """Be forgotten by those that look for a team."""
+        with suppress(ValueError):  # somebody has just looked, and found it gone
+            self._alike.remove(self)
+
 
 def take(alike: list[Team]) -> Team | None:
     """One of some teams; nobody else has it then."""
@@ -194,11 +200,14 @@ def _make_room() -> None:
         except IndexError:
             return
         team.end()
+        team.drop()
 
 
 def forget() -> bool:
     """Give up the memory of all teams that wait; whether there were some."""
     known, _idle[:] = _idle[:], []
+    for team in known:
+        team.drop()
     return bool(known)
 
 
