@@ -80,6 +80,7 @@ class Program:
             self.budget *= _PIPELINED
         self.budget = min(self.budget, _MOST)
         self._asked: dict[int, bool] = {}
+        self._words: dict[tuple[str, ...], bool] = {}
         self.writes: dict[RegisterKey, list[int]] = {}  # the instructions that write each register, not as a vector
         self._find_plain()
         self.stored = {id(step.line.item): step.stored for step in facts.accesses if step.stored is not None}
@@ -209,7 +210,11 @@ class Program:
 
     def reached_from_elsewhere(self, words: tuple[str, ...]) -> bool:
         """Whether an instruction has one of some words in its opcode."""
-        return any(word in line.item.opcode for line in self.lines for word in words)
+        known = self._words.get(words)
+        if known is None:
+            opcodes = (line.item.opcode for line in self.lines)
+            known = self._words[words] = any(word in opcode for opcode in opcodes for word in words)
+        return known
 
     def is_asked(self, at: int) -> bool:
         """Whether anything may read what an instruction writes before it is written anew."""
