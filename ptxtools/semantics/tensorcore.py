@@ -348,19 +348,26 @@ def exceptional(
         for span in _spans(range(k), factors):
             scale = None if factors.scale is None else factors.scale(row, span[0])[0]
             for column in span:
-                a = factors.a(row, column)
-                term = A.fmul("f64", a if scale is None else A.fmul("f64", a, scale), factors.b(column))
-                total = A.fadd("f64", total, term)
-        single = A.float_to_float("f64", "f32", total)
-        nan = A.fcompare("nan", "f64", total, total)
-        size = A.and_with("u64", total, _SIGN - 1)
-        infinite = A.fcompare("eq", "f64", size, A.const("u64", _EXPONENT))
-        if rule.result == "f16":
-            wrong = A.resize("u32", "u16", A.shr_by("u32", single, 16))
-            sign = A.and_with("u16", wrong, 0x8000)
-            special = A.select("u16", nan, A.const("u16", 0x7FFF), A.or_("u16", sign, A.const("u16", 0x7C00)))
-            corrected.append(A.select("u16", A.or_("pred", nan, infinite), special, given))
-        else:
-            special = A.select("u32", nan, A.const("u32", NAN32), single)
-            corrected.append(A.select("u32", A.or_("pred", nan, infinite), special, given))
+                total = add_term(A, total, factors.a(row, column), factors.b(column), scale)
+        corrected.append(corrected_by(A, rule, total, given))
     return corrected
+
+
+def add_term(A: Algebra, total: Value, a: Value, b: Value, scale: Value | None) -> Value:
+    """A sum in f64 with one term more, of `exceptional`."""
+    return A.fadd("f64", total, A.fmul("f64", a if scale is None else A.fmul("f64", a, scale), b))
+
+
+def corrected_by(A: Algebra, rule: Rule, total: Value, given: Value) -> Value:
+    """A result, or what the sum in f64 says where that is NaN or infinite."""
+    single = A.float_to_float("f64", "f32", total)
+    nan = A.fcompare("nan", "f64", total, total)
+    size = A.and_with("u64", total, _SIGN - 1)
+    infinite = A.fcompare("eq", "f64", size, A.const("u64", _EXPONENT))
+    if rule.result == "f16":
+        wrong = A.resize("u32", "u16", A.shr_by("u32", single, 16))
+        sign = A.and_with("u16", wrong, 0x8000)
+        special = A.select("u16", nan, A.const("u16", 0x7FFF), A.or_("u16", sign, A.const("u16", 0x7C00)))
+        return A.select("u16", A.or_("pred", nan, infinite), special, given)
+    special = A.select("u32", nan, A.const("u32", NAN32), single)
+    return A.select("u32", A.or_("pred", nan, infinite), special, given)

@@ -6,7 +6,7 @@ floating-point arithmetic is that of `semantics.tensorcore`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from ptxtools.native.code.handler import Handler
@@ -17,7 +17,6 @@ from ptxtools.semantics.fragments import Fragment, sparse_elements
 from ptxtools.semantics.products import Part
 from ptxtools.semantics.tensorcore import Factors
 
-from . import single_products
 from .operands import Table, Tile, copied, decode, expanded, plain_b
 from .scales import ScaleOf, Scales
 
@@ -29,7 +28,12 @@ def product(h: Handler) -> None:
             h.pointer(ref)
     h.attributes = "#2"  # eight f64 are one vector of the widest kind
     t = Tile(h)
-    if h.code.brief or not single_products.suits(t):
+    if h.code.brief:
+        h.results(_computed(t))
+        return
+    from . import single_products  # many modules, of which a first run's code needs none
+
+    if not single_products.suits(t):
         h.results(_computed(t))
         return
     e, fast = h.code, single_products.SingleProduct(t)
@@ -201,6 +205,7 @@ def _one_by_one(
 ) -> None:  # fmt: skip
     """One row of one tile after another, in a single loop; tiles lie behind one another, row by row of them."""
     e, (a, b), blocks = t.code, tables, t.product.n // 8
+    total = t.room("i64", 8)
     index, close = t.loop(t.product.m * blocks)
     row, number = e.value(f"and i32 {index}, 7"), e.value(f"lshr i32 {index}, 3")
     upper, block = e.value(f"udiv i32 {number}, {blocks}"), e.value(f"urem i32 {number}, {blocks}")
@@ -212,7 +217,8 @@ def _one_by_one(
     if t.product.kind == "float":
         of_row = e.value(f"add i32 {e.value(f'shl i32 {upper}, 3')}, {row}")
         factors = _factors(t, a, b, offset, 0, None if scales is None else scales.of_row(of_row), across)
-        computed = _float(t, factors, given, special)
+        repeat = partial(_exceptional, t, tables, offset, across, total, of_row, scales)
+        computed = _float(t, factors, given, special, repeat)
     elif t.product.kind == "double":
         computed = _double(t, a, b, offset, 0, given, across)
     else:
@@ -241,8 +247,12 @@ def _row_element(t: Tile, base: str, a: Table, element: str, offset: str, upper:
     return t.algebra.broadcast(element, scalar)
 
 
-def _float(t: Tile, factors: Factors, given: list[Value], special: str) -> list[Value]:
-    """Rows of one block of eight columns, by the chip's rule."""
+def _float(
+    t: Tile, factors: Factors, given: list[Value], special: str,
+    repeat: Callable[[Value, Value], Value] | None = None,
+) -> list[Value]:  # fmt: skip
+    """Rows of one block of eight columns, by the chip's rule. repeat: corrects a single row's result (addend, result),
+    in place of code for one column of A after another."""
     assert t.rule is not None
     rule, A = t.rule, t.algebra  # noqa: N806
     addends = [tensorcore.decode_addend(A, t.product, value) for value in given]
@@ -252,7 +262,10 @@ def _float(t: Tile, factors: Factors, given: list[Value], special: str) -> list[
     finite = _finite(t, addends)
     t.code.branch(t.code.value(f"or i1 {special}, {finite}"), exceptional, ordinary)
     t.code.begin(exceptional)
-    fixed = tensorcore.exceptional(A, rule, t.product.k, factors, addends, results)
+    if repeat is not None:
+        fixed = [repeat(addends[0], results[0])]
+    else:
+        fixed = tensorcore.exceptional(A, rule, t.product.k, factors, addends, results)
     end = t.code.label("fixed")
     t.code.jump(end)
     t.code.begin(end)
@@ -264,6 +277,28 @@ def _float(t: Tile, factors: Factors, given: list[Value], special: str) -> list[
         t.code.value(f"phi <8 x {kind}> [{new}, %{end}], [{old}, %{ordinary}]")
         for new, old in zip(fixed, results, strict=True)
     ]
+
+
+def _exceptional(
+    t: Tile, tables: tuple[Table, Table], offset: str, across: str, room: str, row: str, scales: Scales | None,
+    addend: Value, given: Value,
+) -> Value:  # fmt: skip
+    """`tensorcore.exceptional` as a loop over the columns of A. room: a place for the sum."""
+    e, A, (a, b), columns = t.code, t.algebra, tables, range(t.product.k)  # noqa: N806
+    assert t.rule is not None
+    orders = [a.spot(0, k) for k in columns], [b.spot(k, 0) for k in columns]
+    spots = [e.constant_table(f"spots.{'.'.join(map(str, order))}", "i32", order) for order in orders]
+    e.line(f"store <8 x i64> {addend}, ptr {room}, align 64")
+    k, close = t.loop(t.product.k)
+    first, second = (e.value(f"load i32, ptr {t.at(table, 'i32', k)}") for table in spots)
+    one = e.value(f"load i64, ptr {t.at(a.values, 'i64', e.value(f'add i32 {first}, {offset}'))}")
+    line = e.value(f"load <8 x i64>, ptr {t.at(b.values, 'i64', e.value(f'add i32 {second}, {across}'))}, align 32")
+    scale = None if scales is None else scales.value_at(row, k)
+    so_far = e.value(f"load <8 x i64>, ptr {room}, align 64")
+    more = tensorcore.add_term(A, so_far, A.broadcast("i64", one), line, scale)
+    e.line(f"store <8 x i64> {more}, ptr {room}, align 64")
+    close()
+    return tensorcore.corrected_by(A, t.rule, e.value(f"load <8 x i64>, ptr {room}, align 64"), given)
 
 
 def _finite(t: Tile, addends: Sequence[Value]) -> str:

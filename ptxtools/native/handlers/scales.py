@@ -69,7 +69,7 @@ class Scales:
 
     def of_row(self, index: str) -> ScaleOf:
         """For row `index` of a tile."""
-        t, A = self.tile, self.tile.algebra  # noqa: N806
+        t = self.tile
         blocks, k_size = t.product.blocks, t.product.k
 
         def scale(upper: int, k: int) -> tuple[Value, Value]:
@@ -77,9 +77,20 @@ class Scales:
             both = []
             for rows, columns in zip(self.rows, self.columns, strict=True):
                 place = t.at(t.at(rows, "i64", 16 * block + 8 * upper), "i64", index)
-                row = A.broadcast("i64", t.code.value(f"load i64, ptr {place}"))
-                column = t.code.value(f"load <8 x i64>, ptr {t.at(columns, 'i64', 8 * block)}, align 64")
-                both.append(A.fmul("f64", row, column))
+                both.append(self._both(place, t.at(columns, "i64", 8 * block)))
             return both[0], both[1]
 
         return scale
+
+    def value_at(self, index: str, k: str) -> Value:
+        """The product of the two factors for row `index` at a column k that is an i32."""
+        t, e = self.tile, self.tile.code
+        block = e.value(f"udiv i32 {k}, {t.product.k // t.product.blocks}")
+        place = t.at(self.rows[0], "i64", e.value(f"add i32 {e.value(f'shl i32 {block}, 4')}, {index}"))
+        return self._both(place, t.at(self.columns[0], "i64", e.value(f"shl i32 {block}, 3")))
+
+    def _both(self, place: str, columns: str) -> Value:
+        """A row's entry of one table times eight columns of the other."""
+        A, e = self.tile.algebra, self.tile.code  # noqa: N806
+        row = A.broadcast("i64", e.value(f"load i64, ptr {place}"))
+        return A.fmul("f64", row, e.value(f"load <8 x i64>, ptr {columns}, align 64"))
