@@ -18,7 +18,6 @@ _RELAXED = "relaxed operations on mbarriers are taken to tell"
 _HALVES = "parts of what a load takes are not told apart"
 _ANSWERS = "whether a request of a cluster has failed is not followed"
 _ROLES = "it takes several warps, and what mbarriers tell them of work under way"
-_FACTORS = "what products read is not compared with what was written"
 #: The bugs that no rule sees, and why.
 UNSEEN = {
     "one_behind_the_buffer": "that a has 64 words is in the launch alone; thread 63 stores to the next one",
@@ -55,7 +54,6 @@ UNSEEN = {
     "failed_query_in_one_warp_asked_by_another": _ANSWERS,
     "vector_of_an_answer_never_checked": _ANSWERS,
     "product_told_of_by_a_relaxed_arrival": _RELAXED,
-    "stage_of_b_refilled_after_one_of_two_groups": _FACTORS,
     "register_pair_with_an_unset_upper_word": "halves of a register pair are not told apart",
     "register_set_only_in_the_second_round": "which way a loop takes in which round is not followed",
     "selection_of_what_was_not_loaded": "conditions are not compared",
@@ -64,7 +62,6 @@ UNSEEN = {
     "source_of_a_copy_to_the_peer_reused": _PEERS,
     "inval_while_another_warp_waits": _ROLES,
     "mbarrier_in_memory_of_the_last_tile": "stores are not compared with mbarriers",
-    "proxy_fence_of_the_wrong_space": "spaces of proxy fences are not told apart",
     "result_kept_in_a_dead_block": "pointers in memory are not followed",
 }  # fmt: skip
 
