@@ -16,7 +16,6 @@ _HOST = "the host may have written the buffer"
 _PEERS = "what CTAs of a cluster do at mbarriers of one another is not followed"
 _RELAXED = "relaxed operations on mbarriers are taken to tell"
 _HALVES = "parts of what a load takes are not told apart"
-_ROLES = "it takes several warps, and what mbarriers tell them of work under way"
 #: The bugs that no rule sees, and why.
 UNSEEN = {
     "one_behind_the_buffer": "that a has 64 words is in the launch alone; thread 63 stores to the next one",
@@ -55,9 +54,6 @@ UNSEEN = {
     "peer_reads_before_the_store_is_told": _PEERS,
     "bulk_copy_to_a_peer_counted_at_home": _PEERS,
     "source_of_a_copy_to_the_peer_reused": _PEERS,
-    "inval_while_another_warp_waits": _ROLES,
-    "mbarrier_in_memory_of_the_last_tile": "stores are not compared with mbarriers",
-    "result_kept_in_a_dead_block": "pointers in memory are not followed",
 }  # fmt: skip
 
 
