@@ -62,13 +62,23 @@ class Use(NamedTuple):
 _Held: TypeAlias = Pointer | Numbers | Mark
 _Known: TypeAlias = dict[tuple[int, str], _Held]
 
+#: Pointers that are stored in blocks, by the block and the offset.
+_Kept: TypeAlias = "dict[tuple[Block, int], Pointer]"
+
 _MOST = (1 << 64) - 1
+_STACK = ("alloca", "stacksave", "stackrestore")
+#: Instructions behind which a block holds what it held before.
+_QUIET = frozenset({
+    "mov", "add", "sub", "mul", "mad", "shl", "shr", "and", "or", "xor", "cvt", "cvta", "setp", "selp", "ld", *_STACK,
+})  # fmt: skip
+_WIDE = frozenset({"u64", "b64", "s64"})
+#: Accesses by which threads tell others of what they store, or learn of it.
+_TELLING = frozenset({"volatile", "relaxed", "acquire", "release", "mmio"})
 _COPIES = ("mov.u64", "mov.b64", "mov.s64", "cvta.global.u64", "cvta.to.global.u64", "cvta.local.u64",
            "cvta.to.local.u64")  # fmt: skip
 _SUMS = ("add.u64", "add.s64")
 #: How a number of 32 bits becomes one of 64, with the number of operands.
 _WIDENED = {"cvt.u64.u32": 2, "mul.wide.u32": 3}
-_STACK = ("alloca", "stacksave", "stackrestore")
 #: State spaces that do not reach the heap, and the stack.
 _ELSEWHERE = {False: ("param", "shared", "local", "const"), True: ("param", "shared", "global", "const")}
 
@@ -81,7 +91,9 @@ def uses_of(facts: FunctionFacts, run: list[Line], functions: Collection[str]) -
     """
     known: _Known = {}
     stack: list[Block] = []
+    kept: _Kept = {}
     for line in run:
+        pointer = _keep(line, known, kept, functions)
         if line.item.guard is not None:
             _forget(line, known)
         elif line.plan.family == "call":
@@ -91,6 +103,44 @@ def uses_of(facts: FunctionFacts, run: list[Line], functions: Collection[str]) -
         else:
             yield from _accesses(line, known)
             _step(facts, line, known)
+            if pointer is not None and isinstance(line.item.operands[0], Name):
+                known[_key(line.item.operands[0].name, line)] = pointer
+
+
+def _keep(line: Line, known: _Known, kept: _Kept, functions: Collection[str]) -> Pointer | None:
+    """Note what an instruction does to pointers in blocks; the one that it loads, if any."""
+    family, opcode = line.plan.family, line.item.opcode
+    words = opcode.split(".")
+    if family == "call":
+        if not any(isinstance(operand, Name) and operand.name in functions for operand in line.item.operands[:2]):
+            kept.clear()
+        return None
+    if family not in ("ld", "st") or any(space in words for space in ("param", "shared", "shared::cta")):
+        if family not in _QUIET and family != "st":
+            kept.clear()  # others may have been told
+        return None
+    if not _TELLING.isdisjoint(words):
+        kept.clear()
+    access = next(iter(accesses_of(line)), None)
+    pointer = known.get((id(access.symbol), access.name)) if access is not None else None
+    exact = isinstance(pointer, Pointer) and pointer.block.whole and not pointer.spread
+    if access is None or not exact or not isinstance(pointer, Pointer):
+        if family == "st":
+            kept.clear()
+        return None
+    block, offset = pointer.block, pointer.offset + access.offset
+    plain = words[-1] in _WIDE and not {"v2", "v4"} & set(words) and line.item.guard is None
+    if family == "ld":
+        return kept.get((block, offset)) if plain else None
+    size = accessed_bytes(access.op)
+    if not size:
+        kept.clear()
+    for each in range(offset - 7, offset + size):
+        kept.pop((block, each), None)
+    value = _value(line.item.operands[1], line, known) if plain else None
+    if isinstance(value, Pointer):
+        kept[block, offset] = value
+    return None
 
 
 def _key(name: str, line: Line) -> tuple[int, str]:

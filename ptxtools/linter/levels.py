@@ -10,11 +10,12 @@ _POSSIBLE = "possible: what the module does not say may make it right"
 _MAYBE = frozenset({
     "PTX512", "PTX513", "PTX514", "PTX518", "PTX526", "PTX529", "PTX532", "PTX534", "PTX544", "PTX545", "PTX549",
     "PTX551", "PTX557", "PTX558", "PTX559", "PTX566", "PTX568", "PTX569", "PTX571", "PTX572", "PTX585", "PTX596",
+    "PTX614",
 })  # fmt: skip
 
 
 #: Rules of other numbers that are about what runs wrong.
-_TOO = frozenset({"PTX606", "PTX609", "PTX612"})
+_TOO = frozenset({"PTX606", "PTX609", "PTX612", "PTX614"})
 
 
 def with_level(code: str, help: tuple[str, ...]) -> tuple[str, ...]:

@@ -16,8 +16,6 @@ _HOST = "the host may have written the buffer"
 _PEERS = "what CTAs of a cluster do at mbarriers of one another is not followed"
 _RELAXED = "relaxed operations on mbarriers are taken to tell"
 _HALVES = "parts of what a load takes are not told apart"
-_ANSWERS = "whether a request of a cluster has failed is not followed"
-_ROLES = "it takes several warps, and what mbarriers tell them of work under way"
 #: The bugs that no rule sees, and why.
 UNSEEN = {
     "one_behind_the_buffer": "that a has 64 words is in the launch alone; thread 63 stores to the next one",
@@ -49,10 +47,6 @@ UNSEEN = {
     "structure_of_a_buffer_taken_apart": _HOST,
     "byte_of_a_field_kept_by_lop3": _HOST,
     "sum_of_a_half_written_word": _HOST,
-    "first_ctaid_of_a_failed_request": _ANSWERS,
-    "asks_on_behind_a_failure": _ANSWERS,
-    "failed_query_in_one_warp_asked_by_another": _ANSWERS,
-    "vector_of_an_answer_never_checked": _ANSWERS,
     "product_told_of_by_a_relaxed_arrival": _RELAXED,
     "register_pair_with_an_unset_upper_word": "halves of a register pair are not told apart",
     "register_set_only_in_the_second_round": "which way a loop takes in which round is not followed",
@@ -60,9 +54,6 @@ UNSEEN = {
     "peer_reads_before_the_store_is_told": _PEERS,
     "bulk_copy_to_a_peer_counted_at_home": _PEERS,
     "source_of_a_copy_to_the_peer_reused": _PEERS,
-    "inval_while_another_warp_waits": _ROLES,
-    "mbarrier_in_memory_of_the_last_tile": "stores are not compared with mbarriers",
-    "result_kept_in_a_dead_block": "pointers in memory are not followed",
 }  # fmt: skip
 
 
@@ -72,7 +63,7 @@ def hazards(pair: bugs.Pair, sign: str) -> list[str]:
         size = size.replace("{", f".reqnctapercluster {pair.number('cluster', 1)} {{")
     found = parse(pair.text(sign).replace(".param .u64 b) {", size), "k.ptx")
     assert not found.diagnostics
-    hazards = [d for d in lint(found.module) if d.code.startswith(("PTX5", "PTX606", "PTX609", "PTX612"))]
+    hazards = [d for d in lint(found.module) if d.code.startswith(("PTX5", "PTX606", "PTX609", "PTX612", "PTX614"))]
     for one in hazards:  # each says how sure it is
         assert [note.partition(":")[0] in ("certain", "possible") for note in one.help].count(True) == 1, one
     return [d.code for d in hazards]

@@ -142,6 +142,7 @@ def test_divergence(body, codes):
 
 HEAP = ".extern .func (.param .b64 r) malloc (.param .b64 n);\n.extern .func free (.param .b64 p);\n"
 MALLOC = "{ .param .b64 n; .param .b64 r; st.param.b64 [n], 64; call (r), malloc, (n); ld.param.b64 %d2, [r]; }\n"
+KEPT = MALLOC + MALLOC.replace("%d2", "%d4") + "st.b64 [%d2+8], %d4; st.b32 [%d4], 1;\n"
 FREE = "{{ .param .b64 p; st.param.b64 [p], {0}; call free, (p); }}\n"
 
 
@@ -161,6 +162,12 @@ FREE = "{{ .param .b64 p; st.param.b64 [p], {0}; call free, (p); }}\n"
     (FREE.format("%d1") + "ld.b32 %r1, [%d1+4];", 1),
     ("{ .param .b64 p; st.param.b64 [p], %d1; } add.u64 %d1, %d1, 8;" + FREE.format("%d1"), 0),
     ("{ .param .b64 p; st.param.b64 [p], %d1; } st.b32 [%d1+-8], 0;" + FREE.format("%d1"), 0),  # its begin is not known
+    (KEPT + FREE.format("%d4") + "ld.b64 %d3, [%d2+8]; ld.b32 %r1, [%d3];" + FREE.format("%d2"), 1),
+    (KEPT + "ld.b64 %d3, [%d2+8]; ld.b32 %r1, [%d3];" + FREE.format("%d4") + FREE.format("%d2"), 0),
+    (KEPT + FREE.format("%d4") + "st.b64 [%d2+8], %d1; ld.b64 %d3, [%d2+8]; st.b32 [%d3], 0;" + FREE.format("%d2"), 0),
+    (KEPT + FREE.format("%d4") + "st.b32 [%d2+12], 0; ld.b64 %d3, [%d2+8]; st.b32 [%d3], 0;" + FREE.format("%d2"), 0),
+    (KEPT + FREE.format("%d4") + "st.b64 [%d1], 0; ld.b64 %d3, [%d2+8]; st.b32 [%d3], 0;" + FREE.format("%d2"), 0),
+    (KEPT + FREE.format("%d4") + "bar.sync 0; ld.b64 %d3, [%d2+8]; st.b32 [%d3], 0;" + FREE.format("%d2"), 0),
 ])  # fmt: skip
 def test_heap(body, wrong):
     codes = found(body.replace("%r1", "%r5"), extra=HEAP)

@@ -1,6 +1,6 @@
 """PTX574 | store into an mbarrier | 9.7.13.15
 
-What: behind mbarrier.init, and before mbarrier.inval, a plain store reaches the mbarrier's 8 bytes.
+What: behind mbarrier.init, and before mbarrier.inval, a plain store of a thread reaches the mbarrier's 8 bytes.
 Why: an mbarrier may be changed by mbarrier operations only; afterwards it is undefined.
 Example:
     .shared .align 8 .b64 bars[2];
@@ -20,6 +20,7 @@ from ..context import LintContext
 from ..facts import FunctionFacts
 from ..mbarriers import life
 from ..registry import bodies_with
+from ..walk import tell
 
 CODE = "PTX574"
 
@@ -30,3 +31,4 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
         if state == "stored":
             message = "this store reaches into an mbarrier"
             context.warn(CODE, message, part_span(step.line.item, 0), section="9.7.13.15")
+    tell(context, facts, CODE, "mbarrier stored", "9.7.13.15")

@@ -1,6 +1,7 @@
 """PTX576 | mbarrier that is used after mbarrier.inval | 9.7.13.15.10
 
-What: an operation on an mbarrier behind its mbarrier.inval, without a new mbarrier.init.
+What: an operation on an mbarrier behind its mbarrier.inval, without a new mbarrier.init; or an mbarrier.inval while
+another warp may still wait, as nothing tells that it has gone on.
 Why: the word is no mbarrier any more: the operation is undefined.
 Example:
     .shared .align 8 .b64 bar;
@@ -22,6 +23,7 @@ from ..context import LintContext
 from ..facts import FunctionFacts
 from ..mbarriers import life
 from ..registry import bodies_with
+from ..walk import tell
 
 CODE = "PTX576"
 
@@ -32,3 +34,4 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
         if state == "over":
             message = "this mbarrier was invalidated above"
             context.warn(CODE, message, parts_of(step.line.item).opcode, section="9.7.13.15.10")
+    tell(context, facts, CODE, "mbarrier in use", "9.7.13.15.10")

@@ -2,7 +2,7 @@
 
 What: memory of malloc or alloca that is accessed or freed after free or stackrestore, freed by an address inside of it,
 or accessed outside of the bytes asked for, or read before anything is stored there. Certain: all of it happens in
-instructions that run one behind the other.
+instructions that run one behind the other; pointers that they store in such memory and load again are followed.
 Why: the heap's own data stand before and behind; what is freed may be another thread's by then; what is new is not
 defined.
 Example:

@@ -12,7 +12,7 @@ from .columns import Columns, columns_of
 from .computing import Op, unknown
 from .factors import Factors
 from .multicasts import Multicasts
-from .phases import look_at_arrivals, look_at_bytes, look_at_lanes, look_at_stuck
+from .phases import look_at_arrivals, look_at_bytes, look_at_lanes, look_at_store, look_at_stuck, look_at_waiting
 from .shadow import FLIGHT, OWNER, Touch
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Bytes that each tensor copy moves at least.
 _TENSOR = 16
+#: mbarriers with which stores are compared.
+_MOST = 64
 #: Bytes of a tensor map.
 _MAP = 128
 #: Bytes of a response of clusterlaunchcontrol.
@@ -44,6 +46,7 @@ class Flights:
         self._groups: dict[tuple[str, int], list[set[int]]] = {}
         self._token = 0
         self._bars: dict[Value, Bar] = {}
+        self._alive: dict[Value, None] = {}  # the mbarriers between their mbarrier.init and mbarrier.inval
         #: tcgen05 instructions that no fence::before_thread_sync follows; one that a barrier then came behind, or
         #: that a wait for an mbarrier completed, until fence::after_thread_sync.
         self._fences = memory.walker.program.fences
@@ -108,6 +111,10 @@ class Flights:
             if copy is not None:
                 message = "nothing waits for the mbarrier of this copy: the CTA may end while it is under way"
                 self.walker.report("never awaited", copy.line, None, message)
+
+    def store(self, touch: Touch) -> None:
+        """An ordinary store to shared memory."""
+        look_at_store(self.memory, touch, self._alive)
 
     def copy(self, group: Group, op: Op, mask: int) -> None:
         opcode = op.opcode
@@ -273,6 +280,8 @@ class Flights:
         if op.opcode.startswith("mbarrier.init"):
             self._bars[value] = Bar(self.memory.size_at(group, op, 1) or None)
             place = self.memory.place_of(group, op, 0, "shared")
+            if place is not None and len(self._alive) < _MOST:
+                self._alive[place.address] = None
             self._met(group, op, mask, 0, "stores")
             if place is not None and self.memory.all_seen:
                 self.memory.bytes.write(place.address, 8, mask)
@@ -281,6 +290,12 @@ class Flights:
         bar = self._bar(value)
         if op.opcode.startswith("mbarrier.inval"):
             self.shadow.settle(bar.copies | bar.done, -1, -1)  # none may be under way
+            place = self.memory.place_of(group, op, op.addresses[0][0], "shared")
+            if place is not None:
+                look_at_waiting(self.memory, op, place, mask)
+                self._alive.pop(place.address, None)
+            else:
+                self._alive.clear()  # it may be any of them
             bar.copies, bar.done = set(), set()
             return False
         if not known and ".arrive" in op.opcode:

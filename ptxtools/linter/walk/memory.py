@@ -272,6 +272,7 @@ class Memory:
         meeting = shadow.touch(touch)
         if place.space == "shared" and kind == "stores" and not flight and op.family in _ORDINARY:
             self.proxies.store(touch)
+            self.flights.store(touch)
         if meeting is None and place.space == "shared" and not flight:
             self.scattered.look(touch)
         if place.space == "global":

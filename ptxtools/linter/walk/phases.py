@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ptxtools.ir.nodes import Variable
@@ -14,9 +15,12 @@ from .computing import Op
 
 if TYPE_CHECKING:
     from .memory import Memory
+    from .shadow import Place, Touch
     from .walker import Group, Walker
 
 _HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
+#: Bytes of an mbarrier.
+_BYTES = 8
 #: Instructions behind a wait among which a branch leads back to it.
 _BACK = 3
 #: What may arrive at an mbarrier from elsewhere.
@@ -95,6 +99,36 @@ def look_at_lanes(memory: Memory, bar: Bar, op: Op, size: int, mask: int) -> Non
             f"arrival{'s' * (count > 1)}"
         )
         walker.report("phase of fewer", op.line, None, message)
+
+
+def look_at_waiting(memory: Memory, op: Op, place: Place, mask: int) -> None:
+    """Whether threads invalidate an mbarrier of which they cannot know that another warp has done with waiting."""
+    if memory.threads.apart or memory.blind or memory.walker.assumed or place.space != "shared":
+        return
+    known = memory.shadow.known
+    for touch in memory.shadow.at("mbarrier", place.address.terms):
+        if touch.address != place.address or "_wait" not in touch.line.item.opcode or touch.doubtful:
+            continue
+        for half in (0, 1):
+            late = touch.mask & _HALVES[1 - half]
+            if mask & _HALVES[half] and late and touch.moment >= known[1 - half][half]:
+                message = f"{memory.threads.name(first_of(late))} may still wait for this mbarrier in line {{line}}"
+                memory.walker.report("mbarrier in use", op.line, None, message, touch.line)
+                return
+
+
+def look_at_store(memory: Memory, touch: Touch, alive: Iterable[Value]) -> None:
+    """Whether a store reaches into an mbarrier. alive: those that are initialised at offsets of the same address."""
+    if memory.threads.kind == "cluster" or memory.threads.apart or memory.walker.assumed or touch.doubtful:
+        return
+    for bar in alive:
+        if not isinstance(bar.each, int) or bar.terms != touch.address.terms:
+            continue
+        for thread, number in enumerate(touch.address.numbers):
+            if touch.mask >> thread & 1 and bar.each - touch.size < number < bar.each + _BYTES:
+                message = f"{memory.threads.name(thread)} stores into an mbarrier"
+                memory.walker.report("mbarrier stored", touch.line, touch.operand, message)
+                return
 
 
 def look_at_stuck(walker: Walker, bars: dict[Value, Bar], bar: Bar, groups: list[Group]) -> None:
