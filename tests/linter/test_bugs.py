@@ -50,7 +50,6 @@ UNSEEN = {
     "vector_of_an_answer_never_checked": _ANSWERS,
     "product_told_of_by_a_relaxed_arrival": _RELAXED,
     "register_set_only_in_the_second_round": "which way a loop takes in which round is not followed",
-    "selection_of_what_was_not_loaded": "conditions are not compared",
     "peer_reads_before_the_store_is_told": _PEERS,
     "bulk_copy_to_a_peer_counted_at_home": _PEERS,
     "source_of_a_copy_to_the_peer_reused": _PEERS,

@@ -70,3 +70,15 @@ def test_moved_or_dropped(use: str) -> None:
 )
 def test_perhaps_set(before: str) -> None:
     assert "PTX523" not in found(before + _LOAD + "add.u64 %d2, %d1, 1; st.global.u64 [%d0], %d2;")
+
+
+@pytest.mark.parametrize(
+    ("selects", "expected"),
+    [("lt.u32 %p, %r2, 21", 1), ("lt.u32 %p, %r2, 20", 0), ("lt.u32 %p, %r2, 8", 0), ("lt.u32 %p, %r1, 40", 0)],
+)
+def test_selected_in_lanes_that_do_not_load(selects: str, expected: int) -> None:
+    text = f""".reg .pred %q; and.b32 %r2, %r1, 31; setp.lt.u32 %q, %r2, 20; @%q ld.global.u32 %r3, [%d0];
+        setp.{selects}; selp.u32 %r4, %r3, 0, %p; st.global.u32 [%d0], %r4;"""
+    result = parse(_KERNEL.replace("BODY", text), "k.ptx")
+    assert not result.diagnostics
+    assert [d.code for d in lint(result.module) if d.code == "PTX522"] == ["PTX522"] * expected
