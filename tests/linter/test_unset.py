@@ -82,3 +82,13 @@ def test_selected_in_lanes_that_do_not_load(selects: str, expected: int) -> None
     result = parse(_KERNEL.replace("BODY", text), "k.ptx")
     assert not result.diagnostics
     assert [d.code for d in lint(result.module) if d.code == "PTX522"] == ["PTX522"] * expected
+
+
+@pytest.mark.parametrize(("first", "expected"), [("0", True), ("1", False)])
+def test_sum_of_what_the_first_round_has_not_written(first: str, expected: bool) -> None:
+    text = f""".reg .pred %q; mov.u32 %r2, {first};
+        LOOP: setp.eq.u32 %p, %r2, 0; @%p bra NEXT; mov.u32 %r3, %r2; NEXT: add.u32 %r4, %r3, 1;
+        st.global.u32 [%d0], %r4; add.u32 %r2, %r2, 1; setp.lt.u32 %q, %r2, 3; @%q bra LOOP;"""
+    result = parse(_KERNEL.replace("BODY", text), "k.ptx")
+    assert not result.diagnostics
+    assert any(d.code == "PTX522" and "term of" in d.message for d in lint(result.module)) == expected

@@ -2,9 +2,9 @@
 
 What: all writes of a register have one guard, and an instruction behind them reads it without that guard (but where a
 function's argument decides it), or a selp takes it in lanes in which the guard does not hold (possible); or a thread
-reads a register that only others have written, which took another way. Of the latter, certain. Or a value is stored that
-nothing has written on one of the ways to there, as a jump leads past all writes (possible), or a wgmma certainly adds to
-such registers.
+reads a register that only others have written, which took another way. Of the latter, certain. Or a value is stored
+that nothing has written on one of the ways to there (or it is a sum of such a one), as a jump leads past all writes
+(possible), or a wgmma certainly adds to such registers.
 Why: where the guard does not hold, the register has no value. Possible: the value may not matter there.
 Example:
     @%p1 mov.b32 %r9, 4;
