@@ -1,7 +1,7 @@
 """PTX520 | register is never written | 5.1.1
 
 What: an instruction computes with a register that the function never writes; or it is one part of several that a mov
-packs, and what that gives is stored whole, or computed with as one number.
+packs, and what that gives is stored whole, or computed with as one number, or shifted so that bytes are mixed.
 Why: the value is undefined. Compilers leave such reads where the value does not matter, so what only moves bytes (mov,
 prmt, the value of shfl) is not reported. Half of a packed address is.
 Example:
@@ -19,11 +19,13 @@ from __future__ import annotations
 from ptxtools.ir.nodes import Address, Instruction, Name, Vector
 from ptxtools.ir.positions import name_span
 from ptxtools.ir.symbols import RegisterKey
+from ptxtools.isa.types import TYPES
 
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
 from ..lanes import only_write
 from ..registry import bodies
+from ..unset import POSSIBLE, Source, computed_with
 
 CODE = "PTX520"
 
@@ -43,6 +45,7 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
     parameters = {id(v) for v in (*facts.function.params, *facts.function.returns)}
     never = [key for key in facts.reads.keys() - facts.writes.keys() if key[0] not in parameters]
     packed = _packed(facts, never)
+    unpacked: dict[int, tuple[str, Instruction]] = {}
     for key in never:
         name, item = key[1], facts.reads[key]
         whole = packed.get(key)
@@ -50,9 +53,26 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
             message = f"part '{name}' of what is packed here is never written, and the whole is used as {whole}"
             help = (_POSSIBLE,) if whole == _NUMBER else ()
             context.warn(CODE, message, name_span(item, name), help=help, section="5.1.1")
+        elif _packs(item):
+            unpacked.setdefault(id(item), (name, item))
         elif not item.opcode.startswith(_MOVES) and not _shuffled(item, name):
             message = f"register '{name}' is read here but never written"
             context.warn(CODE, message, name_span(item, name), section="5.1.1")
+    sources = {number: _source(name, item) for number, (name, item) in unpacked.items()}
+    for run in facts.runs if sources else ():
+        for source in computed_with(facts, run, sources):
+            name, item = unpacked[id(source.item)]
+            message = f"part '{name}' of what is packed here is never written, and something is computed of it"
+            context.warn(CODE, message, name_span(item, name), help=(POSSIBLE,), section="5.1.1")
+
+
+def _source(name: str, item: Instruction) -> Source:
+    """The bits of a part in what an instruction packs."""
+    parts = item.operands[1].items if isinstance(item.operands[1], Vector) else ()
+    info = TYPES.get(item.opcode.rpartition(".")[2])
+    width = info.bits // len(parts) if info is not None and parts else 0
+    bits = (1 << width) - 1 << width * parts.index(Name(name)) if Name(name) in parts else 0
+    return Source(item, 0, bits)
 
 
 def _packed(facts: FunctionFacts, never: list[RegisterKey]) -> dict[RegisterKey, str]:

@@ -1,9 +1,10 @@
 """PTX522 | register that is written in some threads only | 9.3
 
 What: all writes of a register have one guard, and an instruction behind them reads it without that guard (but where a
-function's argument decides it); or a thread reads a register that only others have written, which took another way. Of
-the latter, certain. Or a value is stored that nothing has written on one of the ways to there, as a jump leads past
-all writes (possible), or a wgmma certainly adds to such registers.
+function's argument decides it), or a selp takes it in lanes in which the guard does not hold (possible); or a thread
+reads a register that only others have written, which took another way. Of the latter, certain. Or a value is stored
+that nothing has written on one of the ways to there (or it is a sum of such a one), as a jump leads past all writes
+(possible), or a wgmma certainly adds to such registers.
 Why: where the guard does not hold, the register has no value. Possible: the value may not matter there.
 Example:
     @%p1 mov.b32 %r9, 4;
@@ -16,14 +17,14 @@ Better:
 
 from __future__ import annotations
 
-from ptxtools.ir.nodes import Name
+from ptxtools.ir.nodes import Guard, Name
 from ptxtools.ir.positions import name_span
 from ptxtools.ir.symbols import RegisterKey
 
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
 from ..inflight import accessed
-from ..lanes import only_write
+from ..lanes import lanes_of, only_write
 from ..paths import unwritten_on_a_way
 from ..registry import bodies
 from ..walk import tell
@@ -90,6 +91,15 @@ def _guarded(context: LintContext, facts: FunctionFacts) -> None:
                     context.warn(CODE, message, name_span(line.item, name), section="9.3")
                     names.discard(name)
                     alone.pop(key)
+                elif key in written and (lanes := _chosen_unwritten(facts, line, name, alone[key])):
+                    lane = (lanes & -lanes).bit_length() - 1
+                    message = (
+                        f"'{name}' is selected in lane {lane}, where '{alone[key].item.opcode}' above is not executed"
+                    )
+                    help = (f"possible: if lane {lane} comes here, and the value matters",)
+                    context.warn(CODE, message, name_span(line.item, name), help=help, section="9.3")
+                    names.discard(name)
+                    alone.pop(key)
 
 
 def _on_a_way(context: LintContext, facts: FunctionFacts) -> None:
@@ -108,6 +118,20 @@ def _on_a_way(context: LintContext, facts: FunctionFacts) -> None:
 def _selected(line: Line, name: str) -> bool:
     """Whether a register is only one of two values that an instruction selects from."""
     return line.plan.family in ("selp", "slct") and line.item.operands[-1] != Name(name)
+
+
+def _chosen_unwritten(facts: FunctionFacts, line: Line, name: str, write: Line) -> int:
+    """The lanes in which a selp takes a register that a guarded instruction has not written there; 0 if not known."""
+    operands = line.item.operands
+    places = [place for place, operand in enumerate(operands) if operand == Name(name)]
+    decides = operands[-1]
+    if line.plan.family != "selp" or line.item.guard is not None or places not in ([1], [2]):
+        return 0
+    if write.item.guard is None or not isinstance(decides, Name):
+        return 0
+    chosen = lanes_of(facts, line, Guard(decides.name, places == [2]))
+    there = lanes_of(facts, write, write.item.guard)
+    return chosen & ~there if chosen and there else 0
 
 
 def _stays(write: Line, branch: Line) -> bool:

@@ -1,7 +1,8 @@
 """PTX523 | memory is read that nothing writes | 5.1.6, 5.1.7
 
 What: a .local or .shared variable that instructions only load from or add to, by its name; or a column of tensor memory
-that a tcgen05.ld reads, or a product adds to, and nothing has written.
+that a tcgen05.ld reads, or a product adds to, and nothing has written. Or a word of a .local variable is loaded at the
+begin of a function where only some of its bytes have been stored, and something is computed of the others (possible).
 Why: its bytes have no value.
 Example:
     .local .align 4 .b32 v[4];
@@ -16,10 +17,12 @@ from __future__ import annotations
 
 from ptxtools.ir.nodes import Address, Name, Operand, Variable
 from ptxtools.ir.positions import part_span
+from ptxtools.isa.types import TYPES
 
 from ..context import LintContext
 from ..facts import FunctionFacts, Line, operand_names
 from ..registry import bodies_with, modules_with
+from ..unset import POSSIBLE, Source, bits_of, computed_with
 from ..walk import tell
 
 CODE = "PTX523"
@@ -66,6 +69,52 @@ def _names(operand: Operand, wanted: set[str]) -> list[str]:
     if type(operand) is Name:
         return [operand.name] if operand.name in wanted else []
     return [name for name, _ in operand_names(operand) if name in wanted]
+
+
+@bodies_with("ld")
+def check_parts(context: LintContext, facts: FunctionFacts) -> None:
+    own = {id(item) for item in facts.others if isinstance(item, Variable) and item.space == "local"}
+    if not facts.runs or not own:
+        return
+    begin = facts.runs[0] if facts.runs[0][0] is facts.lines[0] and not _jumped_to(facts) else []
+    for source in computed_with(facts, begin, _partly_stored(begin, own)):
+        message = "only some bytes that are read here have been stored, and something is computed of the others"
+        context.warn(CODE, message, part_span(source.item, 1), help=(POSSIBLE,), section="5.1.5")
+
+
+def _jumped_to(facts: FunctionFacts) -> bool:
+    """Whether something may lead back to the first instruction."""
+    return 0 in facts.jumps.values() or any(0 in places for places in facts.tables.values())
+
+
+def _partly_stored(run: list[Line], own: set[int]) -> dict[int, Source]:
+    """Loads of some variables (their identities) of which only some bytes have been stored, by the identity of the
+    load. A variable whose address is taken is not looked at any more."""
+    stored: dict[int, set[int]] = {number: set() for number in own}
+    found: dict[int, Source] = {}
+    for line in run:
+        for operand in line.item.operands:
+            for name, _ in operand_names(operand):
+                known = stored.get(id(line.names.lookup(name)))
+                reach = _reach(line, operand)
+                if known is None or reach is None:
+                    stored.pop(id(line.names.lookup(name)), None)
+                elif line.plan.family == "st":
+                    known.update(reach)  # perhaps, if it is guarded
+                elif not known.isdisjoint(reach) and not known.issuperset(reach) and line.item.guard is None:
+                    unset = bits_of([byte - reach[0] for byte in reach if byte not in known])
+                    found[id(line.item)] = Source(line.item, 0, unset)
+    return found
+
+
+def _reach(line: Line, operand: Operand) -> range | None:
+    """The bytes that a load or store accesses behind the name in an address; None if it is none, or one of a vector."""
+    info = TYPES.get((line.plan.op.type if line.plan.op is not None else "") or "")
+    if info is None or not isinstance(operand, Address) or line.plan.family not in ("ld", "st"):
+        return None
+    if operand.extra or ".v" in line.item.opcode:
+        return None
+    return range(operand.offset, operand.offset + info.bytes)
 
 
 @bodies_with("tcgen05")

@@ -3,6 +3,7 @@
 What: memory of malloc or alloca that is accessed or freed after free or stackrestore, freed by an address inside of it,
 or accessed outside of the bytes asked for, or read before anything is stored there. Certain: all of it happens in
 instructions that run one behind the other; pointers that they store in such memory and load again are followed.
+Possible: a word is read of which only some bytes have been stored, and something is computed of the others.
 Why: the heap's own data stand before and behind; what is freed may be another thread's by then; what is new is not
 defined.
 Example:
@@ -41,6 +42,7 @@ from ..context import LintContext
 from ..facts import FunctionFacts, Line, operand_names
 from ..heap import Block, Use, uses_of
 from ..registry import bodies_with
+from ..unset import POSSIBLE, Source, bits_of, computed_with
 
 CODE = "PTX598"
 
@@ -57,6 +59,7 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
         return
     for run in facts.runs:
         written: dict[Block, set[int]] = {}
+        parts: dict[int, Source] = {}
         used: set[int] = set()
         others = [(line.item, aside) for line in run if (aside := _may_write(line, functions)) is not None]
         passed, unseen = (
@@ -72,10 +75,15 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
                     unseen[each] = unseen[each] or stack in (each, _ANY)
                 passed += 1
             stack = use.pointer.block.stack
-            message = _wrong(use, context) or ("" if unseen[stack] else _unwritten(use, written))
+            message = _wrong(use, context) or ("" if unseen[stack] else _unwritten(use, written, parts))
             if message:
                 section = "9.7.17" if stack else "10.1"
                 context.warn(CODE, message, part_span(use.line.item, use.operand), section=section)
+        for source in computed_with(facts, run, parts):
+            message = "only some bytes that are read here have been stored, and something is computed of the others"
+            context.warn(
+                CODE, message, part_span(source.item, 1), help=(POSSIBLE,), section="10.1" if functions else "9.7.17"
+            )
 
 
 def _may_write(line: Line, functions: set[str]) -> bool | str | None:
@@ -90,8 +98,9 @@ def _may_write(line: Line, functions: set[str]) -> bool | str | None:
     return True if ".local" in opcode else False if ".global" in opcode else _ANY
 
 
-def _unwritten(use: Use, written: dict[Block, set[int]]) -> str:
-    """Whether a load reads bytes of a new block that nothing has stored; notes what is stored."""
+def _unwritten(use: Use, written: dict[Block, set[int]], parts: dict[int, Source]) -> str:
+    """Whether a load reads an element of a new block of which nothing has stored a byte; notes what is stored, and in
+    `parts`, by the identity of a load, an element of which only some bytes are."""
     block, offset, spread = use.pointer
     if not block.whole or use.size is None:
         return ""
@@ -107,6 +116,10 @@ def _unwritten(use: Use, written: dict[Block, set[int]]) -> str:
     count = next((n for n in (2, 4, 8) if f".v{n}." in use.line.item.opcode), 1)
     size = use.size // count
     elements = [range(first, first + size) for first in reach[::size]]  # in part: what ends a structure may lack
+    for place, element in enumerate(elements):
+        unset = bits_of([byte - element[0] for byte in element if byte not in known])
+        if unset and not known.isdisjoint(element) and id(use.line.item) not in parts:
+            parts[id(use.line.item)] = Source(use.line.item, place, unset)
     missing = next((element[0] for element in elements if known.isdisjoint(element)), None)
     return "" if missing is None else f"byte {missing} of the block is read, and nothing has stored it"
 

@@ -24,6 +24,7 @@ from .written import Whole
 _STEPS, _EACH, _MOST, _PIPELINED = 1500, 4, 40_000, 4
 #: Instructions of a loop that only waits at an mbarrier.
 _SPIN = 5
+_SUMS = ("add", "sub", "mul", "mad")
 _WAITS = ("griddepcontrol.wait", "cp.async.wait", "cp.async.bulk.wait", "wgmma.wait")
 #: Walks of one set of threads; those more in which they may go to other labels of a brx.idx.
 _WALKS, _ARMS = 2, 6
@@ -68,6 +69,7 @@ class Program:
         self.plain: list[RegisterKey | None] = [None] * len(self.lines)
         self._numbers: dict[int, int] = {}
         self._ops: list[Op | None] = [None] * len(self.lines)
+        self._terms: dict[RegisterKey, tuple[RegisterKey, ...]] = {}
         self.visited = bytearray(len(self.lines))
         waits = [at for at, line in enumerate(self.lines) if _orders(line)]
         self.barriers = waits[:_BARRIERS]
@@ -132,6 +134,7 @@ class Program:
                     key = line.registers[name]
                     if key is not None and not inside:
                         writes.setdefault(key, []).append(at)
+        self._in_vectors = among.keys()
         needed = self.needed = set(waiting)
         waiting = list(needed)
         followed = bytearray(len(self.lines))
@@ -177,6 +180,16 @@ class Program:
                     key = line.registers[name]
                     if key is not None:
                         yield key
+
+    def terms_of(self, key: RegisterKey) -> tuple[RegisterKey, ...]:
+        """The registers in the sum, difference or product that a register always is; empty if it may be another."""
+        found = self._terms.get(key)
+        if found is None:
+            writes = self.writes.get(key, ())
+            op = self.at(writes[0]) if len(writes) == 1 and key not in self._in_vectors else None
+            sums = op is not None and op.guard is None and op.single and op.family in _SUMS
+            found = self._terms[key] = op.reads if op is not None and sums and key not in op.reads else ()
+        return found
 
     def at(self, pc: int) -> Op:
         op = self._ops[pc]

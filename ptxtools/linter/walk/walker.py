@@ -384,12 +384,16 @@ class Walker:
                 return
 
     def _look_at_stored(self, group: Group, op: Op) -> None:
-        """Registers that are stored, and that nothing has written on the way that is walked."""
-        for key in op.reads:
-            if key not in group.registers and key in self.program.writes and not group.stack and self.threads.there:
-                message = f"'{key[1]}' is stored, and nothing has written it on one of the ways to this"
-                self.report("unwritten register", op.line, None, message, name=key[1], sure=False)
-                group.registers[key] = _ANY
+        """Registers that are stored, themselves or in a sum, and that nothing has written on the way that is walked."""
+        if group.stack or not self.threads.there:
+            return
+        for stored in op.reads:
+            for key in (stored, *self.program.terms_of(stored)):
+                if key not in group.registers and key in self.program.writes:
+                    how = "is stored" if key == stored else f"is a term of '{stored[1]}', which is stored"
+                    message = f"'{key[1]}' {how}, and nothing has written it on one of the ways to this"
+                    self.report("unwritten register", op.line, None, message, name=stored[1], sure=False)
+                    group.registers[key] = _ANY
 
     # --- control flow -------------------------------------------------------------------------------------------------
 
