@@ -16,11 +16,12 @@ class Bar:
     how many are expected; who: the threads that expect and copy; released: by when each half of the threads has arrived
     in this phase, past: in those before; tensors: copies of this phase of which a tensor map says how
     large they are, and where they go; copied: how many copies it has; telling, told: by when each half has done what it
-    tells of in this phase, and in those before: a relaxed arrival tells of what came before a fence only."""
+    tells of in this phase, and in those before: a relaxed arrival tells of what came before a fence only;
+    commits: whether tcgen05.commit arrives."""
 
     __slots__ = (
-        "arrivals", "brought", "copied", "copies", "count", "done", "expected", "expects", "past", "phase", "product",
-        "released", "telling", "tensors", "told", "vague", "who",
+        "arrivals", "brought", "commits", "copied", "copies", "count", "done", "expected", "expects", "past", "phase",
+        "product", "released", "telling", "tensors", "told", "vague", "who",
     )  # fmt: skip
 
     def __init__(self, count: int | None) -> None:
@@ -37,6 +38,7 @@ class Bar:
         self.who: set[int] = set()
         self.tensors: list[tuple[Op, Value]] = []
         self.copied = 0
+        self.commits = False
 
     def expect(self, op: Op, size: int | None, mask: int) -> None:
         """Bytes that threads expect, each of them so many."""

@@ -46,6 +46,7 @@ class Flights:
         self._groups: dict[tuple[str, int], list[set[int]]] = {}
         self._token = 0
         self._bars: dict[Value, Bar] = {}
+        self._commits = False  # whether tcgen05.commit may arrive at any of them
         self._alive: dict[Value, None] = {}  # the mbarriers between their mbarrier.init and mbarrier.inval
         #: tcgen05 instructions that no fence::before_thread_sync follows; one that a barrier then came behind, or
         #: that a wait for an mbarrier completed, until fence::after_thread_sync.
@@ -358,7 +359,7 @@ class Flights:
             self.multicasts.waits(value, mask)
         told = [self.shadow.now] * 2 if bar.vague else bar.told if bar.phase else [0, 0]
         if ".relaxed" in op.opcode:
-            self.memory.releases.owe(mask, told)
+            self.memory.releases.owe(mask, told, bar.commits or bar.vague or self._commits)
         elif bar.vague:
             self.shadow.acquire(mask)
         elif bar.phase:
@@ -519,6 +520,7 @@ class Flights:
             self._crossed = self._crossed if self._crossed[1] == "before" else None
         elif op.opcode.startswith("tcgen05.commit"):
             bar = self._completes(group, op)
+            self._commits |= bar is None or bar.count is None or ".multicast" in op.opcode
             self.memory.clusters.commits(group, op)
             if ".multicast" in op.opcode and bar is not None:
                 self.multicasts.arrives(op, self._where(group, op) or ZERO, mask)
@@ -526,5 +528,6 @@ class Flights:
                 bar.arrive(1, _halves(mask), self.shadow.tick())
                 bar.copies |= self._all("tcgen05", mask)
                 bar.product = op
+                bar.commits = True
             for half in _halves(mask):
                 self._groups["tcgen05", half] = [set()]

@@ -280,8 +280,9 @@ class Memory:
             self.discards.note(touch)
         if meeting is None or (self.blind and meeting.first // WARP != meeting.second // WARP):
             return
-        if not self.releases.defer(meeting):
-            self._report(meeting)
+        untold = self.releases.untold(meeting)
+        if untold is not None or not self.releases.defer(meeting):
+            self._report(untold or meeting)
 
     def _report(self, meeting: Meeting) -> None:
         before, after, first, second = meeting

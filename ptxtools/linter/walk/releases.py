@@ -61,6 +61,7 @@ class Releases:
         self._deferred: list[tuple[int, _At, Meeting]] = []
         self._owed: tuple[list[list[int]], list[list[int]]] = ([], [])  # what relaxed waits have seen
         self._told = [False, False]  # of tensor memory, by tcgen05.fence::before_thread_sync
+        self._heard = [False, False]  # whether tcgen05.commit may have arrived where halves have waited
 
     def access(self, op: Op, mask: int, place: Place | None, size: int) -> None:
         """What a strong access releases, or acquires."""
@@ -132,10 +133,12 @@ class Releases:
                     self._shadow.learn(_HALVES[half] & mask, moments)
                 self._owed[half].clear()
 
-    def owe(self, mask: int, moments: list[int]) -> None:
-        """A relaxed wait for what halves have told by these moments: a fence behind it acquires that."""
+    def owe(self, mask: int, moments: list[int], commits: bool) -> None:
+        """A relaxed wait for what halves have told by these moments: a fence behind it acquires that. commits: whether
+        tcgen05.commit may have arrived there."""
         for half in (0, 1):
             if mask & _HALVES[half]:
+                self._heard[half] |= commits
                 self._owed[half].append(moments)
                 del self._owed[half][:-_MOST]
 
@@ -147,13 +150,25 @@ class Releases:
     def defer(self, meeting: Meeting) -> bool:
         """Whether two accesses do not race, or it is not known yet as one of them is behind an acquire."""
         first, second = meeting.first // WARP, meeting.second // WARP
-        told = self._told[first] or meeting.before.flight  # tcgen05.commit has the fence
+        told = self._told[first] or (meeting.before.flight and self._heard[second])  # tcgen05.commit has the fence
         if told and meeting.before.space == "tensor" and self._owed[second]:
             return True
         if self._awaited is not None and first != second:
             self._deferred.append((*self._awaited, meeting))
             return True
         return False
+
+    def untold(self, meeting: Meeting) -> Meeting | None:
+        """A product and an access of a half that waits only where no tcgen05.commit arrives, and which nothing has told
+        of the product."""
+        before, after, first = meeting.before, meeting.after, meeting.first // WARP
+        late = after.mask & _HALVES[1 - first]
+        if not (before.flight and before.space == "tensor" and late and self._owed[1 - first]):
+            return None
+        known = before.moment < self._shadow.known[first][1 - first]
+        if known or self._heard[1 - first] or self._told[first] or self._awaited is not None:
+            return None
+        return meeting._replace(second=(late & -late).bit_length() - 1)
 
     def unmet(self) -> list[Meeting]:
         """At the end: the deferred races in which nothing has been released that could be acquired."""
