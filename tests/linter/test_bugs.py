@@ -40,7 +40,7 @@ UNSEEN = {
     "three_arrive_where_two_are_counted":
     "two warps are walked, and it takes a third one: any two of them complete the phase",
     "tensor_store_of_nothing": "the map says whether words 24 to 31 of sh are copied",
-    "structure_of_a_buffer_taken_apart": "the host may have set bytes 4 to 7 of each record of b; only byte 0 is stored",
+    "structure_of_a_buffer_taken_apart": "the host may have set bytes 4 to 7 of each record of b, byte 0 is stored",
     "byte_of_a_field_kept_by_lop3": "the host may have set byte 1 of each record of b; only byte 0 is stored",
     "sum_of_a_half_written_word": "the host may have set bytes 1 to 3 of each record of b; only byte 0 is stored",
     "first_ctaid_of_a_failed_request": _ANSWERS,
