@@ -55,6 +55,7 @@ class Pages:
             self._deciders.meets(at, access, memory, words, (self._clocks, warp), weak=not scope)
         hides: dict[int, Array] = {}
         apart = behind = inside[:0]
+        replaced = np.zeros(len(inside), np.bool_)  # by an atomic, which sees the write
         if writes["written"][inside].any():
             late, strong, same = self._against(warp, page, writes, inside, lanes, values, strength)
             if same.any():  # no race with that; but whoever comes next may race with either
@@ -116,8 +117,8 @@ class Pages:
             now = warp.time
         for why, some in hides.items():
             if some.any():
-                sees = why == UNORDERED and access.action == "atomic"
-                page.hide(inside[some], why, (warp.agent, now) if sees else (-1, 0))
+                sees = replaced[some]
+                page.hide(inside[some], why, (np.where(sees, warp.agent, -1), np.where(sees, now, 0)))
         if len(apart):
             page.hide_apart(apart)
         since: int | Array = now

@@ -75,7 +75,7 @@ class Page:
             self.hidden = [None if some is None else _bytes_of(some) for some in self.hidden]
             self.reads = {name: rows.repeat(WORD, axis=1) for name, rows in self.reads.items()}
 
-    def hide(self, places: Array, why: int, by: tuple[int, int] = (-1, 0)) -> None:
+    def hide(self, places: Array, why: int, by: tuple[Any, Any] = (-1, 0)) -> None:
         """Keep the last writes of granules, which are about to be replaced; why: the number in `hidden`; by: warp and
         time of the atomic that sees them as it does so."""
         before = self.hidden[why]

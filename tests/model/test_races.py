@@ -267,6 +267,9 @@ ld.weak r1, x | ld.relaxed.cta r2, x | atom.acquire.sys.or r4, y, 4 ;
 st.release.cta x, 257 | fence.acq_rel.gpu | st.weak y, 1542 ;
 | atom.release.sys.max r3, y, 2 | red.relaxed.gpu.max x, 1285 ;
 | st.relaxed.cta y, 771 | ;"""),
+    "a store that two atomics have passed on": (33, False, """P0@cta 1,gpu 0 | P1@cta 1,gpu 0 | P2@cta 0,gpu 0 ;
+atom.relaxed.sys.add r1, y, 1 | atom.relaxed.gpu.add r2, y, 2 | st.relaxed.gpu y, 6 ;
+| st.relaxed.cta y, 8 | ;"""),
 }  # fmt: skip
 
 
