@@ -22,10 +22,12 @@ _NOT_OF_A_CTA = re.compile(r"\.(warp|cluster)")
 
 
 class Coming(NamedTuple):
-    """Threads that come to an instruction, as bits: no others do. exact: all of them do, if a CTA has them."""
+    """Threads that come to an instruction, as bits: no others do. exact: all of them do, if a CTA has them; there: they
+    do but for the instruction's own guard."""
 
     threads: int
     exact: bool
+    there: bool = False
 
 
 def coming_to(facts: FunctionFacts, family: tuple[str, ...], count: int) -> list[tuple[Line, Coming]]:
@@ -57,7 +59,8 @@ def coming_to(facts: FunctionFacts, family: tuple[str, ...], count: int) -> list
             guard = holding(facts, line, item.guard) if item.guard is not None else -1
             if line.plan.family in family:
                 threads = left if guard is None else left & guard
-                found.append((line, Coming(threads, exact[block.index] and guard is not None)))
+                known = exact[block.index]
+                found.append((line, Coming(threads, known and guard is not None, known)))
     return found
 
 

@@ -23,6 +23,8 @@ STEPPING = frozenset({
 })  # fmt: skip
 #: Bytes of a tensor map.
 MAP_BYTES = 128
+#: Bytes from address 0 on at which there is never any memory.
+PAGE = 4096
 _ACCESSING = frozenset({"ld", "st", "atom", "red"})
 _STRONG = ("volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", "sc")
 
@@ -192,4 +194,4 @@ def variable_of(line: Line, address: Value) -> Variable | None:
     return symbol if isinstance(symbol, Variable) and address.terms[0][1] == 1 else None
 
 
-__all__ = ["WARP", "Reach", "Step", "access_bytes", "changed_map", "steps_of", "variable_of"]
+__all__ = ["PAGE", "WARP", "Reach", "Step", "access_bytes", "changed_map", "steps_of", "variable_of"]

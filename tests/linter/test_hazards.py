@@ -155,8 +155,9 @@ FREE = "{{ .param .b64 p; st.param.b64 [p], {0}; call free, (p); }}\n"
     (MALLOC + "add.u64 %d3, %d2, %d1; st.b32 [%d3+99], 1;" + FREE.format("%d2"), 0),  # anywhere
     (MALLOC + FREE.format("%d2") + MALLOC + FREE.format("%d2"), 0),  # another block
     (MALLOC + FREE.format("%d2") + "st.shared.b32 [%d2], 1;", 0),
-    (MALLOC + "@%p1 bra L;" + FREE.format("%d2") + "L: ld.b32 %r1, [%d2];", 0),  # another path may come to L
-    (MALLOC + "{ .param .b64 p; st.param.b64 [p], %d2; @%p1 call free, (p); }" + FREE.format("%d2"), 0),
+    (MALLOC + "@%p1 bra L;" + FREE.format("%d2") + "L: ld.b32 %r1, [%d2];", 1),  # by the threads that have not branched
+    (MALLOC + "{ .param .b64 p; st.param.b64 [p], %d2; @%p1 call free, (p); }" + FREE.format("%d2"), 1),
+    (MALLOC + "{ .param .b64 p; st.param.b64 [p], %d2; @%p1 call free, (p); @!%p1 call free, (p); }", 0),
     (MALLOC + "mov.b64 %d3, %d2;" + FREE.format("%d3") + FREE.format("%d2"), 1),
     (MALLOC + "add.u64 %d3, %d2, 8;" + FREE.format("%d3"), 1),
     (FREE.format("%d1") + "ld.b32 %r1, [%d1+4];", 1),

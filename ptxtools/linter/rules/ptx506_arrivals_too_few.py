@@ -39,8 +39,9 @@ from __future__ import annotations
 from math import prod
 
 from ptxtools.ir.nodes import Directive, Function
-from ptxtools.ir.positions import part_span
+from ptxtools.ir.positions import part_span, parts_of
 
+from ..arrivals import surplus
 from ..constants import constant
 from ..context import LintContext
 from ..facts import FunctionFacts
@@ -94,5 +95,16 @@ def _threads(function: Function) -> int:
 
 
 @bodies_with("mbarrier")
-def check_walks(context: LintContext, facts: FunctionFacts) -> None:
+def check_surplus(context: LintContext, facts: FunctionFacts) -> None:
     tell(context, facts, CODE, "phase of fewer", "9.7.13.15.9")
+    if facts.function.kind != "entry":
+        return
+    for found in surplus(facts):
+        spans = [line.item.span for line in found.lines]
+        if any(one.code == CODE and start <= one.span[0] < end for one in context.diagnostics for start, end in spans):
+            continue  # a walk has found it
+        message = (
+            f"{found.come} arrivals come before any thread waits, and the phase is over with {found.takes}: those of "
+            "others may have been enough"
+        )
+        context.warn(CODE, message, parts_of(found.line.item).opcode, section="9.7.13.15.9")

@@ -1,6 +1,7 @@
 """PTX543 | access at a constant address near zero | 6.4.1
 
-What: a generic or global access at a constant address below 4096.
+What: a generic or global access at a constant address below 4096; or at one that a thread has loaded from shared
+memory, where it or another one has stored it.
 Why: nothing is ever allocated there: it is an access through a null pointer, and traps.
 Example:
     mov.b64 %rd3, 0;
@@ -17,12 +18,11 @@ from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
 from ..facts import FunctionFacts
+from ..memory import PAGE
 from ..registry import bodies_with
+from ..walk import tell
 
 CODE = "PTX543"
-
-
-_PAGE = 4096
 
 
 @bodies_with("ld", "st", "atom", "red")
@@ -30,6 +30,7 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
     for step in facts.accesses:
         access = step.access if step.active is None or any(step.active) else None
         at = access.address.constant if access is not None and access.space in ("", "global") else None
-        if access is not None and at is not None and 0 <= at < _PAGE and step.indirect:
+        if access is not None and at is not None and 0 <= at < PAGE and step.indirect:
             message = f"address {at} is that of no memory"
             context.warn(CODE, message, part_span(step.line.item, access.operand), section="6.4.1")
+    tell(context, facts, CODE, "null", "6.4.1")

@@ -2,8 +2,10 @@
 
 What: memory of malloc or alloca that is accessed or freed after free or stackrestore, freed by an address inside of it,
 or accessed outside of the bytes asked for, or read before anything is stored there. Certain: all of it happens in
-instructions that run one behind the other; pointers that they store in such memory and load again are followed.
-Possible: a word is read of which only some bytes have been stored, and something is computed of the others.
+instructions that run one behind the other; pointers that they store in such memory and load again are followed, and
+those that threads give each other in shared memory: one may free what another one accesses or frees. Possible: malloc
+may give no memory, so that it does not happen; or a word is read of which only some bytes have been stored, and
+something is computed of the others.
 Why: the heap's own data stand before and behind; what is freed may be another thread's by then; what is new is not
 defined.
 Example:
@@ -43,6 +45,7 @@ from ..facts import FunctionFacts, Line, operand_names
 from ..heap import Block, Use, uses_of
 from ..registry import bodies_with
 from ..unset import POSSIBLE, Source, bits_of, computed_with
+from ..walk import tell
 
 CODE = "PTX598"
 
@@ -84,6 +87,8 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
             context.warn(
                 CODE, message, part_span(source.item, 1), help=(POSSIBLE,), section="10.1" if functions else "9.7.17"
             )
+    if functions:
+        tell(context, facts, CODE, "heap", "10.1")
 
 
 def _may_write(line: Line, functions: set[str]) -> bool | str | None:

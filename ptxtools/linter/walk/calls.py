@@ -181,6 +181,23 @@ class Calls:
         elif symbol is not None and (key := line.registers[getattr(result, "name", "")]) is not None:
             self.walker.put(group, key, unknown(True, "given", id(line.item), self.walker.moment), group.mask)
 
+    def argument(self, group: Group, line: Line) -> Value | None:
+        """What a function that is not followed is given first."""
+        given, _ = _lists(line)
+        symbol = _symbol(line, given[0]) if given else None
+        if symbol is None or symbol.space == "reg":
+            return self._operand(group, line, given[0]) if given else None
+        return group.registers.get(_whole(symbol))
+
+    def give(self, group: Group, line: Line, value: Value, mask: int) -> None:
+        """A function that is not followed has a known result."""
+        _, results = _lists(line)
+        symbol = _symbol(line, results[0]) if results else None
+        if symbol is not None and symbol.space != "reg":
+            self._keep(group, symbol, 0, _bytes(symbol), value, mask)
+        elif symbol is not None and (key := line.registers[getattr(results[0], "name", "")]) is not None:
+            self.walker.put(group, key, value, mask)
+
     def _hand_over(self, group: Group, line: Line, actual: Operand, formal: Variable) -> None:
         symbol = _symbol(line, actual)
         if symbol is not None and symbol.space != "reg":

@@ -385,7 +385,8 @@ def _negated(value: Value) -> Value:
     return plus(_ONE, value, -1)
 
 
-def _wrapped(number: int, bits: int, signed: bool) -> int:
+def wrapped(number: int, bits: int, signed: bool) -> int:
+    """A number in the range of a type."""
     number &= (1 << bits) - 1
     return number - (1 << bits) if signed and number >> bits - 1 else number
 
@@ -445,21 +446,21 @@ class Computation(NamedTuple):
     def of(self, numbers: list[int]) -> int:
         bits = self.bits
         if bits:
-            numbers = [_wrapped(number, bits, self.signed) for number in numbers]
+            numbers = [wrapped(number, bits, self.signed) for number in numbers]
         found = int(self.plain(*numbers))
-        return _wrapped(found, self.after, True) if self.after else found
+        return wrapped(found, self.after, True) if self.after else found
 
     def of_each(self, numbers: list[range | tuple[int, ...]]) -> list[int]:
         bits = self.bits
         if bits:
             most = 1 << bits - 1
             numbers = [
-                each if min(each) >= 0 and max(each) < most else tuple([_wrapped(n, bits, self.signed) for n in each])
+                each if min(each) >= 0 and max(each) < most else tuple([wrapped(n, bits, self.signed) for n in each])
                 for each in numbers
             ]
         found = list(map(self.plain, *numbers))
         if self.after and (min(found) < 0 or max(found) >> self.after - 1):
-            return [_wrapped(number, self.after, True) for number in found]
+            return [wrapped(number, self.after, True) for number in found]
         return found
 
 

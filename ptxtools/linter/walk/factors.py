@@ -42,7 +42,7 @@ class Factors:
         if place is not None and ".m8n8" in op.opcode and mask & given:
             self.memory.touch(group, op, operand, place, 16, mask & given, kind, False)
         elif kind == "stores":
-            self.memory.all_seen = False
+            self.memory.unseen()
 
     def look_at_sums(self, group: Group, op: Op) -> None:
         """Whether a product certainly adds to registers that nothing has written."""

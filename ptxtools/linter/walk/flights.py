@@ -156,7 +156,7 @@ class Flights:
         else:
             token = self._add(kind, mask)
         if tensor or ".multicast" in op.opcode:
-            self.memory.all_seen = False  # how many bytes a tensor copy writes, the map says
+            self.memory.unseen()  # how many bytes a tensor copy writes, the map says
         if ".multicast" in op.opcode:
             to = self.memory.place_of(group, op, 0, "shared")
             self.multicasts.copies(group, op, mask, to.address if to else None, self._where(group, op), size)
@@ -168,7 +168,7 @@ class Flights:
             place = self.memory.place_of(group, op, operand, space)
             if place is None or not size:
                 if operand == 0 and space == "shared":
-                    self.memory.all_seen = False
+                    self.memory.unseen()
                 elif operand == 0:
                     self.memory.discards.lose()
                 continue
@@ -220,7 +220,7 @@ class Flights:
         """clusterlaunchcontrol.try_cancel: its response is stored as a copy stores."""
         if ".try_cancel" not in op.opcode:
             return
-        self.memory.all_seen = False
+        self.memory.unseen()
         place = self.memory.place_of(group, op, 0, "shared")
         bar = self._completes(group, op)
         self._token += 1
@@ -445,7 +445,7 @@ class Flights:
         if bar is not None:
             bar.copies.add(self._token)
             self._bring(self._at_home(group, op) or bar, size, mask)
-        self.memory.all_seen = False
+        self.memory.unseen()
         self.shadow.born[self._token] = self.shadow.now
         self.multicasts.arrives(op, self._where(group, op) or ZERO, mask)
         if place is not None and size:

@@ -20,7 +20,9 @@ from .computing import Op, differs, unknown
 from .discards import Discards
 from .flights import Flights
 from .grids import Grids
+from .kept import Kept
 from .narrow import Narrow
+from .owned import Owned
 from .proxies import Proxies
 from .releases import STRONG, Releases
 from .scattered import Scattered
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 _HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
 _ORDINARY = ("st", "stmatrix")
+_STORES = ("st", "atom", "red")
 _OWN = Value((), shortest(iter([1 + thread // WARP for thread in range(THREADS)])))
 
 #: What is said of two accesses of one CTA that race.
@@ -112,6 +115,8 @@ class Memory:
         self.clusters: Clusters = Clusters(self)
         self.bytes = Written(self)
         self.all_seen = self.bytes.active
+        self.owned = Owned(self)
+        self.kept = Kept(self)
         self._resized: dict[int, tuple[Op, int]] = {}
 
     # --- addresses ----------------------------------------------------------------------------------------------------
@@ -158,7 +163,7 @@ class Memory:
         address = walker.value(group, base)
         steady = not differs(address) and isinstance(address.each, int)
         if (opcode.space or "").startswith("param"):
-            given = walker.calls.load(group, op) if walker.program.callees else None
+            given = walker.calls.load(group, op) if walker.program.hands_over else None
             if given is not None:
                 return given
             name = address.terms[0][0][1:] if len(address.terms) == 1 else ""
@@ -169,6 +174,9 @@ class Memory:
             entry = walker.program.tables.load(op.line, plus(address, Value((), offset)))
             if entry is not None:
                 return entry
+        kept = self.kept.load(group, op, mask)
+        if kept:
+            return kept[op.into[0]]
         if opcode.space == "const" and steady:
             return unknown(False, "const", op.opcode, address, offset)
         if steady and self.slots:
@@ -184,8 +192,13 @@ class Memory:
         manner = _manners.get(op.opcode)
         if manner is None:
             manner = _manners[op.opcode] = _manner(op)
+        if self.owned.active or self.kept.active:
+            for at, base, offset in op.addresses:
+                if at == manner.operand:
+                    address = plus(self.walker.value(group, base), Value((), offset))
+                    self.owned.access(op, at, address, manner.space, manner.size, mask)
         if manner.space not in self._looked_at:
-            if manner.space.startswith("param") and op.family == "st" and self.walker.program.callees:
+            if manner.space.startswith("param") and op.family == "st" and self.walker.program.hands_over:
                 self.walker.calls.store(group, op, mask)
             return
         size = manner.size
@@ -198,6 +211,8 @@ class Memory:
         strong = manner.strong and not (self.threads.apart and manner.narrow)
         if strong and ".volatile" in op.opcode and manner.space.startswith("shared"):
             strong = self.walker.program.polls  # else what is volatile stands for a barrier that is missing
+        if op.family not in ("ld", "ldu"):
+            self.kept.store(group, op, manner.operand, place, size, mask)
         if place is not None and size:
             data = self._stored(group, op) if op.family == "st" else None
             self.touch(group, op, manner.operand, place, size, mask, manner.kind, strong, data)
@@ -265,6 +280,8 @@ class Memory:
             self.all_seen &= not (self.threads.apart and self.blind)  # what a CTA waits for may come later in the walk
             if self.all_seen:
                 self.bytes.note(touch)
+            if kind != "reads" and op.family not in _STORES:
+                self.kept.write(op, place.address, size, mask)
         if place.space == "shared" and self.threads.kind == "cluster":
             self.clusters.note(touch)
         if self.narrow.alone:
@@ -356,12 +373,16 @@ class Memory:
         self.all_seen = False
         self.discards.lose()
         if op.family == "call" and plain_call(op.line):
+            self.owned.call(group, op, mask)
             return
+        self.kept.give_up()
         self.blind = self.clusters.unseen = True
         self.shadow.order_all()
 
-    def _unseen(self, group: Group, op: Op, mask: int) -> None:
+    def unseen(self) -> None:
+        """Something writes shared memory, now or later, at places that are not known."""
         self.all_seen = False
+        self.kept.give_up()
 
     def _dependency(self, group: Group, op: Op, mask: int) -> None:
         if op.opcode == "griddepcontrol.wait":

@@ -7,15 +7,19 @@ from collections.abc import Iterator
 from functools import cached_property
 from itertools import chain
 
-from ptxtools.ir.nodes import Address, Name, Vector
+from ptxtools.ir.nodes import Address, Name, Variable, Vector
 from ptxtools.ir.symbols import RegisterKey
 
+from ..coming import coming_to
+from ..constants import CTA_THREADS
 from ..facts import ENDING, FunctionFacts, Line, operand_names
 from ..masks import mask_operand
 from .calls import Callee, followed
 from .computing import Op, begin_program, divides, taken_apart
+from .kept import may_load, may_share
 from .memory import COLLECTIVES, HANDLED
 from .narrow import EXCHANGING
+from .shapes import most_threads
 from .tables import Tables
 from .written import Whole
 
@@ -83,7 +87,14 @@ class Program:
         self.budget = min(self.budget, _MOST)
         self._asked: dict[int, bool] = {}
         self._words: dict[tuple[str, ...], bool] = {}
+        self._facts = facts
+        self.heap = any(_of_the_heap(line) for one in (facts, *inner) for line in one.of("call"))
+        self.hands_over = bool(self.callees) or self.heap
+        variables = [item for one in (facts, *inner) for item in one.others if isinstance(item, Variable)]
+        self.locals = {item.name: item for item in variables if item.space == "local" and item.count is None}
         self.writes: dict[RegisterKey, list[int]] = {}  # the instructions that write each register, not as a vector
+        self.kept: frozenset[int] = frozenset()
+        self.sharing: list[int] = []
         self._find_plain()
         self.stored = {id(step.line.item): step.stored for step in facts.accesses if step.stored is not None}
 
@@ -104,14 +115,20 @@ class Program:
         vectors: dict[tuple[int, int], list[int]] = {}  # the instructions that write one
         among: dict[RegisterKey, list[list[int]]] = {}  # those of all vectors that a register is in
         waiting: list[RegisterKey] = []
+        pointed: list[RegisterKey] = []  # what addresses, numbers of barriers and the like depend on
+        loads: list[int] = []
         for at, line in enumerate(self.lines):
             item, plan = line.item, line.plan
             into = item.operands[0] if item.operands else None
             divisor = divides(line)
             if divisor:
                 waiting += [key for key in (line.registers[getattr(item.operands[2], "name", "")],) if key is not None]
-            if plan.family in HANDLED or item.guard is not None or plan.family in ENDING:
-                waiting += self._needed(line)
+            if plan.family in HANDLED:
+                pointed += self._needed(line)
+                if into is not None and may_load(line):
+                    loads.append(at)
+            if item.guard is not None or plan.family in ENDING:
+                waiting += self._decides(line)
             if plan.positional and plan.writes and plan.writes[0]:
                 if type(into) is Name:
                     key = line.registers[into.name]
@@ -135,9 +152,38 @@ class Program:
                     if key is not None and not inside:
                         writes.setdefault(key, []).append(at)
         self._in_vectors = among.keys()
-        needed = self.needed = set(waiting)
-        waiting = list(needed)
+        self.needed: set[RegisterKey] = set()
         followed = bytearray(len(self.lines))
+        self._need(pointed, among, followed)
+        kept = self._asked_for(loads)
+        if kept:
+            self.sharing = [at for at, line in enumerate(self.lines) if may_share(line)]
+            stored = [key for at in self.sharing for key in self._data(self.lines[at])]
+            self._need(stored, among, followed)
+            self.kept = frozenset(self._asked_for(loads))
+        self._need(waiting, among, followed)
+
+    def _asked_for(self, loads: list[int]) -> list[int]:
+        """The loads that give something that is needed."""
+        lines, needed = self.lines, self.needed
+        return [
+            at for at in loads
+            if any(lines[at].registers[name] in needed for name, _ in operand_names(lines[at].item.operands[0]))
+        ]  # fmt: skip
+
+    def _data(self, line: Line) -> Iterator[RegisterKey]:
+        """The registers that a store stores."""
+        for operand in line.item.operands[1:] if line.plan.family == "st" else ():
+            for name, _ in operand_names(operand):
+                key = line.registers[name]
+                if key is not None:
+                    yield key
+
+    def _need(self, waiting: list[RegisterKey], among: dict[RegisterKey, list[list[int]]], followed: bytearray) -> None:
+        """Note which registers some depend on, and the instructions that write them as not plain."""
+        writes, needed = self.writes, self.needed
+        waiting = [key for key in dict.fromkeys(waiting) if key not in needed]
+        needed.update(waiting)
         while waiting:
             wanted = waiting.pop()
             for at in chain(writes.get(wanted, ()), *among.get(wanted, ())):
@@ -153,8 +199,8 @@ class Program:
                             needed.add(key)
                             waiting.append(key)
 
-    def _needed(self, line: Line) -> Iterator[RegisterKey]:
-        """Registers that an instruction's effect depends on, values that are stored apart."""
+    def _decides(self, line: Line) -> Iterator[RegisterKey]:
+        """Registers that decide whether an instruction is executed, or where it leads."""
         item = line.item
         if item.guard is not None:
             key = line.registers[item.guard.name]
@@ -162,10 +208,12 @@ class Program:
                 yield key
         if line.plan.family == "brx":
             yield from (key for name, _ in operand_names(item.operands[0]) if (key := line.registers[name]) is not None)
-        if line.plan.family not in HANDLED:
-            return
+
+    def _needed(self, line: Line) -> Iterator[RegisterKey]:
+        """Registers that an instruction's effect depends on, values that are stored apart."""
+        item = line.item
         accesses = line.plan.family in ("ld", "ldu", "st", "atom", "red")
-        if self.callees and line.item.opcode.startswith("st.param"):
+        if self.hands_over and line.item.opcode.startswith("st.param"):
             accesses = False  # a function may compute an address from it
         operands = item.operands
         if line.plan.family in COLLECTIVES:  # what decides the result, or from which lane it is
@@ -270,6 +318,16 @@ class Program:
         return frozenset([line.item.opcode for line in self.lines])
 
     @cached_property
+    def coming(self) -> dict[int, int]:
+        """The threads of a CTA that come at most to each instruction that may write shared memory, as bits, by its
+        identity."""
+        families = tuple({self.lines[at].plan.family for at in self.sharing})
+        flat = "%tid.y" not in self._facts.targets and "%tid.z" not in self._facts.targets
+        count = most_threads(self.function) or CTA_THREADS
+        found = coming_to(self._facts, families, count) if flat else []
+        return {id(line.item): coming.threads for line, coming in found}
+
+    @cached_property
     def copied(self) -> bool:
         """Whether something writes to the shared memory of other CTAs, too."""
         return any(".multicast" in opcode or ".try_cancel" in opcode for opcode in self.opcodes)
@@ -358,6 +416,11 @@ def _gathers(line: Line) -> bool:
     opcode = line.item.opcode
     aligned = line.plan.family == "bar" or (line.plan.family == "barrier" and ".aligned" in opcode)
     return aligned and ".warp" not in opcode and ".cluster" not in opcode
+
+
+def _of_the_heap(line: Line) -> bool:
+    """Whether a call is of malloc or free."""
+    return any(isinstance(operand, Name) and operand.name in ("malloc", "free") for operand in line.item.operands)
 
 
 def _orders(line: Line) -> bool:

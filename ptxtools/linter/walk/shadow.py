@@ -133,6 +133,13 @@ class Shadow:
                 found |= lanes
         return found
 
+    def knows(self, thread: int, other: int, moment: int) -> bool:
+        """Whether a thread knows of what another one did at a moment."""
+        mine, half = thread // WARP, other // WARP
+        if mine != half:
+            return moment < self.known[half][mine]
+        return thread == other or moment < self.lanes[half] or self.known_to(thread, moment) >> other & 1 == 1
+
     def order_all(self) -> None:
         """Something that may order everything."""
         now = self.tick()

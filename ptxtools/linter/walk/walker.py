@@ -304,8 +304,10 @@ class Walker:
                 self.calls.look_at_unset(group, op, mask)
             return
         needed, whole = self.program.needed, mask == group.mask and not group.missing
+        kept = self.memory.kept.load(group, op, mask) if op.family == "ld" else {}
         for key in op.into:
             new = unknown(True, id(op.line.item), self.moment, key[1]) if key in needed else _ANY
+            new = kept.get(key, new)
             if whole:
                 group.registers[key] = new
             else:
@@ -585,6 +587,7 @@ class Walker:
             self.memory.flights.lose()  # it has not ended
         self.left -= (group.pc - target) >> 1
         self.assumed[f"rounds {group.pc}"] = True
+        self.memory.kept.leave_loop(target, group.pc)
         for key in self.program.written(target, group.pc):
             if key in group.registers:
                 group.registers[key] = unknown(True, "behind", group.pc, self.moment, key)
