@@ -180,18 +180,17 @@ class Memory:
 
     # --- accesses -----------------------------------------------------------------------------------------------------
 
-    def _access(self, group: Group, op: Op, mask: int) -> None:
+    def _access(self, group: Group, op: Op, mask: int) -> bool | None:
         manner = _manners.get(op.opcode)
         if manner is None:
             manner = _manners[op.opcode] = _manner(op)
         if manner.space not in self._looked_at:
             if manner.space.startswith("param") and op.family == "st" and self.walker.program.callees:
                 self.walker.calls.store(group, op, mask)
-            return
+            return None
         size = manner.size
         if manner.kind == "":
-            self.flights.async_store(group, op, mask, size)
-            return
+            return self.flights.async_store(group, op, mask, size)
         if op.opcode.startswith("st.bulk"):
             size = self.size_at(group, op, 1)
         place = self.place_of(group, op, manner.operand, manner.space)
@@ -216,6 +215,7 @@ class Memory:
             self.releases.access(op, mask, place, size)
         if place is not None and group.stack and ".nc" in op.opcode:
             self._look_at_constant(op, manner.operand, place, size, mask)
+        return None
 
     def _look_at_constant(self, op: Op, operand: int, place: Place, size: int, mask: int) -> None:
         """Whether a function loads with .nc what its caller has written."""
@@ -279,6 +279,8 @@ class Memory:
             self.grids.note(op.line, operand, place.address, mask, kind)
             self.discards.note(touch)
         if meeting is None or (self.blind and meeting.first // WARP != meeting.second // WARP):
+            return
+        if self.threads.apart and self.flights.peers.knows(meeting):
             return
         untold = self.releases.untold(meeting)
         if untold is not None or not self.releases.defer(meeting):

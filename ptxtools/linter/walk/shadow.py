@@ -144,14 +144,16 @@ class Shadow:
         self.known[0][1], self.known[1][0] = first, second
         self.lanes = [first, second]
 
-    def settle(self, tokens: set[int], mask: int, moment: int | None = None, read: bool = False) -> None:
+    def settle(
+        self, tokens: set[int], mask: int, moment: int | None = None, read: bool = False, stores: bool = False
+    ) -> None:
         """Asynchronous work of some threads is done. moment: as what they did by then, if that is known; read: only
-        what it reads."""
+        what it reads; stores: only what it stores."""
         now = self.tick() if moment is None else moment
         for touches in self._lists():
             for place, touch in enumerate(touches):
                 if touch.moment == FLIGHT and touch.mask & mask and touch.token in tokens:
-                    if read and touch.kind != "reads":
+                    if (read and touch.kind != "reads") or (stores and touch.kind == "reads"):
                         continue
                     own = touch.line.item.opcode.startswith(_OWN)
                     touches[place] = touch._replace(moment=now, flight=touch.flight and not own)
