@@ -132,6 +132,7 @@ class Clusters:
     def end(self) -> None:
         """All threads have ended: whether a CTA waits at an mbarrier at which nobody can arrive."""
         self._memory.flights.multicasts.end()
+        self._memory.flights.peers.end()
         if self._walker.assumed or self.unseen or self._reached <= 0 or not self._of_two():
             return
         program = self._walker.program

@@ -14,7 +14,7 @@ from .factors import Factors
 from .multicasts import Multicasts
 from .peers import Peers
 from .phases import look_at_arrivals, look_at_bytes, look_at_lanes, look_at_store, look_at_stuck, look_at_waiting
-from .shadow import FLIGHT, OWNER, Touch
+from .shadow import FLIGHT, OWNER, Place, Touch, within
 
 if TYPE_CHECKING:
     from .memory import Memory
@@ -148,8 +148,8 @@ class Flights:
         spaces = [word.partition("::")[0] for word in op.opcode.split(".")]
         spaces = [word for word in spaces if word in ("shared", "global")]
         tensor = ".tensor" in op.opcode
-        size = _TENSOR if tensor else self.memory.size_at(group, op, 2)
         exact = ".mbarrier::" in op.opcode and self.peers.follows(group)
+        size = _TENSOR if tensor else self.memory.size_at(group, op, 2, mask if exact else 0)
         bar = self._completes(group, op) if ".mbarrier::" in op.opcode and not exact else None
         flies = kind == "bulk" or ".async" in op.opcode
         if exact:
@@ -172,6 +172,9 @@ class Flights:
         if ".multicast" in op.opcode:
             to = self.memory.place_of(group, op, 0, "shared")
             self.multicasts.copies(group, op, mask, to.address if to else None, self._where(group, op), size)
+            for owner in self.peers.copied_to(group, op, mask) if exact and to is not None and size else ():
+                there = Place("shared", within(to.address, owner))  # type: ignore[union-attr]
+                self.memory.touch(group, op, 0, there, size, mask, "stores", False, None, True, token)
             return exact and self.peers.brings(group, op, mask, size, token)
         for operand, space in enumerate(spaces[:2]):
             if tensor and space == "global":
@@ -450,15 +453,18 @@ class Flights:
             bar.complete_with_others(self.shadow.tick())
         bar.vague |= not bar.is_over(parity)
 
-    def parity(self, group: Group, op: Op) -> int | None:
-        """The parity of the phase that a wait is for; None if that is not known."""
+    def parity(self, group: Group, op: Op, mask: int = 0) -> int | None:
+        """The parity of the phase that all threads wait for, or those of a mask; None if that is not known."""
         operands = op.line.item.operands
         parity = operands[2] if ".parity" in op.opcode and len(operands) > 2 else None
         if isinstance(parity, Immediate):
             return parity.value & 1
         key = next((key for key in op.reads if key[1] == getattr(parity, "name", None)), None)
         value = self.walker.value(group, key) if key is not None else None
-        return value.constant & 1 if value is not None and value.constant is not None else None
+        if value is None or value.terms or not (mask or isinstance(value.each, int)):
+            return None
+        found = {number & 1 for thread, number in enumerate(value.numbers) if not mask or mask >> thread & 1}
+        return found.pop() if len(found) == 1 else None
 
     def async_store(self, group: Group, op: Op, mask: int, size: int) -> bool:
         """st.async: it stores in the memory of a peer, and an mbarrier there completes it. Whether threads go on."""

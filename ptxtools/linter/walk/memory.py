@@ -238,15 +238,18 @@ class Memory:
             found = plus(found, known if known is not None else Value(((name, 1),), 0), count)
         return found
 
-    def size_at(self, group: Group, op: Op, place: int) -> int:
-        """An operand as a number of bytes; 0 if unknown."""
+    def size_at(self, group: Group, op: Op, place: int, mask: int = 0) -> int:
+        """An operand as a number of bytes, which all threads have, or those of a mask; 0 if unknown."""
         operand = op.line.item.operands[place] if place < len(op.line.item.operands) else None
         if isinstance(operand, Immediate):
             return operand.value
         name = getattr(operand, "name", None)
         key = next((key for key in op.reads if key[1] == name), None)
         value = self.walker.value(group, key) if key is not None else None
-        return value.constant or 0 if value is not None else 0
+        if value is None or value.terms or not (mask or isinstance(value.each, int)):
+            return 0
+        found = {number for thread, number in enumerate(value.numbers) if not mask or mask >> thread & 1}
+        return found.pop() if len(found) == 1 else 0
 
     def touch(
         self, group: Group, op: Op, operand: int, place: Place, size: int, mask: int, kind: str, strong: bool,

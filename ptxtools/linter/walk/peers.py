@@ -13,7 +13,7 @@ from ..values import THREADS, WARP, Value
 from .computing import Op
 from .phases import spins
 from .releases import strong_read
-from .shadow import OWNER, Meeting, Touch
+from .shadow import FLIGHT, OWNER, Meeting, Touch, within
 
 if TYPE_CHECKING:
     from .memory import Memory
@@ -29,20 +29,21 @@ _OTHERS = ("tcgen05.commit", "clusterlaunchcontrol", "cp.async.mbarrier", ".noCo
 
 class _Bar:
     """An mbarrier. left: arrivals that its phase takes still; due: bytes that are expected and have not come; expects:
-    what says so of this phase; telling: by when each CTA has done what its arrivals in this phase tell of, told: in
-    those that are over; came: by when each CTA has arrived, in those; copies: what completes this phase, done: what
-    completed those before; news: copies of which arrivals in this phase say that they are done, heard: in those before.
-    """
+    what says so, brings: the last copy; telling: by when each CTA has done what its arrivals in this phase tell of,
+    told: in those that are over; coming, came: by when each CTA has arrived; copies: what completes this phase, done:
+    what completed those before; news: copies of which arrivals in this phase say that they are done, heard: in those
+    before."""
 
     __slots__ = (
-        "brought", "came", "coming", "copies", "count", "done", "due", "expected", "expects", "heard", "left", "news",
-        "phase", "telling", "told",
+        "brings", "brought", "came", "coming", "copies", "count", "done", "due", "expected", "expects", "heard",
+        "left", "news", "phase", "telling", "told",
     )  # fmt: skip
 
     def __init__(self, count: int) -> None:
         self.count = self.left = count
         self.phase = self.due = self.expected = self.brought = 0
         self.expects: Op | None = None
+        self.brings: Op | None = None
         self.telling, self.told, self.coming, self.came = [0, 0], [0, 0], [0, 0], [0, 0]
         self.copies: set[int] = set()
         self.done: set[int] = set()
@@ -125,12 +126,12 @@ class Peers:
             self.lose()
             return None
         if opcode.startswith("mbarrier.init"):
-            count = memory.size_at(group, op, 1)
-            for key, _, _ in targets if count else ():
+            for key, half, _ in targets:
+                count = memory.size_at(group, op, 1, mask & _HALVES[half])
                 self._bars[key] = _Bar(count)
-            if not count:
-                self.lose()
-            elif memory.all_seen:
+                if not count:
+                    self.lose()
+            if memory.all_seen:
                 memory.bytes.write(place.address, 8, mask)
             return False
         bars = [self._bars.get(key) for key, _, _ in targets]
@@ -144,10 +145,12 @@ class Peers:
         if "wait" in opcode:
             return self._waits(group, op, mask, targets)
         expects = ".expect_tx" in opcode
-        size = memory.size_at(group, op, len(op.line.item.operands) - 1) if expects else 0
+        last = len(op.line.item.operands) - 1
+        sizes = [memory.size_at(group, op, last, mask & half) if expects and mask & half else 0 for half in _HALVES]
         arrives = ".arrive" in opcode
-        counted = arrives and not expects and len(op.line.item.operands) - operand > 1
-        if (expects and not size) or counted or not (arrives or expects):
+        counted = arrives and not expects and last > operand
+        times = memory.size_at(group, op, last, mask) if counted else 1
+        if (expects and not all(sizes[half] for _, half, _ in targets)) or not times or not (arrives or expects):
             self.lose()
             return None
         if any(key.numbers[0] >> OWNER != half + 1 for key, half, _ in targets):
@@ -155,19 +158,29 @@ class Peers:
         moment = self._shadow.tick()
         for key, half, lanes in targets:
             bar = self._bars[key]
-            if arrives and lanes > bar.left:
-                self.lose()
-                return None
-            if size:
-                bar.expect(op, size * lanes)
-            if arrives:
-                bar.left -= lanes
-                told = memory.releases.fenced[half] if ".relaxed" in opcode else moment
-                bar.hear(half, moment, told, self._knows[half])
-                bar.look()
+            told = memory.releases.fenced[half] if ".relaxed" in opcode else moment
+            for _ in range(lanes * min(times, bar.count + 1)):
+                if arrives and not bar.left:
+                    self._too_many(op, half, bar)
+                    return None
+                if expects:
+                    bar.expect(op, sizes[half])
+                if arrives:
+                    bar.left -= 1
+                    bar.hear(half, moment, told, self._knows[half])
+                    bar.look()
         if arrives:
             self._shadow.part(mask)
         return memory.flights.wake()
+
+    def _too_many(self, op: Op, half: int, bar: _Bar) -> None:
+        """A CTA arrives in a phase that has all of its arrivals, but not all of its bytes."""
+        message = (
+            f"CTA {half} of the cluster arrives here, too: a phase takes {bar.count} arrival{'s' * (bar.count > 1)}, "
+            f"and this one is not over, as {bar.expected} bytes are expected and {bar.brought} have come"
+        )
+        self._walker.report("phase of fewer", op.line, None, message)
+        self.lose()
 
     def _note(self, group: Group, op: Op, operand: int, address: Value, mask: int) -> None:
         """An arrival that may be at an mbarrier of the other CTA is an access to its memory."""
@@ -179,15 +192,17 @@ class Peers:
 
     def brings(self, group: Group, op: Op, mask: int, size: int, token: int) -> bool:
         """A copy of some threads of one CTA completes bytes at mbarriers; whether others can go on."""
-        named = next((at for at, spec in enumerate(op.line.plan.specs) if spec.name == "ctaMask"), None)
         place = self._memory.place_of(group, op, op.addresses[-1][0], "shared")
         targets = self._targets(place.address, mask) if place is not None and size else None
-        if named is not None and targets is not None:
-            targets = self._copied_to(group, op, named, targets)
+        if ".multicast" in op.opcode and targets is not None:
+            targets = [
+                (within(key, owner), half, lanes)
+                for key, half, lanes in targets for owner in self.copied_to(group, op, mask)
+            ]  # fmt: skip
         moment = self._shadow.tick()
         self._begun[token] = _cta_of(mask), moment
         self._open.add(token)
-        if targets is None or any(key not in self._bars for key, _, _ in targets):
+        if not targets or any(key not in self._bars for key, _, _ in targets):
             self.lose()
             return False
         for key, half, lanes in targets:
@@ -196,30 +211,26 @@ class Peers:
             bar.hear(half, moment, moment, self._knows[half])
             bar.brought += size * lanes
             bar.due -= size * lanes
+            bar.brings = op
             bar.look()
         if len(self._open) > _MOST:
             self.lose()
         return self._memory.flights.wake()
 
-    def _copied_to(
-        self, group: Group, op: Op, named: int, targets: list[tuple[Value, int, int]]
-    ) -> list[tuple[Value, int, int]] | None:
-        """The mbarriers of all CTAs that a mask names."""
-        ctas = self._memory.size_at(group, op, named)
-        found = [
-            (Value(key.terms, (owner + 1 << OWNER) + (key.numbers[0] & _OFFSET)), half, lanes)
-            for key, half, lanes in targets for owner in (0, 1) if ctas >> owner & 1
-        ]  # fmt: skip
-        return found if ctas and not ctas >> 2 else None
+    def copied_to(self, group: Group, op: Op, mask: int) -> list[int]:
+        """The CTAs to which a copy of some threads goes; none if that is not known."""
+        named = next((at for at, spec in enumerate(op.line.plan.specs) if spec.name == "ctaMask"), None)
+        ctas = self._memory.size_at(group, op, named, mask) if named is not None else 0
+        return [owner for owner in (0, 1) if ctas >> owner & 1] if not ctas >> 2 else []
 
     def _waits(self, group: Group, op: Op, mask: int, targets: list[tuple[Value, int, int]]) -> bool | None:
         """Threads wait at mbarriers of their own CTA: those whose phase is over go on."""
-        parity = self._memory.flights.parity(group, op)
+        parities = [self._memory.flights.parity(group, op, mask & half) if mask & half else 0 for half in _HALVES]
         own = all(key.numbers[0] >> OWNER == half + 1 for key, half, _ in targets)
-        if parity is None or not own or len({half for _, half, _ in targets}) != len(targets):
+        if None in parities or not own or len({half for _, half, _ in targets}) != len(targets):
             self.lose()
             return None
-        late = [(key, half) for key, half, _ in targets if not self._bars[key].is_over(parity)]
+        late = [(key, half) for key, half, _ in targets if not self._bars[key].is_over(parities[half] or 0)]
         if late and mask != group.mask:
             self.lose()
             return None
@@ -230,7 +241,7 @@ class Peers:
                 waiting = group.split(group.pc, part)
                 self._walker.left -= len(group.registers) >> 2
                 self._walker.running.append(waiting)
-            waiting.waits = ("mbarrier", (key, parity))
+            waiting.waits = ("mbarrier", (key, parities[half]))
             waiting.pc -= 1
         if group.waits is not None:
             return True
@@ -277,8 +288,9 @@ class Peers:
             self._hear(half, told)
 
     def knows(self, meeting: Meeting) -> bool:
-        """Whether the later one of two accesses is by a CTA that knows the earlier one, a copy, to be done."""
-        return meeting.before.token in self._knows[meeting.second // WARP]
+        """Whether the later one of two accesses is by a CTA that knows the earlier one, a copy, to be done, though who
+        began it does not."""
+        return meeting.before.moment == FLIGHT and meeting.before.token in self._knows[meeting.second // WARP]
 
     def is_over(self, key: Value, parity: int) -> bool | None:
         """Whether threads that wait for a phase can go on; None if that is not known here."""
@@ -304,6 +316,17 @@ class Peers:
                 line = bar.expects.line
                 walker.report("bytes differ", line, len(line.item.operands) - 1, message)
         self.lose()
+
+    def end(self) -> None:
+        """All threads have ended: whether copies bring bytes that nobody expects."""
+        for key, bar in self._bars.items() if not (self._lost or self._walker.assumed) else ():
+            if bar.due < 0 and bar.brings is not None:
+                cta = (key.numbers[0] >> OWNER) - 1
+                message = (
+                    f"the copies bring {-bar.due} more bytes to the mbarrier of CTA {cta} of the cluster than are "
+                    "expected: it may end before they have come"
+                )
+                self._walker.report("bytes differ", bar.brings.line, bar.brings.addresses[-1][0], message)
 
     @staticmethod
     def _targets(address: Value, mask: int) -> list[tuple[Value, int, int]] | None:

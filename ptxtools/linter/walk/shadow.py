@@ -12,7 +12,7 @@ from typing import TypeAlias
 from ptxtools.records import NamedTuple
 
 from ..facts import Line
-from ..values import THREADS, WARP, Value, plus
+from ..values import THREADS, WARP, Value, plus, shortest
 
 #: Accesses that are remembered.
 _MOST = 24
@@ -464,3 +464,8 @@ def _same(before: Touch, after: Touch, threads: int, thread: int) -> bool:
 def far(address: Value, owner: Value) -> Value:
     """A shared address in the window of a CTA of the cluster."""
     return plus(address, owner, 1 << OWNER)
+
+
+def within(address: Value, owner: int) -> Value:
+    """A shared address of the cluster's window in the memory of another CTA, at the same place."""
+    return Value(address.terms, shortest(iter([owner + 1 << OWNER | n & (1 << OWNER) - 1 for n in address.numbers])))
