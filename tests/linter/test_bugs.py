@@ -36,12 +36,6 @@ UNSEEN = {
     "the host may have set bytes 4 to 7 of each record of b; only byte 0 is stored",
     "byte_of_a_field_kept_by_lop3": "the host may have set byte 1 of each record of b; only byte 0 is stored",
     "sum_of_a_half_written_word": "the host may have set bytes 1 to 3 of each record of b; only byte 0 is stored",
-    "peer_reads_before_the_store_is_told":
-    "what an arrival at a peer's mbarrier orders is not kept: behind a wait all stores of the peer count as told",
-    "bulk_copy_to_a_peer_counted_at_home":
-    "bytes of copies at mbarriers named by mapa are not added up for the CTA that has the mbarrier",
-    "source_of_a_copy_to_the_peer_reused":
-    "a wait at the CTA's own mbarrier counts as the peer's word that what it was sent has come",
 }  # fmt: skip
 
 #: Rules about hazards whose numbers begin otherwise.

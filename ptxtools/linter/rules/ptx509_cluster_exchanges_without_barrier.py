@@ -1,8 +1,8 @@
 """PTX509 | CTAs of a cluster exchange data without a barrier of the cluster | 8.5, 9.7.13.3
 
 What: two CTAs of a cluster certainly access one word of shared memory, one of them writes it, and no barrier.cluster,
-or other release and acquire, comes in between; or both store there asynchronously, or one copies to both of them again
-before the other one can have told that it has read.
+or other release and acquire (as by an arrival at the peer's mbarrier, and its wait), comes in between; or both store
+there asynchronously, or one copies to both of them again before the other one can have told that it has read.
 Why: the CTAs run independently: a race. bar.sync orders the threads of one CTA only.
 Example:
     .version 8.0

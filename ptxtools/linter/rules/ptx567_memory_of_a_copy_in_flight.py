@@ -2,7 +2,8 @@
 
 What: a load, store or further copy reaches the destination of a copy that nothing in between has waited for, or
 writes its source or its tensor map; or stores into a factor of a product under way, or frees its tensor memory; or
-asynchronous work writes what other such work reads. Certain
+asynchronous work writes what other such work reads; or the source of a copy to a peer is written, and the peer,
+at whose mbarrier it is counted, has not told that it has come. Certain
 if no label stands between the two, else the finding says how sure it is.
 Why: the copy may not have begun, or may be under way.
 Example:

@@ -1,7 +1,8 @@
 """PTX568 | expected bytes are not those of the copies | 9.7.13.15.5
 
 What: an mbarrier expects other bytes than the bulk copies beside it bring, or than a response of
-clusterlaunchcontrol has. Certain, if no other thread adds to either.
+clusterlaunchcontrol has; or, in a cluster of two CTAs, other bytes than come at the mbarrier of its CTA. Certain, if
+no other thread adds to either.
 Why: its phase never ends, or ends before the data has come.
 Example:
     .version 9.0

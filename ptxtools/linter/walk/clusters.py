@@ -68,6 +68,7 @@ class Clusters:
             for half in (0, 1):
                 if mask & _HALVES[half]:
                     self._came[half] = now
+                    self._memory.flights.peers.comes(half)
                     self._arrived[half] = self._memory.releases.fenced[half] if ".relaxed" in op.opcode else now
             return False
         self._memory.flights.hear()
@@ -103,6 +104,7 @@ class Clusters:
         self._arrived = [None, None]
         self._met = list(self._came)
         self._memory.flights.multicasts.met()
+        self._memory.flights.peers.met()
         self.started = True
         return True
 
@@ -130,6 +132,7 @@ class Clusters:
     def end(self) -> None:
         """All threads have ended: whether a CTA waits at an mbarrier at which nobody can arrive."""
         self._memory.flights.multicasts.end()
+        self._memory.flights.peers.end()
         if self._walker.assumed or self.unseen or self._reached <= 0 or not self._of_two():
             return
         program = self._walker.program
@@ -157,6 +160,11 @@ class Clusters:
             if mask & _HALVES[half] and isinstance(value.each, int):
                 place = half, value.terms, value.each
                 self._waits[place] = self._waits.get(place, 0) + 1
+
+    def hears(self, half: int, moment: int) -> None:
+        """A CTA learns that the other one has come to something at a moment; 0: never."""
+        self._met[1 - half] = max(self._met[1 - half], moment)
+        self.started |= moment > 0
 
     def note(self, touch: Touch) -> None:
         """Whether the CTA has ended whose memory is accessed."""

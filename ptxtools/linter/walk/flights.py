@@ -12,8 +12,9 @@ from .columns import Columns, columns_of
 from .computing import Op, unknown
 from .factors import Factors
 from .multicasts import Multicasts
+from .peers import Peers
 from .phases import look_at_arrivals, look_at_bytes, look_at_lanes, look_at_store, look_at_stuck, look_at_waiting
-from .shadow import FLIGHT, OWNER, Touch
+from .shadow import FLIGHT, OWNER, Place, Touch, within
 
 if TYPE_CHECKING:
     from .memory import Memory
@@ -57,6 +58,7 @@ class Flights:
         self.columns = Columns(memory)
         self.factors = Factors(memory)
         self.multicasts = Multicasts(memory)
+        self.peers = Peers(memory)
         self._abroad: set[int] = set()  # copies from the memory of a CTA that an mbarrier of another one completes
 
     def _open(self, kind: str, half: int) -> list[set[int]]:
@@ -99,6 +101,8 @@ class Flights:
 
     def hear(self) -> None:
         """A peer may have told that what it was sent has come."""
+        if self.peers.exact:
+            return
         self.shadow.settle(self._abroad, -1)
         self._abroad.clear()
 
@@ -117,7 +121,7 @@ class Flights:
         """An ordinary store to shared memory."""
         look_at_store(self.memory, touch, self._alive)
 
-    def copy(self, group: Group, op: Op, mask: int) -> None:
+    def copy(self, group: Group, op: Op, mask: int) -> bool:
         opcode = op.opcode
         bulk = ".bulk" in opcode
         kind = "bulk" if bulk else "cp"
@@ -133,17 +137,25 @@ class Flights:
                 self.shadow.acquire(mask, lanes=mask & mask - 1 > 0)
         elif "mbarrier.arrive" in opcode:
             self._arrives_behind(group, op, mask)
+        elif ".mbarrier::" in opcode and self.peers.follows(group):
+            return True in [self._copies(group, op, mask & _HALF << half * WARP, kind) for half in _halves(mask)]
         elif "prefetch" not in opcode:
             self._copies(group, op, mask, kind)
+        return False
 
-    def _copies(self, group: Group, op: Op, mask: int, kind: str) -> None:
+    def _copies(self, group: Group, op: Op, mask: int, kind: str) -> bool:
+        """Copies begin; whether one that is over at once, as all that is followed exactly, lets threads go on."""
         spaces = [word.partition("::")[0] for word in op.opcode.split(".")]
         spaces = [word for word in spaces if word in ("shared", "global")]
         tensor = ".tensor" in op.opcode
-        size = _TENSOR if tensor else self.memory.size_at(group, op, 2)
-        bar = self._completes(group, op) if ".mbarrier::" in op.opcode else None
+        exact = ".mbarrier::" in op.opcode and self.peers.follows(group)
+        size = _TENSOR if tensor else self.memory.size_at(group, op, 2, mask if exact else 0)
+        bar = self._completes(group, op) if ".mbarrier::" in op.opcode and not exact else None
         flies = kind == "bulk" or ".async" in op.opcode
-        if bar is not None:
+        if exact:
+            self._token += 1
+            token = self._token
+        elif bar is not None:
             self._token += 1
             token = self._token
             bar.copies.add(token)
@@ -160,7 +172,10 @@ class Flights:
         if ".multicast" in op.opcode:
             to = self.memory.place_of(group, op, 0, "shared")
             self.multicasts.copies(group, op, mask, to.address if to else None, self._where(group, op), size)
-            return
+            for owner in self.peers.copied_to(group, op, mask) if exact and to is not None and size else ():
+                there = Place("shared", within(to.address, owner))  # type: ignore[union-attr]
+                self.memory.touch(group, op, 0, there, size, mask, "stores", False, None, True, token)
+            return exact and self.peers.brings(group, op, mask, size, token)
         for operand, space in enumerate(spaces[:2]):
             if tensor and space == "global":
                 self._map(group, op, operand, mask & -mask, token)
@@ -177,9 +192,10 @@ class Flights:
                 continue
             # The thread that issues a cp.async reads and stores: others have to wait for it behind a barrier.
             flight = flies and kind == "bulk"
-            if flight and not writes and bar is not None and bar.count is None:
+            if flight and not writes and (exact or (bar is not None and bar.count is None)):
                 self.multicasts.arrives(op, self._where(group, op) or ZERO, mask)
-                self._abroad.add(token)  # the mbarrier is that of a peer, who may tell that the copy is done
+                if not exact:
+                    self._abroad.add(token)  # the mbarrier is that of a peer, who may tell that the copy is done
             if space == "global" and not writes:
                 self.memory.grids.note(op.line, operand, place.address, mask, "reads")
                 continue
@@ -190,6 +206,7 @@ class Flights:
             )
             if kind == "cp":
                 self.shadow.fly(token)
+        return exact and self.peers.brings(group, op, mask, 0 if tensor else size, token)
 
     def _map(self, group: Group, op: Op, operand: int, mask: int, token: int = 0) -> None:
         """A tensor copy reads its map; without a token, something changes it."""
@@ -278,6 +295,12 @@ class Flights:
             return False
         _, base, offset = op.addresses[0]
         value = plus(self.walker.value(group, base), Value((), offset))
+        if self.peers.follows(group):
+            if "wait" in op.opcode and not self.walker.program.is_asked(group.pc - 1):
+                return False
+            changed = self.peers.mbarrier(group, op, mask)
+            if changed is not None:
+                return changed
         if op.opcode.startswith("mbarrier.init"):
             self._bars[value] = Bar(self.memory.size_at(group, op, 1) or None)
             place = self.memory.place_of(group, op, 0, "shared")
@@ -322,7 +345,7 @@ class Flights:
                     touch = Touch(op.line, op.addresses[0][0], "shared", where.address, 8, mask, self.shadow.now,
                                   "updates", True, None, group.doubtful)  # fmt: skip
                     self.memory.clusters.note(touch)
-            return self._wake()
+            return self.wake()
         if ".expect_tx" in op.opcode:
             bar.expect(op, self.memory.size_at(group, op, len(op.line.item.operands) - 1) or None, mask)
         if "wait" not in op.opcode or not self.walker.program.is_asked(group.pc - 1):
@@ -331,7 +354,7 @@ class Flights:
         if not known:
             self._look_at_unknown(op, value)
             self.lose()  # it may be any of them
-        parity = self._parity(group, op)
+        parity = self.parity(group, op)
         if self.threads.apart and parity == 0 and not bar.phase:
             self.memory.clusters.waits_first(op, mask)
         if self.threads.apart or parity is None or mask != group.mask or not known:
@@ -384,7 +407,7 @@ class Flights:
             )
             self.walker.report("mbarrier not visible", op.line, operand, message, before.line)
 
-    def _wake(self) -> bool:
+    def wake(self) -> bool:
         """Let those go on that have waited for an arrival; whether there are any."""
         woken = False
         for group in self.walker.running:
@@ -408,18 +431,21 @@ class Flights:
     def is_over(self, place: tuple[Value, int]) -> bool:
         """Whether threads that wait for a phase of an mbarrier can go on."""
         value, parity = place
-        return self._bar(value).is_over(parity)
+        over = self.peers.is_over(value, parity)
+        return over if over is not None else self._bar(value).is_over(parity)
 
     def doubts(self, place: tuple[Value, int]) -> int:
         """0: threads that wait for a phase can go on; 1: if others than those of the walk arrive; 3: nobody has."""
-        bar = self._bar(place[0])
-        if bar.is_over(place[1]):
+        if self.is_over(place):
             return 0
+        bar = self._bar(place[0])
         return 1 if bar.arrivals and not bar.vague else 3
 
     def go_on(self, place: tuple[Value, int], stuck: list[Group]) -> None:
         """Threads go on behind a wait, since nobody else can. stuck: they, if all wait at mbarriers."""
         value, parity = place
+        if self.peers.is_over(value, parity) is False:
+            return self.peers.stuck()
         bar = self._bar(value)
         if stuck and not bar.is_over(parity):
             look_at_stuck(self.walker, self._bars, bar, stuck)
@@ -427,20 +453,29 @@ class Flights:
             bar.complete_with_others(self.shadow.tick())
         bar.vague |= not bar.is_over(parity)
 
-    def _parity(self, group: Group, op: Op) -> int | None:
-        """The parity of the phase that a wait is for; None if that is not known."""
+    def parity(self, group: Group, op: Op, mask: int = 0) -> int | None:
+        """The parity of the phase that all threads wait for, or those of a mask; None if that is not known."""
         operands = op.line.item.operands
         parity = operands[2] if ".parity" in op.opcode and len(operands) > 2 else None
         if isinstance(parity, Immediate):
             return parity.value & 1
         key = next((key for key in op.reads if key[1] == getattr(parity, "name", None)), None)
         value = self.walker.value(group, key) if key is not None else None
-        return value.constant & 1 if value is not None and value.constant is not None else None
+        if value is None or value.terms or not (mask or isinstance(value.each, int)):
+            return None
+        found = {number & 1 for thread, number in enumerate(value.numbers) if not mask or mask >> thread & 1}
+        return found.pop() if len(found) == 1 else None
 
-    def async_store(self, group: Group, op: Op, mask: int, size: int) -> None:
-        """st.async: it stores in the memory of a peer, and an mbarrier there completes it."""
+    def async_store(self, group: Group, op: Op, mask: int, size: int) -> bool:
+        """st.async: it stores in the memory of a peer, and an mbarrier there completes it. Whether threads go on."""
+        if self.peers.follows(group):
+            return True in [self._stores(group, op, mask & _HALF << half * WARP, size) for half in _halves(mask)]
+        return self._stores(group, op, mask, size)
+
+    def _stores(self, group: Group, op: Op, mask: int, size: int) -> bool:
+        exact = self.peers.follows(group)
         place = self.memory.place_of(group, op, 0, "shared::cluster")
-        bar = self._completes(group, op)
+        bar = self._completes(group, op) if not exact else None
         self._token += 1
         if bar is not None:
             bar.copies.add(self._token)
@@ -450,6 +485,7 @@ class Flights:
         self.multicasts.arrives(op, self._where(group, op) or ZERO, mask)
         if place is not None and size:
             self.memory.touch(group, op, 0, place, size, mask, "stores", False, None, True, self._token)
+        return exact and self.peers.brings(group, op, mask, size, self._token)
 
     # --- products -----------------------------------------------------------------------------------------------------
 

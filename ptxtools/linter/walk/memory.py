@@ -188,7 +188,7 @@ class Memory:
 
     # --- accesses -----------------------------------------------------------------------------------------------------
 
-    def _access(self, group: Group, op: Op, mask: int) -> None:
+    def _access(self, group: Group, op: Op, mask: int) -> bool | None:
         manner = _manners.get(op.opcode)
         if manner is None:
             manner = _manners[op.opcode] = _manner(op)
@@ -200,11 +200,10 @@ class Memory:
         if manner.space not in self._looked_at:
             if manner.space.startswith("param") and op.family == "st" and self.walker.program.hands_over:
                 self.walker.calls.store(group, op, mask)
-            return
+            return None
         size = manner.size
         if manner.kind == "":
-            self.flights.async_store(group, op, mask, size)
-            return
+            return self.flights.async_store(group, op, mask, size)
         if op.opcode.startswith("st.bulk"):
             size = self.size_at(group, op, 1)
         place = self.place_of(group, op, manner.operand, manner.space)
@@ -231,6 +230,7 @@ class Memory:
             self.releases.access(op, mask, place, size)
         if place is not None and group.stack and ".nc" in op.opcode:
             self._look_at_constant(op, manner.operand, place, size, mask)
+        return None
 
     def _look_at_constant(self, op: Op, operand: int, place: Place, size: int, mask: int) -> None:
         """Whether a function loads with .nc what its caller has written."""
@@ -253,15 +253,18 @@ class Memory:
             found = plus(found, known if known is not None else Value(((name, 1),), 0), count)
         return found
 
-    def size_at(self, group: Group, op: Op, place: int) -> int:
-        """An operand as a number of bytes; 0 if unknown."""
+    def size_at(self, group: Group, op: Op, place: int, mask: int = 0) -> int:
+        """An operand as a number of bytes, which all threads have, or those of a mask; 0 if unknown."""
         operand = op.line.item.operands[place] if place < len(op.line.item.operands) else None
         if isinstance(operand, Immediate):
             return operand.value
         name = getattr(operand, "name", None)
         key = next((key for key in op.reads if key[1] == name), None)
         value = self.walker.value(group, key) if key is not None else None
-        return value.constant or 0 if value is not None else 0
+        if value is None or value.terms or not (mask or isinstance(value.each, int)):
+            return 0
+        found = {number for thread, number in enumerate(value.numbers) if not mask or mask >> thread & 1}
+        return found.pop() if len(found) == 1 else 0
 
     def touch(
         self, group: Group, op: Op, operand: int, place: Place, size: int, mask: int, kind: str, strong: bool,
@@ -296,6 +299,8 @@ class Memory:
             self.grids.note(op.line, operand, place.address, mask, kind)
             self.discards.note(touch)
         if meeting is None or (self.blind and meeting.first // WARP != meeting.second // WARP):
+            return
+        if self.threads.apart and self.flights.peers.knows(meeting):
             return
         untold = self.releases.untold(meeting)
         if untold is not None or not self.releases.defer(meeting):

@@ -15,6 +15,7 @@ from .computing import Op
 
 if TYPE_CHECKING:
     from .memory import Memory
+    from .program import Program
     from .shadow import Place, Touch
     from .walker import Group, Walker
 
@@ -131,6 +132,12 @@ def look_at_store(memory: Memory, touch: Touch, alive: Iterable[Value]) -> None:
                 return
 
 
+def spins(program: Program, pc: int) -> bool:
+    """Whether a wait is repeated until it succeeds."""
+    back = [program.target(at) for at in range(pc + 1, min(pc + 1 + _BACK, len(program.lines)))]
+    return any(to is not None and to <= pc for to in back)
+
+
 def look_at_stuck(walker: Walker, bars: dict[Value, Bar], bar: Bar, groups: list[Group]) -> None:
     """Whether nobody can complete the phase that threads wait for."""
     memory, threads, program = walker.memory, walker.threads, walker.program
@@ -140,8 +147,7 @@ def look_at_stuck(walker: Walker, bars: dict[Value, Bar], bar: Bar, groups: list
         return
     for group in groups:
         op = program.at(group.pc)
-        back = [program.target(at) for at in range(group.pc + 1, min(group.pc + 1 + _BACK, len(program.lines)))]
-        if any(to is not None and to <= group.pc for to in back):
+        if spins(program, group.pc):
             message = (
                 f"{threads.name(first_of(group.mask))} waits here for ever: {bar.arrivals} of {bar.count} arrivals come"
             )

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from ptxtools.records import NamedTuple
 
 from ..facts import Line
-from ..values import THREADS, WARP, Value, plus
+from ..values import THREADS, WARP, Value, plus, shortest
 
 #: Accesses that are remembered.
 _MOST = 24
@@ -151,14 +151,16 @@ class Shadow:
         self.known[0][1], self.known[1][0] = first, second
         self.lanes = [first, second]
 
-    def settle(self, tokens: set[int], mask: int, moment: int | None = None, read: bool = False) -> None:
+    def settle(
+        self, tokens: set[int], mask: int, moment: int | None = None, read: bool = False, stores: bool = False
+    ) -> None:
         """Asynchronous work of some threads is done. moment: as what they did by then, if that is known; read: only
-        what it reads."""
+        what it reads; stores: only what it stores."""
         now = self.tick() if moment is None else moment
         for touches in self._lists():
             for place, touch in enumerate(touches):
                 if touch.moment == FLIGHT and touch.mask & mask and touch.token in tokens:
-                    if read and touch.kind != "reads":
+                    if (read and touch.kind != "reads") or (stores and touch.kind == "reads"):
                         continue
                     own = touch.line.item.opcode.startswith(_OWN)
                     touches[place] = touch._replace(moment=now, flight=touch.flight and not own)
@@ -469,3 +471,8 @@ def _same(before: Touch, after: Touch, threads: int, thread: int) -> bool:
 def far(address: Value, owner: Value) -> Value:
     """A shared address in the window of a CTA of the cluster."""
     return plus(address, owner, 1 << OWNER)
+
+
+def within(address: Value, owner: int) -> Value:
+    """A shared address of the cluster's window in the memory of another CTA, at the same place."""
+    return Value(address.terms, shortest(iter([owner + 1 << OWNER | n & (1 << OWNER) - 1 for n in address.numbers])))
