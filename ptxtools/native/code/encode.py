@@ -298,7 +298,7 @@ class _Encoder:
         if op.kind == "sreg":
             imm = self.specials.setdefault(op.of(SpecialRegister).name, len(self.specials))
         self.operations[at] = op
-        row = op.detail.row if isinstance(op.detail, Counted | Measured) else 0
+        row = op.detail.row if isinstance(op.detail, Counted | Measured) else self._case(name)
         chain = self.chained.get(id(op))
         if chain is not None:
             slots, row = [Slot(n) for n in (0, 0, chain.cost, _start(chain.highest))], chain.weight
@@ -312,6 +312,10 @@ class _Encoder:
             at += 1
             self._record(at, None, slots[first : first + OPERANDS_PER_RECORD], 0, 0, 0, op.where)
         return at + 1
+
+    def _case(self, name: str) -> int:
+        """What `rec.extra` says to the handler, if it was compiled quickly."""
+        return library.case_of(name) if self.better else 0
 
     def _record(
         self, at: int, name: str | None, words: Sequence[int], guard: int, extra: int, imm: int, where: int

@@ -9,7 +9,7 @@ from ptxtools.native.handlers import FUNCTIONS, body_of, function_of, lanewise
 from ptxtools.native.loop import barriers, calls, clusters, control, loop
 from ptxtools.program.program import LANES, Op
 
-from . import jit, library, modes, slices
+from . import jit, joint, library, modes, slices
 from .emitter import Emitter, expand, module_of
 from .handler import Handler
 from .notation import CONVENTION
@@ -87,7 +87,10 @@ def handler_module(
     """One function per entry: symbol and an operation of that key. ends: terminators that `core_module` lacks; brief:
     as of `Emitter`."""
     emitter = Emitter(features, brief=brief)
-    bodies = [handler(emitter, name, op) for name, op in ops.items()]
+    bodies: list[str] = []
+    if brief:
+        bodies, ops = joint.functions(emitter, ops)
+    bodies += [handler(emitter, name, op) for name, op in ops.items()]
     if ends:
         for line in _DECLARATIONS.split("\n"):
             emitter.declare(line.partition("@")[2].partition("(")[0], line)

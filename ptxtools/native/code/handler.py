@@ -25,6 +25,29 @@ ELEMENT = {"b16": "i16", "b32": "i32", "b64": "i64"}
 WHOLE = re.compile(r"@llvm\.x86\.avx512\.([us]itofp\.round\.|\S*\.512\()|> asm ")
 
 
+def enter(code: Emitter, *, guarded: bool) -> None:
+    """The beginning of a handler, which decides which lanes run."""
+    code.expand("entry:")
+    if guarded:
+        code.expand("%m = guarded %mask\n%nobody = icmp eq i32 %m, 0\nbr i1 %nobody, label %next, label %body\nbody:")
+    else:
+        code.expand("%m = or i32 %mask, 0")
+    code.expand("%lanes = lanes %m\n%full = icmp eq i32 %m, -1")
+
+
+def leave(code: Emitter, name: str, attributes: str = "#0", closing: Sequence[str] = (), records: int = 1) -> str:
+    """The end of a handler, which goes on behind its records; the finished function."""
+    code.begin("next")
+    for line in closing:
+        code.line(line)
+    following = code.value(f"getelementptr i8, ptr %ip, i64 {records * RECORD_BYTES}")
+    code.goto("%fp", following, "%mask")
+    body = code.take()
+    attributes = "#2" if WHOLE.search(body) else attributes
+    attributes += " strictfp" if modes.LOAD in body else ""
+    return f"{header_of(f'@{name}', attributes)}\n{body}\n}}\n"
+
+
 def _distinct(refs: tuple[Ref | None, ...]) -> tuple[Ref | None, ...]:
     return tuple(ref and Ref(ref.slot, ref.type) for ref in refs)
 
@@ -46,14 +69,11 @@ class Handler:
         self.closing: list[str] = []
         self._pointers: dict[Operand, str] = {}
         self._operands = operands_of(op)
-        self.code.expand("entry:")
-        if op.guard is not None:
-            self.code.expand(
-                "%m = guarded %mask\n%nobody = icmp eq i32 %m, 0\nbr i1 %nobody, label %next, label %body\nbody:"
-            )
-        else:
-            self.code.expand("%m = or i32 %mask, 0")
-        self.code.expand("%lanes = lanes %m\n%full = icmp eq i32 %m, -1")
+        self._enter()
+
+    def _enter(self) -> None:
+        """The function's beginning, up to where lanes run."""
+        enter(self.code, guarded=self.op.guard is not None)
 
     def go_on(self) -> None:
         """End this path: go to the next record."""
@@ -183,12 +203,4 @@ class Handler:
     def text(self, name: str) -> str:
         """The finished function."""
         records = 1 + max(0, len(self._operands) - 1) // OPERANDS_PER_RECORD
-        self.code.begin("next")
-        for line in self.closing:
-            self.code.line(line)
-        following = self.code.value(f"getelementptr i8, ptr %ip, i64 {records * RECORD_BYTES}")
-        self.code.goto("%fp", following, "%mask")
-        body = self.code.take()
-        attributes = "#2" if WHOLE.search(body) else self.attributes
-        attributes += " strictfp" if modes.LOAD in body else ""
-        return f"{header_of(f'@{name}', attributes)}\n{body}\n}}\n"
+        return leave(self.code, name, self.attributes, self.closing, records)

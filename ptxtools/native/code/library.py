@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ptxtools import cache
 from ptxtools.records import dataclass, field
 
-from . import jit, objects
+from . import cases, jit, objects
 
 if TYPE_CHECKING:
     from ptxtools.program.program import Op
@@ -142,6 +142,11 @@ def functions_of(
     return {name: found[name] for name in names}
 
 
+def case_of(name: str) -> int:
+    """Which case of its function a handler is, if it shares that with others (`joint`)."""
+    return _quick.cases.get(name, 0)
+
+
 def _packed(disk: objects.Store, names: Sequence[str]) -> dict[str, int] | None:
     """Addresses of functions that are on disk; None if they are not."""
     pieces = disk.pack(names)
@@ -178,6 +183,7 @@ class Level:
     level: int
     folder: Path | None = None
     addresses: dict[str, int] = field(default_factory=dict)
+    cases: dict[str, int] = field(default_factory=dict)  # of handlers that share a function
     _store: list[objects.Store] = field(default_factory=list)
 
     @property
@@ -239,7 +245,8 @@ class Level:
         handlers = {name: ops[name] for name in lacking if name in ops}
         ends = [name for name in lacking if name not in ops]
         if lacking:
-            units.append(self._unit([*handlers, *ends], generate.handler_module(handlers, features, ends, brief=core)))
+            names = [*handlers, *ends, *([cases.table_of(handlers)] if core else [])]
+            units.append(self._unit(names, generate.handler_module(handlers, features, ends, brief=core)))
         pieces = _without_repeats(units)
         self._link(pieces, needed)
         self.store.save_pack(needed, pieces)
@@ -257,7 +264,11 @@ class Level:
         for names, data in sorted(pieces, key=lambda piece: BASE not in piece[0]):  # the others call its functions
             symbols = [name for name in names if name != BASE]
             shared = {name: self.addresses[name] for name in SHARED if BASE not in names}
-            for name, address in jit.link_object(data, symbols, shared).items():
+            found = jit.link_object(data, symbols, shared)
+            for name, number in cases.read(found).items():
+                if name in found and name not in self.addresses:
+                    self.cases[name] = number
+            for name, address in found.items():
                 self.addresses.setdefault(name, address)
         if BASE in have:
             self.addresses[BASE] = self.addresses["run"]

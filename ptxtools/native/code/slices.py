@@ -32,6 +32,12 @@ def sliced(op: Op) -> bool:
     return op.kind in SLICED
 
 
+def width_of(emitter: Emitter, operands: Sequence[Ref]) -> int:
+    """Lanes of a slice, for an operation with these slots."""
+    wide = any(ref.type in ("b64", "b128") for ref in operands)
+    return 16 if "avx512f" in emitter.features and not wide else 8
+
+
 class Slices(Handler):
     """A handler whose values are those of one slice while it is in a loop."""
 
@@ -41,8 +47,7 @@ class Slices(Handler):
             self.pointer(ref)
         self._top = ""
         if op.kind in LANEWISE:
-            wide = any(ref.type in ("b64", "b128") for ref in self._operands)
-            self.begin(16 if "avx512f" in emitter.features and not wide else 8)
+            self.begin(width_of(emitter, self._operands))
 
     # --- loops --------------------------------------------------------------------------------------------------------
 
@@ -128,9 +133,13 @@ class Slices(Handler):
         return self.width * int(element[1:]) // 8
 
     def _store_predicate(self, ref: Ref, value: Value) -> None:
-        e, p, shift = self.code, self.pointer(ref), self.shift()
+        self._merge(self.pointer(ref), self.bits(value))
+
+    def _merge(self, p: str, bits: str) -> None:
+        """Store the slice's bits of a predicate."""
+        e, shift = self.code, self.shift()
         old = e.value(f"load i32, ptr {p}")
-        change = e.value(f"xor i32 {self.bits(value)}, {e.value(f'lshr i32 {old}, {shift}')}")
+        change = e.value(f"xor i32 {bits}, {e.value(f'lshr i32 {old}, {shift}')}")
         mine = e.value(f"and i32 {e.value(f'and i32 {change}, {self.rest}')}, {(1 << self.width) - 1}")
         e.line(f"store i32 {e.value(f'xor i32 {old}, ' + e.value(f'shl i32 {mine}, {shift}'))}, ptr {p}")
 
