@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 #: Of what is noted of a warp (`MOMENT` of the native engine), and of a barrier (`JOINING`).
 NOW, CTA_UNTIL, GRID_UNTIL, OWN, PLAIN, TOLD, BAR, ARRIVED, JOINED = range(9)
-ARRIVAL, FENCED, STIRS, BARS, ARRIVALS, LEFT, PART, AROUND, TOOK = 10, 11, 13, 14, 15, 16, 17, 18, 19
+ARRIVAL, FENCED, STIRS, BARS, ARRIVALS, LEFT, PART, AROUND, TOOK, TICK = 10, 11, 13, 14, 15, 16, 17, 18, 19, 20
 _CAME, _TOLD, _SIDE, _UNTIL, _GRID, _KNOWN = range(6)
 #: Who has come natively, and whether all have; whom Python has been told of.
 _COME, _COMPLETE, _PYTHON = 1, 2, 3
@@ -116,6 +116,7 @@ class Joins:
         moment = self._tables.times[number]
         here = all(0 <= cluster * self._per < self._tables.count for cluster in warp.known)
         moment[OWN], moment[PLAIN] = warp.time, (2 if here else 1) if self._is_plain(warp) else 0
+        moment[TICK] = 0
         wide = {scope: known for scope, known in warp.fenced.items() if scope > CTA}
         if wide:
             fences = self._fences[warp.cluster].setdefault(number, [])

@@ -499,13 +499,14 @@ CLOCKS = structure(
 #: latest time when it arrived at the cluster's; stirs: it has accessed anything since then; bars: how often it has
 #: joined others of the CTA; arrivals, left: how often it has come to the cluster's, and joined others there; part:
 #: lanes that have come to the CTA's, while others have not; around: up to which time it knows all of its cluster; took:
-#: it has learnt from mbarriers since Python was told of it, and since it joined others. plain: 2: at mbarriers, too.
+#: it has learnt from mbarriers since Python was told of it, and since it joined others; tick: its time, if it
+#: has accessed nothing since it told others anything. plain: 2: at mbarriers, too.
 MOMENT = structure(
     "moment",
     4 * residents.MOMENT_WORDS,
     """
     i32: now cta grid own plain told bar cluster joined met arrived fenced came stirs bars arrivals left part around
-    i32: took
+    i32: took tick
     """,
 )
 #: came: warps that have come; told: whether Python was told of one of them; side: of the rows of `clustered`, that of

@@ -71,6 +71,7 @@ _TELLS = """
   set joining.grid, %grid.now of %at
   call void @join_rows(ptr %gathered, ptr %row, i64 %count, i64 %me, i32 %own)
   set moment.now, 0 of %moment
+  set moment.tick, 0 of %moment
   set moment.told, 1 of %moment
 """
 

@@ -80,31 +80,34 @@ phases.left:
 """
 
 FUNCTIONS = f"""
-; a time for what a warp does now; 0: there are no more
-define internal i32 @clock_time(ptr %clock, ptr %moment, i64 %me) #1 {{
-  %last = get moment.now of %moment
+; the time of a warp; 0: there are no more. Another one if it has told others this one, which is none of accesses
+define internal i32 @clock_time(ptr %clock, ptr %moment) #1 {{
+  %now = get moment.now of %moment
+  %tick = get moment.tick of %moment
+  %accesses = icmp ne i32 %now, 0
+  %last = select i1 %accesses, i32 %now, i32 %tick
   %new = icmp eq i32 %last, 0
-  br i1 %new, label %begin, label %known
+  br i1 %new, label %begin, label %end
 begin:
   %latest = get clocks.latest of %clock
   %most = get clocks.most of %clock
   %next = add i64 %latest, 1
   %room = icmp ult i64 %next, %most
-  br i1 %room, label %start, label %known
+  br i1 %room, label %start, label %end
 start:
   set clocks.latest, %next of %clock
   %next32 = trunc i64 %next to i32
-  set moment.now, %next32 of %moment
+  set moment.tick, %next32 of %moment
   set moment.own, %next32 of %moment
-  set moment.stirs, 1 of %moment
   %warps = get clocks.warps of %clock
+  %count = get clocks.count of %clock
+  %nobody = trunc i64 %count to i32
   %warp.p = getelementptr i32, ptr %warps, i64 %next
-  %me32 = trunc i64 %me to i32
-  store i32 %me32, ptr %warp.p
-  br label %known
-known:
-  %now = phi i32 [ %last, %0 ], [ 0, %begin ], [ %next32, %start ]
-  ret i32 %now
+  store i32 %nobody, ptr %warp.p
+  br label %end
+end:
+  %found = phi i32 [ %last, %0 ], [ 0, %begin ], [ %next32, %start ]
+  ret i32 %found
 }}
 
 ; whether all times of one row are at least those of another one, but for one place
@@ -268,7 +271,7 @@ arrive:
   %covers = call i1 @covers_row(ptr %row, ptr %last, i64 %count, i64 %me)
   br i1 %covers, label %come, label %ask
 come:
-  %come.time = call i32 @clock_time(ptr %clock, ptr %moment, i64 %me)
+  %come.time = call i32 @clock_time(ptr %clock, ptr %moment)
   %come.late = icmp eq i32 %come.time, 0
   br i1 %come.late, label %ask, label %tell
 tell:
@@ -278,13 +281,17 @@ tell:
   %cur = getelementptr i8, ptr %told.rows, i64 %cur.at
   call void @join_rows(ptr %cur, ptr %row, i64 %count, i64 %me, i32 %come.time)
   set moment.now, 0 of %moment
+  set moment.tick, 0 of %moment
   br label %use.noted
 wait:
   %open.parity = and i32 %number, 1
   %complete = icmp ne i32 %open.parity, %parity
   %waited = get use.waited of %use
   %waited.at = get use.waited_at of %use
-  %now = get moment.now of %moment
+  %accessed = get moment.now of %moment
+  %ticked = get moment.tick of %moment
+  %accesses = icmp ne i32 %accessed, 0
+  %now = select i1 %accesses, i32 %accessed, i32 %ticked
   br i1 %complete, label %passes, label %fails
 fails:                                            ; it knows what that phase before told, or learns it
   %before.number = add i32 %number, 1
@@ -327,7 +334,7 @@ go:
   %learns = phi ptr [ %before, %fails ], [ %last, %once ]
   %passed.now = phi i32 [ 0, %fails ], [ %m, %once ]
   %passed.kept = phi i32 [ 0, %fails ], [ %passed.old, %once ]
-  %go.time = call i32 @clock_time(ptr %clock, ptr %moment, i64 %me)
+  %go.time = call i32 @clock_time(ptr %clock, ptr %moment)
   %go.late = icmp eq i32 %go.time, 0
   br i1 %go.late, label %ask, label %learn
 learn:
