@@ -51,7 +51,9 @@ SEVERAL_WARPS = SEVERAL_CTA | SEVERAL_GRID | SEVERAL_CLUSTER
 #: Times that there can be, a power of two.
 MOST_TIMES = 1 << 22
 #: Words of what is noted of a warp with its times (`MOMENT` of the native engine has their fields).
-MOMENT_WORDS = 20
+MOMENT_WORDS = 24
+#: Words at the beginning of what is noted of an mbarrier, and of what is noted of a warp there (`PHASED`, `USE`).
+PHASED_WORDS, USE_WORDS = 8, 10
 #: Of the table of `repeats.Repeats`: rows, a power of two, and words of one; where the number of the warp begins in a
 #: key; what a key is multiplied by, so that its upper bits are the row.
 REPEAT_ROWS, REPEAT_WORDS, REPEAT_SHIFT, REPEAT_FACTOR = 1024, 34, 20, 0x9E37_79B9_7F4A_7C15

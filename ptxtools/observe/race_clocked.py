@@ -11,13 +11,25 @@ beginning, and `RaceCheck` alone judges.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ptxtools.machine.clocks import Clocks as Tables
-from ptxtools.machine.filters import ALWAYS, COMES, EVERYWHERE, JOINS, NOBODY, SEVERAL, Bounds, stretches
+from ptxtools.machine.filters import (
+    ALWAYS,
+    COMES,
+    EVERYWHERE,
+    INITIALISED,
+    JOINS,
+    NOBODY,
+    PHASES,
+    SEVERAL,
+    Bounds,
+    stretches,
+)
 from ptxtools.machine.observers import Doubt
 from ptxtools.machine.residents import OWNERS_HEAD
 from ptxtools.program.details import Look, Meeting
@@ -30,18 +42,23 @@ from ptxtools.program.operations import (
 )
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 from ptxtools.records import replace
+from ptxtools.sim.tensor.wgmma_reads import multiplies
 
+from .mbarriers import distinct
 from .members import only_plain, threads_of
 from .race_accesses import Strength, looks_of, piece_of
 from .race_grids import action_of, lets_begin
 from .race_guess import ReadOnly
+from .race_phased import Phased
 from .race_proxies import GENERIC, proxy_of
-from .race_repeats import polls, waits
+from .race_repeats import AGAIN, polls, waits
 from .race_shadow import WORD, Shadow
 from .race_words import Words
-from .racecheck import RaceCheck
+from .racecheck import MBARRIER, RaceCheck
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ptxtools.machine.claims import Claim, Span
     from ptxtools.machine.events import View
     from ptxtools.machine.launch import Launch
@@ -64,6 +81,11 @@ _MOST_WARPS = 2048
 def possible(program: Program) -> bool:
     """Whether all that Python serves leaves nothing beside memory, and all accesses to it are looked at."""
     return all(map(_plain, program.operations())) and not lets_begin(program)
+
+
+def _multiplies(program: Program) -> bool:
+    """Whether a program has products of warpgroups, of which warps learn as they arrive."""
+    return any(map(multiplies, program.operations()))
 
 
 def _plain(op: Op) -> bool:
@@ -90,6 +112,8 @@ class RaceClocked(RaceCheck):
         self._plain: Array = np.zeros((arena.used // self._pieces[0] + 1, 2), np.uint32)
         self._told_before = session.told
         self._whole = grid.program.found(only_plain)
+        self._program, self._multiplies = grid.program, grid.program.found(_multiplies)
+        self._using = False  # mbarriers, as they are meant to be
         self._clustered = prod(grid.request.cluster or (1,)) > 1 or grid.program.clustered
 
     def grid_begun(self, launch: Launch) -> None:
@@ -97,8 +121,12 @@ class RaceClocked(RaceCheck):
         warps = prod(launch.grid) * self._clocks.per_cta
         if warps > _MOST_WARPS:
             raise Doubt
-        tables = Tables(warps, self._clocks.per_cta, prod(launch.cluster))
+        tables = Tables(warps, self._clocks.per_cta, prod(launch.cluster), self._pieces[1])
         self._words = Words(self._clocks, tables, prod(launch.block), independent=self._pages.lanes_race)
+        self._mbarriers = self._phased = Phased(
+            self._deciders.decide, self._waits_twice, (self._clocks, tables), self._pages, self._program, MBARRIER,
+            self._words_of_mbarrier, self._polls.told,
+        )  # fmt: skip
 
     def filter(self, launch: Launch) -> Bounds:
         shared = launch.program.static_shared + launch.dynamic_shared
@@ -115,12 +143,21 @@ class RaceClocked(RaceCheck):
         first: int = self._plain.__array_interface__["data"][0]
         return first + 2 * WORD * ((address - self._memory[0]) // self._pieces[0])
 
+    def _words_of_mbarrier(self, cta: Cta, offset: int) -> tuple[Array, Array]:
+        words, index = self._of(cta, np.array([offset]), MBARRIER.unit)
+        return words, index[0]
+
     def passing(self, op: Op) -> int | None:
         """Whole warps meet natively at barriers that are for all. Epochs are counted, for others who look. Waits for
-        mbarriers are looked at when they are over."""
+        mbarriers are looked at when they are over, natively where nothing is to be said, as arrivals are."""
         if op.kind == "observe.arrive" and waits(op):
             return ALWAYS
         what = op.detail.what if isinstance(op.detail, Meeting) else ""
+        natively = what.startswith("mbarrier") and (op.opcode is None or not op.opcode.has("relaxed"))
+        if natively and waits(op):
+            return AGAIN | PHASES
+        if natively and op.kind == "observe.arrive" and not what.endswith((" init", " inval")) and not self._multiplies:
+            return INITIALISED | PHASES
         if op.kind == "observe.arrive" and what == "bar" and op.src[1] is None:
             return COMES | (JOINS if self._whole else NOBODY)
         if what == "cluster wait" or (what == "bar" and self._whole):
@@ -148,6 +185,28 @@ class RaceClocked(RaceCheck):
             self._hand_over(at, what, lanes)
         super().arrive(at, what, lanes)
         self._done(at)
+
+    def _arrive_at_mbarriers(self, at: View, what: str, lanes: Array, warp: Warp, *, relaxed: bool) -> None:
+        stores, mbarriers = what.endswith((" init", " inval")), distinct(at, lanes)
+        for cta, offset in mbarriers:
+            (self._phased.drop if stores else self._phased.pull)(cta, offset)
+        with self._using_mbarriers():
+            super()._arrive_at_mbarriers(at, what, lanes, warp, relaxed=relaxed)
+        for cta, offset in mbarriers if what.endswith(" init") else ():
+            self._phased.begin(cta, offset, cta.state[self.SHARED])
+
+    def _signals(self, view: View, warp: Warp, lane: int, mbarriers: list[tuple[Cta, int]]) -> None:
+        for cta, offset in mbarriers:
+            self._phased.pull(cta, offset)
+        with self._using_mbarriers():
+            super()._signals(view, warp, lane, mbarriers)
+
+    @contextmanager
+    def _using_mbarriers(self) -> Iterator[None]:
+        """Meanwhile accesses to mbarriers are what these are for."""
+        self._using = True
+        yield
+        self._using = False
 
     def _hand_over(self, at: View, what: str, lanes: Array) -> None:
         """What warps have told that have come natively to the same barrier."""
@@ -289,6 +348,8 @@ class RaceClocked(RaceCheck):
         base, shadow = self._memory[0], self._global
         if owner is not None:
             base, shadow = 0, owner.state.setdefault(self.SHARED, Shadow())
+            if not self._using:
+                self._phased.touched(words, np.unique(index))
         self._words.guard(words, np.unique(index), shadow, self._pieces[owner is not None], base)
 
     # --- ends ---------------------------------------------------------------------------------------------------------
@@ -304,6 +365,7 @@ class RaceClocked(RaceCheck):
         raise Doubt
 
     def cta_ended(self, cta: Cta) -> None:
+        self._phased.ended(cta)
         self._learn(cta)
         super().cta_ended(cta)
         if self._clustered and cta.owners is not None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 #: Of what is noted of a warp (`MOMENT` of the native engine), and of a barrier (`JOINING`).
 NOW, CTA_UNTIL, GRID_UNTIL, OWN, PLAIN, TOLD, BAR, ARRIVED, JOINED = range(9)
-ARRIVAL, FENCED, STIRS, BARS, ARRIVALS, LEFT, PART, AROUND = 10, 11, 13, 14, 15, 16, 17, 18
+ARRIVAL, FENCED, STIRS, BARS, ARRIVALS, LEFT, PART, AROUND, TOOK, TICK = 10, 11, 13, 14, 15, 16, 17, 18, 19, 20
 _CAME, _TOLD, _SIDE, _UNTIL, _GRID, _KNOWN = range(6)
 #: Who has come natively, and whether all have; whom Python has been told of.
 _COME, _COMPLETE, _PYTHON = 1, 2, 3
@@ -53,10 +53,17 @@ class Joins:
         moment = self._tables.times[number]
         if int(moment[OWN]) > warp.time:
             warp.reach(int(moment[OWN]))
-        joined = int(moment[JOINED])
+        joined, took = int(moment[JOINED]), bool(moment[TOOK])
+        if joined or took:
+            moment[JOINED] = moment[TOOK] = 0
+            lanes = self._tables.lanes[number]
+            warp.lanes = np.maximum(warp.lanes, lanes[:, None])
+            lanes[:] = 0
         if joined:
-            moment[JOINED] = 0
-            self._join(number, warp, CTA if joined == 1 else CLUSTER)
+            fences = self._tables.fences[number] if took else None
+            self._join(number, warp, CTA if joined == 1 else CLUSTER, fences)
+        elif took:
+            self._merge(warp, self._tables.known[number])
         told = bool(moment[TOLD])
         if told:
             moment[TOLD] = 0
@@ -64,26 +71,33 @@ class Joins:
                 warp.tick()
         return told or joined > 0
 
-    def _join(self, number: int, warp: Warp, scope: int) -> None:
-        """It has been at a barrier, which is a fence."""
-        tables, per = self._tables, self._per
-        row, moment = tables.known[number].astype(np.int64), tables.times[number]
-        if self._independent:
-            warp.lanes = np.maximum(warp.lanes, row[number])
-        row[number] = warp.time
+    def _merge(self, warp: Warp, row: Array) -> None:
+        """It knows what a row of times says."""
+        row, per = row.astype(np.int64), self._per
+        row[warp.agent] = warp.time
         for cluster in np.unique(np.flatnonzero(row) // per).tolist():
             times, mine = row[cluster * per : (cluster + 1) * per], warp.known.get(cluster)
             if mine is None or (times > mine).any():
                 warp.known[cluster] = times if mine is None else np.maximum(times, mine)
+
+    def _join(self, number: int, warp: Warp, scope: int, fences: Array | None) -> None:
+        """It has been at a barrier, which is a fence. fences: what it knew there, if that is not what it knows now."""
+        tables = self._tables
+        row, moment = tables.known[number], tables.times[number]
+        if self._independent:
+            warp.lanes = np.maximum(warp.lanes, int(row[number]))
+        self._merge(warp, row if fences is None else fences)
         fenced = dict(warp.known)
         fenced[warp.cluster] = fenced[warp.cluster].copy()
         fenced[warp.cluster][warp.number] = int(moment[FENCED])
         for narrower in range(CTA, scope + 1):
             warp.fenced[narrower] = fenced
-        for other, fences in self._fences[warp.cluster].items():
+        if fences is not None:
+            self._merge(warp, row)
+        for other, others in self._fences[warp.cluster].items():
             near = other // tables.per_cta == number // tables.per_cta
             heard = [
-                wide for bars, arrivals, wide in fences
+                wide for bars, arrivals, wide in others
                 if (near and int(moment[BARS]) > bars) or int(moment[LEFT]) > arrivals
             ]  # fmt: skip
             if other == number or not heard or self._heard.get((number, other)) is heard[-1]:
@@ -100,7 +114,9 @@ class Joins:
     def publish(self, number: int, warp: Warp) -> None:
         """Let native code know whether it may join this warp with others, and note its fences."""
         moment = self._tables.times[number]
-        moment[OWN], moment[PLAIN] = warp.time, self._is_plain(warp)
+        here = all(0 <= cluster * self._per < self._tables.count for cluster in warp.known)
+        moment[OWN], moment[PLAIN] = warp.time, (2 if here else 1) if self._is_plain(warp) else 0
+        moment[TICK] = 0
         wide = {scope: known for scope, known in warp.fenced.items() if scope > CTA}
         if wide:
             fences = self._fences[warp.cluster].setdefault(number, [])

@@ -101,7 +101,7 @@ class Pages:
                 place = base + int(inside[one]) * page.grain
                 self._report(at, access, warp, owner, place, int(lanes[one]), other, strength)
         if not access.writes:
-            self._note_read(at, page, warp, inside, lanes, strength, now)
+            self.note_read(page, warp, inside, lanes, strength, now, at.op.where)
             seen = hides.get(UNORDERED)
             if seen is not None and seen.any():
                 self._note_seen(page, warp, inside[seen], now)
@@ -184,9 +184,10 @@ class Pages:
         late: Array = (written > known) & ~(mine & same)
         return late
 
-    def _note_read(
-        self, at: View, page: Page, warp: Warp, inside: Array, lanes: Array, strength: Strength, now: int
+    def note_read(
+        self, page: Page, warp: Warp, inside: Array, lanes: Array, strength: Strength, now: int, where: int
     ) -> None:
+        """Lanes of a warp have read granules of a page at some time; where: their line."""
         row, reads = page.row(warp.agent), page.reads
         scope = strength.scope
         was, there = reads["scope"][row, inside], reads["time"][row, inside] > 0
@@ -201,7 +202,7 @@ class Pages:
         for name in READ:  # a read of no wider scope stands for all before
             known = reads[f"narrow_{name}"][row, inside] if scope else 0
             reads[f"narrow_{name}"][row, inside] = np.where(narrower, reads[name][row, inside], known)
-        reads["time"][row, inside], reads["where"][row, inside] = now, at.op.where
+        reads["time"][row, inside], reads["where"][row, inside] = now, where
         reads["scope"][row, inside], reads["unit"][row, inside] = strength
         if lanes[0] < 0:  # a warp as a whole: its own lanes come behind it
             return

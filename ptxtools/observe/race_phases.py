@@ -50,13 +50,23 @@ class Phases:
             return []
         told = self.told[self.number]
         late = [where for *who, where in self.waited if not _knows(told, *who)]
+        self.another()
+        return late
+
+    def another(self) -> None:
+        """The next phase is open."""
         self.number += 1
         for known in (self.told, self.near):
             last = known[self.number - 1]
             known[self.number] = dict(last)
             del known[self.number - 3]
         self.waited.clear()
-        return late
+
+    def passed_by(self, agent: int) -> tuple[Array, Array]:
+        """The last phases that lanes of a warp have waited for, and where."""
+        if agent not in self.passed:
+            self.passed[agent] = np.full(LANES, -2), np.full(LANES, -1)
+        return self.passed[agent]
 
 
 def _knows(told: Mapping[int, Array], cluster: int, number: int, time: int) -> bool:
@@ -138,9 +148,7 @@ class Mbarriers:
     def _again(self, view: View, lanes: Array, cta: Cta, offset: int, phases: Phases, warp: Warp) -> None:
         """Lanes have waited for the last phase."""
         found = _WORD.unpack_from(cta.shared, offset)[0]
-        if warp.agent not in phases.passed:
-            phases.passed[warp.agent] = np.full(LANES, -2), np.full(LANES, -1)
-        numbers, places = phases.passed[warp.agent]
+        numbers, places = phases.passed_by(warp.agent)
         begun = word.pending(found) != word.expected(found) or word.transactions(found) != 0
         if begun and self._twice is not None:
             for lane in lanes[numbers[lanes] == phases.number - 1].tolist():
@@ -148,10 +156,16 @@ class Mbarriers:
         numbers[lanes], places[lanes] = phases.number - 1, view.op.where
 
     def _phases(self, cta: Cta, offset: int) -> Phases:
-        phases: Phases = cta.state.setdefault(_STATE, {}).setdefault(offset, Phases())
+        phases = phases_of(cta, offset)
         for where in phases.begin(word.phase(_WORD.unpack_from(cta.shared, offset)[0])):
             self._decide(where, "a wait")
         return phases
+
+
+def phases_of(cta: Cta, offset: int) -> Phases:
+    """What is known of an mbarrier of a CTA, as of the last time that anybody asked."""
+    found: Phases = cta.state.setdefault(_STATE, {}).setdefault(offset, Phases())
+    return found
 
 
 def _of_the_cta(view: View) -> bool:

@@ -53,7 +53,7 @@ class Words:
         clocks.later = lambda _: self._later()
         self._warps: dict[int, Warp] = {}  # that Python has been told of
         self._seen: dict[int, int] = {}  # their times
-        tables.times[:, PLAIN] = 1
+        tables.times[:, PLAIN] = 2
         numbers = np.arange(tables.count)
         if independent:  # some have one thread
             numbers = numbers[(numbers % tables.per_cta + 1) * LANES - threads == LANES - 1]
@@ -85,8 +85,9 @@ class Words:
         new = number not in self._warps
         if new:
             self._begin(number, warp)
+        lanes = bool(self.tables.lanes[number].any())
         met = self.learn(number)
-        if new:
+        if new or lanes:
             self.publish(at, warp)
         return met
 
@@ -168,6 +169,8 @@ class Words:
         lanes = np.where(lanes < 0, ALL_LANES, lanes).astype(np.uint32)
         good, reads = self._passes(number, words, index, lanes, writes=writes)
         if not good.all():
+            first = number // tables.per_cta * tables.per_cta
+            moment[CTA_UNTIL] = self._until(number, first, first + tables.per_cta, int(moment[CTA_UNTIL]))
             moment[GRID_UNTIL] = self._until(number, 0, tables.count, int(moment[GRID_UNTIL]))
             moment[AROUND] = self._around(number, tables.known[number])
             good, reads = self._passes(number, words, index, lanes, writes=writes)
@@ -256,7 +259,7 @@ class Words:
         some = new & ((wrote != 0) | (read != 0))
         if some.any():
             self._take_over(shadow, base + index[some].astype(np.int64) * piece, piece, wrote[some], read[some])
-        words[index] = np.uint32(GUARDED), np.uint32(0)
+        words[index[new]] = np.uint32(GUARDED), np.uint32(0)
 
     def _take_over(self, shadow: Shadow, places: Array, piece: int, wrote: Array, read: Array) -> None:
         for _, page, inside, bytes_ in shadow.pieces(places, piece):

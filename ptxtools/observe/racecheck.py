@@ -78,7 +78,7 @@ _NAME = "racecheck"
 _PRODUCTS = f"{_NAME} products"
 _ALL = np.arange(LANES)
 #: How mbarriers are used.
-_MBARRIER = Strength(SYS, 8)
+MBARRIER = Strength(SYS, 8)
 #: Strengths that acquire and that release.
 _ACQUIRES, _RELEASES = ("acquire", "acq_rel"), ("release", "acq_rel")
 
@@ -97,7 +97,7 @@ class RaceCheck:
         self._deciders = Deciders(self._session, grid.program)
         self._mbarriers = Mbarriers(self._deciders.decide, self._waits_twice)
         self._barriers = Barriers(self._deciders)
-        self._uses = Uses(self._session, self._deciders, _MBARRIER)
+        self._uses = Uses(self._session, self._deciders, MBARRIER)
         self._told: dict[int, tuple[Claim, Known]] = {}  # what was known when work was issued, by view
         parent = parent_of(grid)
         before = parent or session.before
@@ -189,7 +189,7 @@ class RaceCheck:
             if stores:
                 self._shared(at, access, None, Strength(WEAK, 0))
             else:
-                judge = partial(self._shared, at, access, None, _MBARRIER)
+                judge = partial(self._shared, at, access, None, MBARRIER)
                 self._uses.look(at, access, warp, self._pages, lambda owner: owner.state.get(self.SHARED), judge)
         if "_wait" in what:
             self._polls.waited(at, what, warp, lanes, before)
@@ -477,7 +477,7 @@ class RaceCheck:
             places = np.array([cta.rank << RANK_SHIFT | offset for cta, offset in mbarriers])
             access = Access("shared", np.full(len(places), lane), places, 8, "read", "")
             with warp.using_mbarriers(together=False):
-                self._shared(view, access, None, _MBARRIER)
+                self._shared(view, access, None, MBARRIER)
 
     def transacted(self, at: View, cta: Cta, offset: int, size: int) -> None:
         """A copy has brought its bytes: who waits for the mbarrier knows what was known when it was issued."""

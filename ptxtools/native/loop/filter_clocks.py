@@ -142,7 +142,7 @@ clock.start:
   store i32 %clock.me32, ptr %clock.warp.p
   br label %clock.known
 clock.known:
-  %clock.now = phi i32 [ %clock.last, %clocked ], [ %clock.next32, %clock.start ]
+  %clock.now = phi i32 [ %clock.last, %clocked ], [ %clock.next32, %clock.start ], [ %clock.now, %piece.unknown ]
   %clock.until.cta = get moment.cta of %clock.moment
   %clock.until.cta.all = splat32 %clock.until.cta
   %clock.until.grid = get moment.grid of %clock.moment
@@ -216,7 +216,11 @@ piece:                                            ; one piece of each lane at a 
   %piece.bits = bits %piece.good
   %piece.own = and i32 %piece.bits, %group
   %piece.fine = icmp eq i32 %piece.own, %group
-  br i1 %piece.fine, label %piece.new, label %ask
+  br i1 %piece.fine, label %piece.new, label %piece.unknown
+piece.unknown:                                    ; it may know more of its CTA than has been looked at
+  %piece.more.known = call i1 @clock_until(ptr %clock, ptr %clock.row, ptr %clock.moment,
+                                         i64 %clock.first, i64 %clock.per)
+  br i1 %piece.more.known, label %clock.known, label %ask
 piece.new:
   br i1 %clock.changes, label %piece.write, label %piece.read
 piece.write:
@@ -272,4 +276,39 @@ piece.done:
   %piece.next = add i64 %piece.at, %clock.grain
   %piece.more = icmp ult i64 %piece.next, %size
   br i1 %piece.more, label %piece, label %passed
+"""
+
+#: Mbarriers tell what some warps know, not up to which time all of a CTA's are known.
+FUNCTIONS = """
+; look at later times than those up to which a warp knows its CTA; whether it knows any of these
+define internal i1 @clock_until(ptr %clock, ptr %row, ptr %moment, i64 %first, i64 %per) #1 {
+  %until = get moment.cta of %moment
+  %until64 = zext i32 %until to i64
+  %latest = get clocks.latest of %clock
+  %warps = get clocks.warps of %clock
+  br label %each
+each:
+  %time = phi i64 [ %until64, %0 ], [ %time.next, %look ], [ %time.next, %mine ]
+  %time.next = add i64 %time, 1
+  %more = icmp ule i64 %time.next, %latest
+  br i1 %more, label %look, label %end
+look:
+  %warp.p = getelementptr i32, ptr %warps, i64 %time.next
+  %warp = load i32, ptr %warp.p
+  %warp64 = zext i32 %warp to i64
+  %from = sub i64 %warp64, %first
+  %near = icmp ult i64 %from, %per
+  br i1 %near, label %mine, label %each
+mine:
+  %known.p = getelementptr i32, ptr %row, i64 %warp64
+  %known = load i32, ptr %known.p
+  %time32 = trunc i64 %time.next to i32
+  %knows = icmp uge i32 %known, %time32
+  br i1 %knows, label %each, label %end
+end:
+  %until.now = trunc i64 %time to i32
+  set moment.cta, %until.now of %moment
+  %later = icmp ugt i32 %until.now, %until
+  ret i1 %later
+}
 """

@@ -12,6 +12,7 @@ from ptxtools.program.program import LANES, OFFSET_MASK
 
 from . import filter_meetings, filter_regions
 from .filter_clocks import CLOCKS
+from .filter_clocks import FUNCTIONS as CLOCK_FUNCTIONS
 from .filter_flags import FLAGS, GATHER
 from .filter_marks import MARKS, SOURCES
 from .filter_owners import OWNERS, SCATTER
@@ -23,7 +24,7 @@ ACCESS, MEETING = "filter_access", filter_meetings.NAME
 
 def module(attributes: str) -> str:
     """The services as LLVM IR."""
-    texts = DONE, _ACCESS, filter_meetings.TEXT, filter_regions.TEXT
+    texts = DONE, _ACCESS, CLOCK_FUNCTIONS, filter_meetings.TEXT, filter_regions.TEXT
     return module_of(map(expand, texts), "", attributes)
 
 

@@ -19,7 +19,7 @@ from ptxtools.native.code.structures import (
 )
 
 #: Of the warp at hand: its number %me, its MOMENT and row of times; its CTA and the barrier of that.
-_ME = f"""
+ME = f"""
   %clock = get ctx.clocks
   %cta = get warp.cta
   %leader = get cta.leader
@@ -48,7 +48,7 @@ _CLUSTER = f"""
   %cl.at = mul i64 %cluster.id, {JOINING.size}
   %cl = getelementptr i8, ptr %clusters, i64 %cl.at
 """
-_ROW = """
+ROW = """
   %known = get clocks.known of %clock
   %row.at = mul i64 %me, %row.bytes
   %row = getelementptr i8, ptr %known, i64 %row.at
@@ -71,6 +71,7 @@ _TELLS = """
   set joining.grid, %grid.now of %at
   call void @join_rows(ptr %gathered, ptr %row, i64 %count, i64 %me, i32 %own)
   set moment.now, 0 of %moment
+  set moment.tick, 0 of %moment
   set moment.told, 1 of %moment
 """
 
@@ -135,7 +136,7 @@ define internal i1 @join_may(ptr %ctx, ptr %warp, i32 %what, i32 %m, i1 %all) #1
 no:
   ret i1 false
 who:
-{_ME}{_BAR}{_CLUSTER}
+{ME}{_BAR}{_CLUSTER}
   %plain = get moment.plain of %moment
   %able = icmp ne i32 %plain, 0
   %fit = and i1 %able, %all
@@ -186,7 +187,7 @@ go:
 
 ; some lanes wait at the CTA's barrier; with the last ones the warp has come
 define internal void @join_bar(ptr %ctx, ptr %warp, i32 %m, i32 %everybody) #1 {{
-{_ME}{_BAR}{_ROW}
+{ME}{_BAR}{ROW}
   %part.before = get moment.part of %moment
   %part = or i32 %part.before, %m
   %whole = icmp eq i32 %part, %everybody
@@ -221,6 +222,7 @@ each:
   %other.moment = getelementptr i8, ptr %times, i64 %other.moment.at
   set moment.bar, 2 of %other.moment
   set moment.joined, 1 of %other.moment
+  set moment.took, 0 of %other.moment
   %other.met = get moment.met of %other.moment
   set moment.fenced, %other.met of %other.moment
   set moment.cta, %latest32 of %other.moment
@@ -242,7 +244,7 @@ end:
 }}
 
 define internal void @join_cluster(ptr %ctx, ptr %warp) #1 {{
-{_ME}{_CLUSTER}{_ROW}
+{ME}{_CLUSTER}{ROW}
   %side = get joining.side of %cl
 {_GATHERED}
   %came.before = get joining.came of %cl
@@ -299,7 +301,7 @@ end:
 }}
 
 define internal void @join_go(ptr %ctx, ptr %warp) #1 {{
-{_ME}{_CLUSTER}{_ROW}
+{ME}{_CLUSTER}{ROW}
   %side.now = get joining.side of %cl
   %side = xor i32 %side.now, 1
 {_GATHERED}
@@ -319,6 +321,7 @@ define internal void @join_go(ptr %ctx, ptr %warp) #1 {{
   set moment.fenced, %arrived of %moment
   set moment.cluster, 0 of %moment
   set moment.joined, 2 of %moment
+  set moment.took, 0 of %moment
   set moment.told, 1 of %moment
   %left.before = get moment.left of %moment
   %left = add i32 %left.before, 1

@@ -10,6 +10,7 @@ from ptxtools.machine import filters
 from ptxtools.native.code.structures import MEETS_ARRIVE, MEETS_GO, MEETS_WAIT, STORED_SHIFT
 from ptxtools.program.mbarrier import COUNT_MASK, EXPECTED_SHIFT, PENDING_SHIFT
 
+from . import filter_phases
 from .filter_joins import FUNCTIONS, JOINS_DO, JOINS_MAY
 from .filter_repeats import WAITS
 from .filter_sweeps import SETTLE
@@ -88,8 +89,8 @@ mb.word:
   %mb.found = load i64, ptr %mb.word.p
   %mb.counts = and i64 %mb.found, {_COUNTS}
   %mb.ready = icmp ne i64 %mb.counts, 0
-  br i1 %mb.ready, label %repeats, label %ask
-{WAITS}"""
+  br i1 %mb.ready, label %phases, label %ask
+{filter_phases.PHASES}{WAITS}"""
 
 
 #: The lanes of the warp that are threads, %everybody; %threads are the CTA's.
@@ -327,7 +328,7 @@ initialised:
 ask:
   ret i32 SERVED_NOT
 }}
-{FUNCTIONS}{SETTLE}declare i32 @llvm.ctpop.i32(i32)
+{FUNCTIONS}{filter_phases.FUNCTIONS}{SETTLE}declare i32 @llvm.ctpop.i32(i32)
 declare <32 x i32> @llvm.umax.v32i32(<32 x i32>, <32 x i32>)
 declare i32 @llvm.vector.reduce.umax.v32i32(<32 x i32>)
 declare <32 x i32> @llvm.fshr.v32i32(<32 x i32>, <32 x i32>, <32 x i32>)
