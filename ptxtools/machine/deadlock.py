@@ -26,7 +26,7 @@ CtaLine: TypeAlias = tuple[Dim3 | None, str]
 @dataclass(slots=True)
 class Waiting:
     """Lanes of one warp that wait, or (runs) are merely located somewhere. what: such as "at barrier 0"; where: line of
-    the instruction, or -1; thread: the first."""
+    the instruction, or -1; thread: the first; for_all: for all other threads of the CTA or the cluster."""
 
     cta: Dim3
     warp: int
@@ -35,6 +35,7 @@ class Waiting:
     where: int
     thread: Dim3
     runs: bool = False
+    for_all: bool = False
 
 
 def told(
@@ -94,8 +95,9 @@ def _parted(waiting: Iterable[Waiting]) -> tuple[int, ...]:
 
 
 def _first(waiting: list[Waiting], kind: str) -> Waiting | None:
-    """The thread that the report is about: a waiting one for a deadlock, a running one for a time limit."""
-    return min(waiting, key=lambda one: one.runs != (kind == "timeout"), default=None)
+    """The thread that the report is about: a waiting one for a deadlock, a running one for a time limit. Who waits for
+    all others at a barrier waits because they do."""
+    return min(waiting, key=lambda one: (one.runs != (kind == "timeout"), one.for_all), default=None)
 
 
 def _same(summary: Iterable[CtaLine]) -> dict[str, list[Dim3]]:

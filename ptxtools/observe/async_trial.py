@@ -35,7 +35,7 @@ from ptxtools.sim.tensormap.descriptor import BYTES as MAP_BYTES
 from .async_flights import Flights, Ground, flights_of
 from .async_planes import Planes
 from .async_registers import settled
-from .race_waits import asks
+from .race_waits import hasty
 from .sharing import independent, works
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def possible(program: Program) -> bool:
     ):
         return False  # nobody is told of mbarriers then, by which others may hear of work before its end
     settles = "wgmma.mma_async" not in kinds or settled(program)
-    return all(map(_plain, kinds)) and settles and not program.found(asks)
+    return all(map(_plain, kinds)) and settles and not program.found(hasty)
 
 
 def _copies_bulk(program: Program) -> bool:

@@ -19,6 +19,7 @@ from ptxtools.machine.events import has_told
 from ptxtools.machine.filters import NOBODY
 from ptxtools.machine.residents import Cta
 from ptxtools.program.details import Look, Meeting
+from ptxtools.program.mbarrier import HASTY
 from ptxtools.program.operations import ISSUES, OPERATIONS, fenced
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 
@@ -27,6 +28,7 @@ from .in_flight import InFlight
 from .maps_in_use import MapsInUse
 from .outstanding import Outstanding
 from .proxies import Proxies
+from .race_waits import hasty, ignored
 from .sharing import independent, works
 
 if TYPE_CHECKING:
@@ -54,6 +56,8 @@ class AsyncCheck:
         self._registers = InFlight(session)
         self._maps = MapsInUse(session)
         self._awaited = Awaited()
+        self._ignored = grid.program.found(ignored)
+        grid.program.cache[HASTY] = grid.program.found(hasty)
 
     @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
@@ -155,6 +159,8 @@ class AsyncCheck:
             has_told(at)
 
     def leave(self, at: View, what: str, lanes: Numbers) -> None:
+        if "_wait" in what and at.op.where in self._ignored:
+            return  # the thread does not know whether the phase is complete
         self._proxies.leave(at, what, lanes)
         self._awaited.leave(at, what, lanes)
 

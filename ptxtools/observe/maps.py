@@ -1,7 +1,7 @@
 """memcheck on tensor maps in global memory: behind a change by a thread, a fence.proxy.tensormap::generic.acquire is
 needed before a copy uses the map (8.6, 9.7.13.4), or the copy may see the old one.
 
-A fence of any thread counts: who told whom is not followed here.
+A fence of any thread of the cluster counts: who told whom is not followed here.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Maps:
         self._copies = grid.program.found(copies_tensors)  # else there is nothing that a change could come too late for
         self.wanted = self._copies and (not grid.again or grid.program.kernel in known)
         self._changes: dict[int, tuple[int, int]] = {}  # number of the stretch -> time, place
+        self._fences: dict[tuple[int, int], int] = {}  # number of the stretch, and of the cluster -> time
         self._now = 0
-        self._fenced = 0
 
     def access(self, at: View, access: Access) -> None:
         """A store to global memory."""
@@ -68,11 +68,15 @@ class Maps:
         for number in stretches.tolist():
             self._changes[number] = self._now, at.op.where
 
-    def fence(self, at: View) -> None:
-        """A fence of any sort."""
-        if is_fence(at.op.opcode):
-            self._now += 1
-            self._fenced = self._now
+    def fence(self, at: View, lanes: Array) -> None:
+        """A fence of any sort. One that lets copies see a map does so in its own cluster."""
+        if not is_fence(at.op.opcode):
+            return
+        self._now += 1
+        for address in np.unique(at.addresses()[lanes]).tolist():
+            space, place = at.resolve(address, at.op.space)
+            if space == "global":
+                self._fences[place // MAP_BYTES, at.cluster.number] = self._now
 
     def used(self, at: View, lane: int, address: int, what: str) -> None:
         """A copy uses the map at a generic address, or an instruction changes it."""
@@ -86,7 +90,7 @@ class Maps:
             self._change(at, np.array([place // MAP_BYTES]))
             return
         found = self._changes.get(place // MAP_BYTES)
-        if found is not None and found[0] > self._fenced:
+        if found is not None and found[0] > self._fences.get((place // MAP_BYTES, at.cluster.number), 0):
             program = at.launch.program
             self._session.report(
                 at, lane, _NAME, f"the tensor map at {address:#x} was changed, and the copy may use what it was before",

@@ -126,7 +126,7 @@ class MemCheck:
 
     def fence(self, at: View, lanes: Array) -> None:
         """A fence, perhaps one of the proxy of tensor maps."""
-        self._maps.fence(at)
+        self._maps.fence(at, lanes)
 
     def tensormap(self, at: View, lane: int, address: int, what: str) -> None:
         """A tensor map is used or changed."""

@@ -30,11 +30,28 @@ def deciding(program: Program) -> list[int]:
     return [where for where in sorted(found - again) if not Token(program, where, again).only_waits()]
 
 
-def asks(program: Program) -> bool:
-    """Whether a program asks for a phase without waiting for it: what it does if the phase is not complete is seen only
-    where work ends late."""
-    found = {op.where for _, _, op in waits_of(program) if op.of(Action).name.startswith("test_wait")}
-    return any(where in found for where in deciding(program))
+def ignored(program: Program) -> frozenset[int]:
+    """Lines of waits whose result nobody looks at: they wait for nothing in some schedule."""
+    found = {op.where for op in program.operations() if is_wait(op)}
+    slots: set[int] = {op.dst[0].slot for _, _, op in waits_of(program) if op.dst[0] is not None}
+    _, leaving = block_liveness(program.blocks, slots)
+    for number, place, op in waits_of(program):
+        block, live = program.blocks[number], set(bits(leaving[number]))
+        if place <= len(block.ops):
+            live -= set(effects.terminator_writes(block.terminator))
+            live |= slots.intersection(effects.terminator_reads(block.terminator))
+        for later in reversed(block.ops[place:]):
+            live -= set(effects.writes(later)) if later.guard is None else set()
+            live |= slots.intersection(effects.reads(later))
+        if op.dst[0] is not None and op.dst[0].slot in live:
+            found.discard(op.where)
+    return frozenset(found)
+
+
+def hasty(program: Program) -> frozenset[int]:
+    """Lines of waits behind which things go on although the phase is not complete, before anybody has waited for it:
+    what they do then is seen only where work ends late."""
+    return ignored(program).union(deciding(program))
 
 
 def waits_of(program: Program) -> Iterator[tuple[int, int, Op]]:

@@ -31,7 +31,7 @@ from ptxtools.program.operations import OPERATIONS
 from ptxtools.program.program import LANES
 from ptxtools.records import dataclass, field
 
-from . import launch_control, mbarriers, members, thread_sync
+from . import agreements, launch_control, mbarriers, members, thread_sync
 from .ground import Ground
 from .sharing import independent
 
@@ -86,6 +86,7 @@ class SyncCheck:
         if not self._thread_sync.wanted:
             vars(self)["tensor"] = None  # which then is no event to listen to
         self._arrives, self._plain = _barriers(grid.program)  # plain ones are judged by who leaves
+        self._mixed = grid.program.found(agreements.disagreeing)
 
     @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
@@ -137,9 +138,13 @@ class SyncCheck:
                     return INITIALISED
                 if what in ("cluster arrive", "cluster wait"):
                     return TURNS
+                if op.where in self._mixed:
+                    return None
                 if what == "bar" and self._plain:
                     return ALWAYS
                 return WHOLE | counted if what == "bar" and not self._arrives else None
+            if op.kind == "observe.leave" and op.where in self._mixed:
+                return None
             if op.kind == "observe.leave":
                 waits = what == "warp" or (what == "bar" and (self._plain or _aligned(op)))
                 return TURNS if what == "cluster wait" else WHOLE if waits else ALWAYS
@@ -167,6 +172,8 @@ class SyncCheck:
             return
         else:
             self._counts(at, lanes)
+            if at.op.where in self._mixed:
+                agreements.came(self._session, at, lanes)
         for warp, phase, some in _phases(at, what, lanes):
             _note(warp, phase, at.op.where, some)
 
@@ -177,6 +184,8 @@ class SyncCheck:
             return
         if what not in ("bar", "cluster wait"):
             return
+        if what == "bar" and at.op.where in self._mixed:
+            agreements.left(at, lanes)
         if what == "bar" and self._plain:
             for warp, phase, some in _phases(at, what, lanes):
                 self._left(at, warp, phase, some)
@@ -314,11 +323,14 @@ def _reaches(program: Program) -> bool:
 
 def _barriers(program: Program) -> tuple[bool, bool]:
     """Whether threads of a program arrive at barriers without waiting; whether all barriers are for all living threads
-    of the CTA."""
+    of the CTA, and agree."""
     found: tuple[bool, bool] | None = program.cache.get("barriers")
     if found is None:
         arrives = any(op.kind == "bar" and op.of(Action).name == "arrive" for op in program.operations())
-        found = program.cache["barriers"] = arrives, members.only_plain(program)
+        found = program.cache["barriers"] = (
+            arrives,
+            members.only_plain(program) and not program.found(agreements.disagreeing),
+        )
     return found
 
 

@@ -22,6 +22,9 @@ COUNT_MASK, TX_MASK = (1 << COUNT_BITS) - 1, (1 << TX_BITS) - 1
 MAX_COUNT = (1 << COUNT_BITS) - 1
 MAX_TX = (1 << TX_BITS - 1) - 1
 MASK64 = (1 << 64) - 1
+#: Under this name the cache of a program has the lines of waits that give up at once where work ends late, and a CTA's
+#: state the lanes that have, by warp and line.
+HASTY = "hasty waits"
 
 
 class MisuseError(Exception):

@@ -144,7 +144,7 @@ OPERATIONS: dict[str, Operation] = {
     "atom": _memory("result*?", "address? value*", "atomic"),
     "red": _memory("", "address? value*", "atomic"),
     "cp.async": Operation(BLOCK, "", "source? target rule*", "copy", seen="copy", detail=(ThreadCopy,)),
-    "fence": Operation(BLOCK, seen="fence"),
+    "fence": Operation(BLOCK, "", "map*", seen="fence"),
     # warp-wide: the last source of `.sync` forms is the member mask, for which a "warpsync" stands before
     "shfl": _together("result? taken*?", "value lane clamp mask*"),
     "vote": _together("result?", "predicate mask*"),

@@ -80,7 +80,8 @@ def _all_waiting(m: Machine, lines: list[CtaLine], found: list[Waiting]) -> None
         lines.append((m.cta_coordinates(slot), f"{came} of {expected} threads came to barrier {number}"))
         for arrival in barrier.arrivals:
             if arrival.op.of(Action).name != "arrive":
-                _note(m, found, arrival.threads, f"at barrier {number}: {missing(came, expected)}", arrival.op.where)
+                what, where = f"at barrier {number}: {missing(came, expected)}", arrival.op.where
+                _note(m, found, arrival.threads, what, where, for_all=not barrier.count)
     parked = np.flatnonzero((m.pc != GONE) & m.parked)
     for block in np.unique(m.pc[parked]):
         where = m.program.blocks[int(block)].terminator.where
@@ -101,7 +102,8 @@ def _clusters(m: Machine, found: list[Waiting]) -> None:
         waiting = members[m.cluster_waiting[members]]
         for block in np.unique(m.cluster_where[waiting]):
             chosen = waiting[m.cluster_where[waiting] == block]
-            _note(m, found, chosen, f"at the cluster barrier: {missing(came, expected)}", int(block))
+            what = f"at the cluster barrier: {missing(came, expected)}"
+            _note(m, found, chosen, what, int(block), for_all=True)
 
 
 def _note_wait(m: Machine, found: list[Waiting], wait: Wait, mask: int) -> None:
@@ -141,7 +143,10 @@ def _looks(m: Machine, first: int, mask: int, block: int) -> tuple[list[Look], i
     return looks(m.program, block, mask, rank, content, word)
 
 
-def _note(m: Machine, found: list[Waiting], threads: Array, what: str, where: int, *, runs: bool = False) -> None:
+def _note(
+    m: Machine, found: list[Waiting], threads: Array, what: str, where: int, *, runs: bool = False,
+    for_all: bool = False,
+) -> None:  # fmt: skip
     """One entry per warp."""
     for warp in np.unique(threads // LANES):
         mine = threads[threads // LANES == warp]
@@ -149,4 +154,4 @@ def _note(m: Machine, found: list[Waiting], threads: Array, what: str, where: in
         slot = int(m.slot_of[mine[0]])
         number = int(m.thread_of[mine[0]]) // LANES
         first = m.thread_coordinates(int(mine[0]))
-        found.append(Waiting(m.cta_coordinates(slot), number, lanes, what, where, first, runs))
+        found.append(Waiting(m.cta_coordinates(slot), number, lanes, what, where, first, runs, for_all))

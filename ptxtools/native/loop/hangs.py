@@ -106,12 +106,11 @@ def _waiting(worker: Worker, cta: int) -> list[Waiting]:
     used = cta_field(cta, "pending")
     for warp in _warps(worker, cta):
         for number in range(BARRIERS) if used else ():
-            arrived = _item(cta, CTA, "arrived", number)
-            expected = _item(cta, CTA, "expected", number) or cta_field(cta, "alive")
-            what = f"at barrier {number}: {missing(arrived, expected)}"
-            _note(worker, found, warp, _item(warp, WARP, "waiting", number), what)
+            arrived, some = _item(cta, CTA, "arrived", number), _item(cta, CTA, "expected", number)
+            what = f"at barrier {number}: {missing(arrived, some or cta_field(cta, 'alive'))}"
+            _note(worker, found, warp, _item(warp, WARP, "waiting", number), what, for_all=not some)
         what = f"at the cluster barrier: {missing(cta_field(leader, 'cl_came'), in_cluster)}"
-        _note(worker, found, warp, warp_field(warp, "cl_waiting"), what)
+        _note(worker, found, warp, warp_field(warp, "cl_waiting"), what, for_all=True)
         _note(worker, found, warp, warp_field(warp, "parked"), PARTED)
     return found
 
@@ -212,7 +211,7 @@ def _line(worker: Worker, ip: int) -> int:
 
 def _note(
     worker: Worker, found: list[Waiting], warp: int, lanes: int, what: str = "", where: int | None = None, *,
-    runs: bool = False,
+    runs: bool = False, for_all: bool = False,
 ) -> None:  # fmt: skip
     """One entry for each place at which lanes are; `where`: all at this line."""
     if not lanes:
@@ -220,4 +219,4 @@ def _note(
     here = places(worker, warp, lanes) if where is None else {where: lanes}
     for place, there in sorted(here.items()):
         first = thread_of(worker.launch, warp, (there & -there).bit_length() - 1)
-        found.append(Waiting(cta_of(warp), warp_field(warp, "id"), there, what, place, first, runs))
+        found.append(Waiting(cta_of(warp), warp_field(warp, "id"), there, what, place, first, runs, for_all))

@@ -9,6 +9,7 @@ from ptxtools.isa import Opcode
 from ptxtools.program.details import Action
 from ptxtools.program.program import Op, Ref, Terminator
 
+from .memory import locate
 from .params import epilogue
 from .registry import Unsupported, lowers
 from .stack import leave as release_stack
@@ -140,8 +141,13 @@ def _mask(f: FunctionLowering, operand: Operand) -> Ref:
 
 @lowers("membar", "fence")
 def fence(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
-    """Orders this thread's accesses (9.7.13.4): an operation of its own for engines with several threads."""
-    f.emit(Op("fence", op))
+    """Orders this thread's accesses (9.7.13.4): an operation of its own for engines with several threads. One for a
+    tensor map has its address."""
+    if not instruction.operands:
+        f.emit(Op("fence", op))
+        return
+    place = locate(f, instruction.operands[0], None)
+    f.emit(Op("fence", op, (), (place.base,), (), (place.type,), imm=place.offset, space=place.space))
 
 
 @lowers("nanosleep")

@@ -13,7 +13,7 @@ makes an observed run slower by orders of magnitude. `machine.looks` serves the 
 "observe.arrive"  before a barrier or an mbarrier operation: src = (barrier number or address, thread count or None); a
                   `Meeting`
 "observe.leave"   behind it; and behind bar.warp.sync: src[0] is the member mask
-"observe.fence"   before a fence: src = (None, None, guard)
+"observe.fence"   before a fence: src = (address of a tensor map or None, None, guard)
 "observe.together"  before an operation of a warp: src = (guard, and its sources)
 "observe.control"  before clusterlaunchcontrol.try_cancel and .query_cancel: src = (guard, and its sources)
 "observe.branch"  before a branch with .uni: src = (guard or index,)
@@ -350,8 +350,9 @@ def _behind(op: Op) -> Op | None:
 
 def _fence(op: Op) -> Op:
     """The event at a fence."""
-    return Op("observe.fence", op.opcode, (), (None, None, op.guard), (), ("u32", "u32", "pred"),
-              detail=Meeting("fence", op.negated), where=op.where)  # fmt: skip
+    address, kind = (op.src[0], op.src_types[0]) if op.src else (None, "u32")
+    return Op("observe.fence", op.opcode, (), (address, None, op.guard), (), (kind, "u32", "pred"), imm=op.imm,
+              space=op.space, detail=Meeting("fence", op.negated), where=op.where)  # fmt: skip
 
 
 def _runs(op: Op) -> list[Op]:

@@ -141,7 +141,8 @@ def _change(barrier: Barrier, action: str, amount: int) -> None:
 
 
 def _wait(view: View, action: str) -> None:
-    """Lanes whose phase is complete continue with True; others of try_wait stay, or eventually continue with False."""
+    """Lanes whose phase is complete continue with True; others of try_wait stay, or eventually continue with False:
+    where work ends late and something goes on without the phase, at once, once before each success."""
     addresses, wanted = view.addresses(), view.source(1)
     limits = view.source(2) if len(view.op.src) > 2 else np.full(LANES, DEFAULT_LIMIT)
     if not action.endswith("parity"):
@@ -149,12 +150,19 @@ def _wait(view: View, action: str) -> None:
     wanted = wanted & wanted.dtype.type(1)
     results = np.zeros(LANES, np.bool_)
     leaving, staying = 0, []
+    hurries = view.launch.late and view.op.where in view.launch.program.cache.get(word.HASTY, ())
+    hurried: dict[tuple[int, int], int] | None = view.cta.state.setdefault(word.HASTY, {}) if hurries else None
+    key = view.warp, view.op.where
     for lane, lanes in _alike(view, addresses, wanted, limits):
         barrier = barrier_at(view, int(addresses[lane]), lane, _space(view))
         over = word.phase(barrier.word) != wanted[lane]
         if over:
             results |= _FLAGS & np.uint32(lanes) != 0
         stay = 0 if over or action.startswith("test") else lanes & ~_expired(view, lanes)
+        if hurried is not None:
+            had = hurried.get(key, 0)
+            hurried[key] = had & ~lanes if over else had | lanes
+            stay &= had
         leaving |= lanes & ~stay
         if stay:
             staying.append((barrier, int(limits[lane]), stay))

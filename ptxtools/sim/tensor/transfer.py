@@ -243,7 +243,8 @@ def shift(view: View) -> None:
     """Rows move down by one in each group of 32 lanes; the last row of a group stays (9.7.16.9.3). The manual leaves
     open the direction, and that all groups from the address on take part: see docs/tensor-cores.md."""
     for lane in view.lanes():
-        issue(view, shifted(view, lane)[0], "tcgen05.shift")
+        work, spans = shifted(view, lane)
+        issue(view, work, "tcgen05.shift", lane, spans)
 
 
 def shifted(view: View, lane: int) -> tuple[Work, Callable[[], list[Span]]]:
