@@ -61,11 +61,14 @@ _CONSTANTS.update(
     CTA_BYTES=structures.CTA.size, TAB_BYTES=structures.TABLE.size, CON_BYTES=structures.CONSTANT.size,
     TEX_BYTES=structures.TEXTURE.size, FILTER_BYTES=structures.FILTER.size, BOUND_BYTES=structures.BOUND.size,
     ROW_BYTES=structures.ROW.size, OWNERS_BYTES=structures.OWNERS.size, MARKED_BYTES=structures.MARKED.size,
+    PART_BYTES=structures.PART.size,
     CODE_BASE=CODE_BASE, CODE_STEP=CODE_STEP,
     #: Records that a group may run out of its turn while other lanes of its warp wait.
     ROTATED_SLICE=512,
     #: Records that an event costs its warp.
     EVENT_COST=64,
+    #: A worker claims one of so many pieces of what is left of a part.
+    PART_PIECES=8,
     RANK_SHIFT=RANK_SHIFT,
 )  # fmt: skip
 _NAMES = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|\bNOWHERE\b")

@@ -29,8 +29,8 @@ Long = NewType("Long", int)
 #: quantum: records until the loop returns to Python; cta_left: until the next CTA gets a turn.
 #: arena: host address of device address 0 (modulo 2^64). ranges: further host ranges for `ptx_run`.
 #: stop_*: where and why the code stopped, for traps and events; resume: continue exactly there.
-#: next: grid-wide counter of clusters that were claimed, shared by all workers, of whom there are workers; total: how
-#: many there are. claimed, claims: the first of those that this worker will start, and the one behind the last.
+#: next: parts rows of PART, which all workers share; part: the row that this one of so many workers begins with; total:
+#: clusters of the grid. claimed, claims: the first of those that this worker will start, and the one behind the last.
 #: round: warps of the present CTA that have not had their turn when an event stopped it. alarm: clock at which Python
 #: wants to be called. rank_step: distance of two CTAs of a cluster in the shared window; 0: none knows of the others.
 #: scratch: memory that native services work in, null until one asks for it. textures, texture_count: rows of TEXTURE by
@@ -47,9 +47,8 @@ Long = NewType("Long", int)
 #: functions region_find, region_kept and region_set (`loop.filter_regions`). bounded_refuses: words that say who has
 #: touched global memory are not for them.
 #: counted: the warp whose event is served once more, and has been counted, or null.
-#: repeats: rows of REPEAT, or null; clocks: CLOCKS, or null.
-#: random: state of the shuffle, 0 for none; stride, start: cluster n to be started is
-#: (n * stride + start) % total, or n where stride is 0.
+#: repeats: rows of REPEAT, or null; clocks: CLOCKS, or null. random: state of the shuffle, 0 for none; stride, start:
+#: cluster n to be started is (n * stride + start) % total, or n where stride is 0.
 CTX = structure(
     "ctx",
     704,
@@ -90,8 +89,11 @@ CTX = structure(
     i32: bounded_count bounded_refuses
     ptr: region_find region_kept region_set counted
     i64: claimed claims
+    i32: part parts
     """,
 )
+#: Clusters from begin to end; next: the first that nobody has claimed, in cache lines of its own; least: at once.
+PART = structure("part", 128, "i64: next end begin least")
 
 #: state: 0 free, 1 running, 2 all threads have exited but not those of its cluster. alive: threads that have not
 #: exited. ready: warps that have lanes to run.
@@ -604,8 +606,8 @@ TEXTURE = structure(
 LOOK = structure("look", 64, "ptr: data border\ni32: mode_x mode_y mode_z scaled")
 
 _ALL = (
-    CTX, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, KEPT, ISSUED, FILTER, BOUND, ROW,
-    GROUP, COMPLETE, STRETCH, REPEAT, CLOCKS, MOMENT, JOINING, PHASED, USE, OWNERS, MARKED, GATE, WATCH, LOG,
+    CTX, PART, CTA, WARP, RECORD, FUNCTION, CONSTANT, EVENT, *PAYLOADS.values(), TABLE, KEPT, ISSUED, FILTER, BOUND,
+    ROW, GROUP, COMPLETE, STRETCH, REPEAT, CLOCKS, MOMENT, JOINING, PHASED, USE, OWNERS, MARKED, GATE, WATCH, LOG,
     LOG_ROW, TEXTURE, LOOK,
 )  # fmt: skip
 STRUCTURES = {s.name: s for s in _ALL}

@@ -40,6 +40,11 @@ _ENTRY = """
   %nx.alone = icmp ule i32 %nx.workers, 1
   %nx.total = get ctx.total
   %nx.next.p = get ctx.next
+  %nx.parts = get ctx.parts
+  %nx.part = get ctx.part
+  %nx.apart = icmp ugt i32 %nx.parts, 1
+  %nx.part.place = mul i32 %nx.part, PART_BYTES
+  %nx.own.row = getelementptr i8, ptr %nx.next.p, i32 %nx.part.place
   %nx.width = get ctx.clusters_x
   %nx.sms = get ctx.sms
   %nx.shared = get cta.shared
@@ -72,7 +77,32 @@ nx.take:
   set ctx.claimed, %nx.kept.next
   br label %nx.begin
 nx.ask:
-  br i1 %nx.alone, label %nx.count, label %{none}
+  br i1 %nx.alone, label %nx.count, label %nx.others
+nx.others:                                           ; of this worker's part of the grid (`residency`)
+  %nx.occupied = get ctx.occupied
+  %nx.only = icmp eq i32 %nx.occupied, 1
+  %nx.own = and i1 %nx.apart, %nx.only
+  br i1 %nx.own, label %nx.look, label %{none}
+nx.look:
+  %nx.end = get part.end of %nx.own.row
+  %nx.gone = load atomic i64, ptr %nx.own.row monotonic, align 8
+  %nx.rest = call i64 @llvm.usub.sat.i64(i64 %nx.end, i64 %nx.gone)
+  %nx.rests = icmp ne i64 %nx.rest, 0
+  br i1 %nx.rests, label %nx.piece, label %{none}
+nx.piece:
+  %nx.share = udiv i64 %nx.rest, PART_PIECES
+  %nx.least = get part.least of %nx.own.row
+  %nx.several = call i64 @llvm.umax.i64(i64 %nx.share, i64 %nx.least)
+  %nx.mine = atomicrmw add ptr %nx.own.row, i64 %nx.several monotonic
+  %nx.has.mine = icmp ult i64 %nx.mine, %nx.end
+  br i1 %nx.has.mine, label %nx.keep, label %{none}
+nx.keep:
+  %nx.mine.next = add i64 %nx.mine, 1
+  %nx.mine.far = add i64 %nx.mine, %nx.several
+  %nx.mine.end = call i64 @llvm.umin.i64(i64 %nx.mine.far, i64 %nx.end)
+  set ctx.claimed, %nx.mine.next
+  set ctx.claims, %nx.mine.end
+  br label %nx.begin
 nx.count:
   %nx.first = load atomic i64, ptr %nx.next.p monotonic, align 8
   %nx.some = icmp ult i64 %nx.first, %nx.total
@@ -82,7 +112,7 @@ nx.counted:
   store atomic i64 %nx.following, ptr %nx.next.p monotonic, align 8
   br label %nx.begin
 nx.begin:
-  %nx.id = phi i64 [%nx.kept, %nx.take], [%nx.first, %nx.counted]
+  %nx.id = phi i64 [%nx.kept, %nx.take], [%nx.first, %nx.counted], [%nx.mine, %nx.keep]
   store i64 %nx.clock, ptr %v.clock
   store i64 %nx.slice, ptr %v.left
   store i64 0, ptr %v.spent
@@ -176,6 +206,8 @@ anew.turn:
 def prepare(e: Emitter) -> None:
     """Emit what is known before, at the start of the function."""
     e.declare("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+    for name in ("llvm.usub.sat.i64", "llvm.umax.i64", "llvm.umin.i64"):
+        e.declare(name, f"declare i64 @{name}(i64, i64)")
     e.expand(_ENTRY)
 
 

@@ -7,9 +7,10 @@ from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
 
+from ptxtools.diagnostics import Trap
 from ptxtools.machine.launch import Launch, Outcome
 from ptxtools.native.code.encode import Encoded, encode
-from ptxtools.native.code.structures import RUN_FINISHED
+from ptxtools.native.code.structures import RUN_FINISHED, RUN_TRAP
 from ptxtools.program.operations import weight
 
 from . import helpers, pool, team
@@ -18,7 +19,6 @@ from .team import Team
 from .worker import QUANTUM, Shape, Tables, Worker, shape_of
 
 if TYPE_CHECKING:
-    from ptxtools.diagnostics import Trap
     from ptxtools.machine.observers import Listeners
     from ptxtools.program.program import Program
 
@@ -76,7 +76,9 @@ def _again(launch: Launch, encoded: Encoded, shape: Shape) -> Outcome:
     alike = shape.teams.get((count, clusters))
     if alike is None:
         alike = shape.teams[count, clusters] = []
-    ours = team.take(alike) or Team(Tables(launch, encoded, shape, count), alike, _run_of, shape.ctas)
+    ours = team.take(alike)
+    if ours is None:
+        ours = Team(Tables(launch, encoded, shape, count, _parts(launch, shape, count)), alike, _run_of, shape.ctas)
     ours.begin(launch, encoded, shape)
     executed, began = shape.instructions, time.monotonic()
     first = count if count == 1 or (executed > 32 * _LONG and pool.possible()) else 1
@@ -88,7 +90,7 @@ def _again(launch: Launch, encoded: Encoded, shape: Shape) -> Outcome:
         quantum = _ALONE
         if first == count:
             most = _WHOLE if 0 < shape.seconds < _BRIEF else QUANTUM
-            quantum = max(_SHORT, min(executed // (16 * count), most))
+            quantum = max(_SHORT, min(executed // 16, most))  # one may do all of it
         answer = ours.start(first, quantum)
         if answer == RUN_FINISHED:
             total = ours.total
@@ -154,6 +156,23 @@ def _unison_serves(listeners: Listeners) -> bool:
     return not listeners.trial or not (listeners.marks or listeners.proxies or listeners.flights)
 
 
+def _first(failures: list[BaseException]) -> BaseException:
+    """What a launch has failed with: of traps that of the first CTA, whichever worker was quicker."""
+    traps = [one for one in failures if isinstance(one, Trap) and one.cta is not None]
+    if len(traps) < len(failures):
+        return failures[0]
+    return min(traps, key=lambda trap: (trap.cta or ())[::-1])
+
+
+def _parts(launch: Launch, shape: Shape, workers: int) -> int:
+    """In how many parts workers claim the grid."""
+    if workers == 1 or shape.cluster > 1:
+        return 1
+    from ptxtools.program.passes.waits import independent
+
+    return workers if independent(launch.program) else 1
+
+
 def _slots(launch: Launch, shape: Shape) -> list[int]:
     """Of each worker: CTAs that can be resident."""
     clusters = max(1, min(launch.resident // shape.cluster, shape.clusters))
@@ -200,7 +219,9 @@ class _GridRun:
         began = time.monotonic()
         try:
             if self.failures:
-                pass
+                self.stop = True
+                if answer == RUN_TRAP:
+                    self.work(self.workers[0], answer)
             elif self.team is not None:
                 first = self.workers[0]
                 if len(self.workers) == self.count:
@@ -225,7 +246,7 @@ class _GridRun:
         if self.failures:
             if isinstance(self.failures[0], KeyboardInterrupt):  # Ctrl-C: its cause says where everything was
                 raise self.failures[0] from self._told(self.hangs[0] if self.hangs else Hang("interrupted", "stopped"))
-            raise self.failures[0]
+            raise _first(self.failures)
         if self.hangs:
             raise self._told(self.hangs[0])
         total = self._instructions()
@@ -278,9 +299,8 @@ class _GridRun:
 
     def begun(self) -> int:
         """How many CTAs have begun: those that are claimed, but for what workers have claimed and not begun."""
-        taken = min(self.tables.next.value, self.shape.clusters)
         try:
-            return self.shape.cluster * (taken - sum(worker.claimed for worker in self.workers))
+            return self.shape.cluster * (self.tables.parts.taken - sum(worker.claimed for worker in self.workers))
         except AttributeError:  # all is over by now
             return self.shape.ctas
 
@@ -379,6 +399,8 @@ class _GridRun:
         `Worker.step`."""
         try:
             steps, next_look = 0, _FIRST_LOOK
+            if self.stop and answer == RUN_TRAP:  # which may be that of an earlier CTA
+                raise worker.trap()
             while not self.stop:
                 last = bool(self.hangs)
                 if not last and (steps or self.launch.deadline is not None):

@@ -307,8 +307,7 @@ class Watch:
     def _started(self) -> int:
         """Clusters that some worker has taken, but for those that this one has claimed and not begun."""
         worker = self.worker
-        taken = min(worker.tables.next.value, worker.shape.clusters)  # free slots ask for more for ever
-        return int(taken - worker.claimed)
+        return worker.tables.parts.taken - worker.claimed
 
     def _memory(self) -> int:
         memory = self.worker.launch.memory

@@ -30,6 +30,10 @@ alone.next:                                       ; nobody counts beside it: a l
   store atomic i64 %next.alone, ptr %next.p monotonic, align 8
   br label %claimed
 beside:
+  %grid.parts = get ctx.parts
+  %together = icmp ule i32 %grid.parts, 1
+  br i1 %together, label %shared, label %apart
+shared:
   br i1 %one, label %claim, label %several
 several:
   %gone = load atomic i64, ptr %next.p monotonic, align 8
@@ -44,7 +48,7 @@ several:
   %count.some = call i64 @llvm.umax.i64(i64 %fits, i64 1)
   br label %claim
 claim:
-  %count.shared = phi i64 [1, %beside], [%count.some, %several]
+  %count.shared = phi i64 [1, %shared], [%count.some, %several]
   %first.shared = atomicrmw add ptr %next.p, i64 %count.shared monotonic
   br label %claimed
 claimed:
@@ -52,26 +56,58 @@ claimed:
   %first = phi i64 [%first.alone, %alone.next], [%first.shared, %claim]
   %left = icmp ult i64 %first, %total
   br i1 %left, label %keep, label %none
+apart:                                            ; each from its own part on; what is not over at once, in order
+  %part.own = get ctx.part
+  %part.first = select i1 %busy, i32 0, i32 %part.own
+  br label %each.part
+each.part:
+  %nth = phi i32 [0, %apart], [%nth.next, %part.next]
+  %part.sum = add i32 %part.first, %nth
+  %part.turn = sub i32 %part.sum, %grid.parts
+  %part.wraps = icmp uge i32 %part.sum, %grid.parts
+  %part.number = select i1 %part.wraps, i32 %part.turn, i32 %part.sum
+  %part.place = mul i32 %part.number, PART_BYTES
+  %part = getelementptr i8, ptr %next.p, i32 %part.place
+  %part.end = get part.end
+  %part.gone = load atomic i64, ptr %part monotonic, align 8
+  %part.left = call i64 @llvm.usub.sat.i64(i64 %part.end, i64 %part.gone)
+  %part.some = icmp ne i64 %part.left, 0
+  br i1 %part.some, label %part.take, label %part.next
+part.take:                                        ; little enough for others to help with the rest
+  %piece = udiv i64 %part.left, PART_PIECES
+  %part.least = get part.least
+  %piece.some = call i64 @llvm.umax.i64(i64 %piece, i64 %part.least)
+  %piece.now = select i1 %busy, i64 1, i64 %piece.some
+  %first.part = atomicrmw add ptr %part, i64 %piece.now monotonic
+  %part.has = icmp ult i64 %first.part, %part.end
+  br i1 %part.has, label %keep, label %part.next
+part.next:
+  %nth.next = add i32 %nth, 1
+  %part.more = icmp ult i32 %nth.next, %grid.parts
+  br i1 %part.more, label %each.part, label %none
 keep:
-  %after = add i64 %first, 1
-  %end = add i64 %first, %count
-  %end.most = call i64 @llvm.umin.i64(i64 %end, i64 %total)
+  %begin = phi i64 [%first, %claimed], [%first.part, %part.take]
+  %number.of = phi i64 [%count, %claimed], [%piece.now, %part.take]
+  %most = phi i64 [%total, %claimed], [%part.end, %part.take]
+  %after = add i64 %begin, 1
+  %end = add i64 %begin, %number.of
+  %end.most = call i64 @llvm.umin.i64(i64 %end, i64 %most)
   set ctx.claimed, %after
   set ctx.claims, %end.most
   br label %some
 none:
   ret i64 -1
 some:
-  %turn = phi i64 [%kept, %take], [%first, %keep]
+  %turn = phi i64 [%kept, %take], [%begin, %keep]
   %stride = get ctx.stride
   %orderly = icmp eq i64 %stride, 0
   br i1 %orderly, label %as.is, label %shuffle
 as.is:
   ret i64 %turn
 shuffle:
-  %begin = get ctx.start
+  %origin = get ctx.start
   %far = mul i64 %turn, %stride
-  %sum = add i64 %far, %begin
+  %sum = add i64 %far, %origin
   %all = get ctx.total
   %other = urem i64 %sum, %all
   ret i64 %other

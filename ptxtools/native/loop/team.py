@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 #: count: of workers, of whom the first runs on the calling thread; renews: their contexts are as the last launch has
 #: left them; total: thread-instructions that they have executed, -1: some run still, or the first needs Python; run:
-#: the loop; next: grid-wide counter of CTAs; unison: record of the kernel in unison, or null; slots: bytes from a
-#: context to its CTAs, step: from CTA to CTA; cluster: CTAs of each worker that begin anew.
+#: the loop; next: the grid's rows of PART, parts of them; unison: record of the kernel in unison, or null; slots: bytes
+#: from a context to its CTAs, step: from CTA to CTA; cluster: CTAs of each worker that begin anew.
 TEAM = structure(
-    "team", 128, "i32: count renews\ni64: quantum total\nptr: run next unison\ni64: slots step\ni32: cluster"
+    "team", 128, "i32: count renews\ni64: quantum total\nptr: run next unison\ni64: slots step\ni32: cluster parts"
 )
 #: A worker. template: what its context is at the start; seat: SEAT of who runs it, but for the first.
 MEMBER = structure("member", 32, "ptr: ctx template seat")
-_HEAD = struct.Struct("<iiqqQQQqqi")
+_HEAD = struct.Struct("<iiqqQQQqqii")
 _SEAT = (TEAM.size + MEMBER.offset("seat")) // 8
 #: Teams that wait for another launch, the last one last; at most so many, and bytes of their memory that have been
 #: used.
@@ -96,7 +96,8 @@ class Team:
         run, shape = ctypes.cast(self.encoded.run, ctypes.c_void_p).value, self.shape  # type: ignore[arg-type]
         unison = self.encoded.unison if shape.cluster == 1 else 0
         slots = self.workers[0].first_slot if count else 0
-        self._parts = run, ctypes.addressof(self.tables.next), unison, slots, shape.slot, shape.cluster
+        parts = self.tables.parts
+        self._alike_in_all = run, parts.address, unison, slots, shape.slot, shape.cluster, parts.count
 
     def complete(self, makers: Sequence[Callable[[], Worker]]) -> None:
         """Have as many workers as that. makers: of each."""
@@ -115,7 +116,7 @@ class Team:
             seat.behind = partial(self._go_on, number)
             at += MEMBER.size // 8
             self._room[at] = seat.address
-        _HEAD.pack_into(self._room, 0, count, self._renews, quantum, -1, *self._parts)
+        _HEAD.pack_into(self._room, 0, count, self._renews, quantum, -1, *self._alike_in_all)
         return pool.functions().team(self._address)
 
     def _go_on(self, number: int, answer: int) -> None:
@@ -236,7 +237,19 @@ define i32 @team_run(ptr %team) #0 {{             ; RUN_* code of the first
   %loop = load ptr, ptr %run.p
   %next.p = getelementptr i8, ptr %team, i64 {team_next}
   %next = load ptr, ptr %next.p
-  store i64 0, ptr %next
+  %parts.p = getelementptr i8, ptr %team, i64 {team_parts}
+  %parts = load i32, ptr %parts.p
+  br label %fresh
+fresh:                                            ; nothing is claimed
+  %part.number = phi i32 [0, %0], [%part.following, %fresh]
+  %part.place = mul i32 %part.number, PART_BYTES
+  %part = getelementptr i8, ptr %next, i32 %part.place
+  %part.begin = get part.begin
+  set part.next, %part.begin
+  %part.following = add i32 %part.number, 1
+  %part.more = icmp ult i32 %part.following, %parts
+  br i1 %part.more, label %fresh, label %others
+others:
   %unison.p = getelementptr i8, ptr %team, i64 {team_unison}
   %unison = load ptr, ptr %unison.p
   %step.p = getelementptr i8, ptr %team, i64 {team_step}
@@ -253,7 +266,7 @@ untried:                                          ; parts try again what they ha
   call void @llvm.memset.p0.i64(ptr %served, i8 0, i64 {served_bytes}, i1 false)
   br label %each
 each:                                             ; the others first: they begin meanwhile
-  %left = phi i32 [%count, %0], [%count, %untried], [%number, %post]
+  %left = phi i32 [%count, %others], [%count, %untried], [%number, %post]
   %number = sub i32 %left, 1
   %place = mul i32 %number, {row}
   %far = add i32 %place, {rows}

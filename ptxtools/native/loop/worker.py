@@ -31,6 +31,7 @@ from ptxtools.native.code.structures import (
 from ptxtools.program.program import COUNTER_BYTES, RANK_SHIFT, is_launch_special
 
 from . import events
+from .parts import Parts
 from .polling import Hang, Polls, Watch, stuck
 from .spare import PAGE, SMALL, release, resident_memory
 
@@ -65,7 +66,7 @@ _COUNT_ROOM = 256
 #: Fields of a worker's context that differ between launches of one shape, or between workers.
 _OWN = (
     "functions", "params", "specials", "next", "slots", "arena", "base", "size", "const_base", "const_size",
-    "param_bytes", "slot_count", "unison", "epoch", "workers",
+    "param_bytes", "slot_count", "unison", "epoch", "workers", "part", "parts",
 )  # fmt: skip
 #: Shapes of a program's launches that are remembered.
 _SHAPES = 64
@@ -180,11 +181,11 @@ class Given:
 
 class Tables:
     """What the workers of a launch have in common: the values that it adds to the program, those of the last launch if
-    they are the same; the number of the next CTA; what workers know of each other."""
+    they are the same; the clusters, in so many parts; what workers know of each other."""
 
-    def __init__(self, launch: Launch, encoded: Encoded, shape: Shape, workers: int) -> None:
+    def __init__(self, launch: Launch, encoded: Encoded, shape: Shape, workers: int, parts: int = 1) -> None:
         self.given = self.found(launch, encoded, shape)
-        self.next = ctypes.c_uint64(0)
+        self.parts = Parts(shape.clusters, parts)
         self.polls = Polls(workers)
 
     @staticmethod
@@ -292,10 +293,11 @@ class Worker:
             shape.filling = Filling(CTX, self._alike(), _OWN)
         unison = encoded.unison if launch.seed is None and shape.cluster == 1 else 0
         values = (
-            *tables.given.addresses, ctypes.addressof(tables.next), self.ctx + PAGE,
+            *tables.given.addresses, tables.parts.address, self.ctx + PAGE,
             memory.host - memory.base, memory.base, memory.size, memory.const[0], memory.const[1] - memory.const[0],
             len(launch.params), slots,
-            unison, time.time_ns() if launch.seed is None else 0, tables.polls.live,
+            unison, time.time_ns() if launch.seed is None else 0, tables.polls.live, self.number % tables.parts.count,
+            tables.parts.count,
         )  # fmt: skip
         shape.filling.fill(self.memory, 0, values)
         if unison and self.number == 0:  # parts try again what they have missed
@@ -551,7 +553,7 @@ class Worker:
     def _others(self) -> bool:
         """Whether any CTA of this worker can run, or be started."""
         used = self.get("slot_used")
-        started = self.tables.next.value >= self.shape.clusters and not self.claimed
+        started = self.tables.parts.taken >= self.shape.clusters and not self.claimed
         if not started and used < self.get("slot_count"):
             return True
         for slot in range(used):
