@@ -209,7 +209,7 @@ class Kept:
 
     def _loaded(self, address: Value, size: int, mask: int) -> Value | None:
         """What threads find at an address; None if it is not known of each."""
-        numbers, stored = address.numbers, self._stored[address.terms][::-1]
+        numbers, stored = address.numbers, self._stored.get(address.terms, [])[::-1]
         terms: Terms | None = None
         each, owners = [0] * THREADS, list(range(THREADS))
         moved = False
