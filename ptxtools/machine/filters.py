@@ -46,9 +46,10 @@ SPACES = ("global", "shared", "local")
 #: mbarrier, INITIALISED, is what it was when the observer noted it (`Bounds.repeats`), and has failed again. TURNS: all
 #: threads of the warp arrive at the cluster's barrier, none of which has arrived and not waited; or they wait, or leave
 #: the wait, of which nobody was told that they had arrived (`View.take_turns`). JOINS: warps that come as a whole to a
-#: barrier of the CTA or the cluster, and go, learn what others know (`Bounds.clocks`). PHASES: threads that arrive at
-#: an mbarrier, INITIALISED, or wait for it, tell and learn what they know, if the observer has left that mbarrier to
-#: native code; otherwise it is as without, where there is REPEATS, and nothing passes where there is not.
+#: barrier of the CTA or the cluster, and go, learn what others know (`Bounds.clocks`), and lanes of a warp likewise.
+#: PHASES: threads that arrive at an mbarrier, INITIALISED, or wait for it, tell and learn what they know, if the
+#: observer has left that mbarrier to native code; otherwise it is as without, where there is REPEATS, and nothing
+#: passes where there is not.
 ALWAYS, WHOLE, NAMED, COUNTED, UNIFORM, NOBODY, COMES, INITIALISED, FENCES, MATRICES, REPEATS, TURNS, JOINS, PHASES = (
     0,
     1,

@@ -24,9 +24,11 @@ from ptxtools.machine.filters import (
     EVERYWHERE,
     INITIALISED,
     JOINS,
+    NAMED,
     NOBODY,
     PHASES,
     SEVERAL,
+    WHOLE,
     Bounds,
     stretches,
 )
@@ -162,6 +164,8 @@ class RaceClocked(RaceCheck):
             return COMES | (JOINS if self._whole else NOBODY)
         if what == "cluster wait" or (what == "bar" and self._whole):
             return JOINS
+        if what == "warp":
+            return WHOLE | NAMED | JOINS
         if op.kind == "observe.arrive" and what == "cluster arrive":
             return None if op.opcode is None or op.opcode.has("relaxed") else JOINS
         return super().passing(op)
@@ -183,8 +187,22 @@ class RaceClocked(RaceCheck):
     def arrive(self, at: View, what: str, lanes: Array) -> None:
         if what in _MET:
             self._hand_over(at, what, lanes)
-        super().arrive(at, what, lanes)
+        if what != "mbarrier init" or not self._begins(at, lanes):
+            super().arrive(at, what, lanes)
         self._done(at)
+
+    def _begins(self, at: View, lanes: Array) -> bool:
+        """A lane initialises an mbarrier: whether nobody has accessed that memory before."""
+        mbarriers = distinct(at, lanes)
+        if len(lanes) > 1 or len(mbarriers) != 1 or not self._deciders.calm:
+            return False
+        ((cta, offset),), lane, warp = mbarriers, int(lanes[0]), self._warp(at)
+        shadow = cta.state.setdefault(self.SHARED, Shadow())
+        if not self._phased.begin_first(cta, offset, shadow, (warp, lane, at.op.where)):
+            return False
+        self._polls.moved(warp.agent)
+        warp.tick()
+        return True
 
     def _arrive_at_mbarriers(self, at: View, what: str, lanes: Array, warp: Warp, *, relaxed: bool) -> None:
         stores, mbarriers = what.endswith((" init", " inval")), distinct(at, lanes)
@@ -366,7 +384,8 @@ class RaceClocked(RaceCheck):
 
     def cta_ended(self, cta: Cta) -> None:
         self._phased.ended(cta)
-        self._learn(cta)
+        if self._clustered or self._child is not None:  # else nobody asks what its warps knew
+            self._learn(cta)
         super().cta_ended(cta)
         if self._clustered and cta.owners is not None:
             words = cta.owners[OWNERS_HEAD:].view(np.uint32)

@@ -131,6 +131,13 @@ class Pages:
         writes["where"][inside], writes["scope"][inside], writes["sort"][inside] = at.op.where, scope, sort
         writes["unit"][inside], writes["value"][inside] = strength.unit, -1 if values is None else values
 
+    @staticmethod
+    def note_first(page: Page, warp: Warp, inside: Array, lane: int, where: int) -> None:
+        """A lane has stored to granules of a page to which nobody else has."""
+        first = {"writer": warp.agent, "written": warp.time, "since": warp.time, "lane": lane, "where": where}
+        for name, value in first.items():
+            page.writes[name][inside] = value
+
     def _unordered(
         self, at: View, memory: Cta | None, base: int, page: Page, places: Array, writes: Columns, warp: Warp, *,
         found: bool,

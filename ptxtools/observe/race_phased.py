@@ -70,14 +70,33 @@ class Phased(Mbarriers):
         hidden = any(some is not None and some["written"][inside].any() for some in page.hidden)
         if len(writers) != 1 or len(times) != 1 or times[0] == 0 or hidden:
             return
+        self._add(cta, offset, shadow, (writers[0], times[0]))
+
+    def _add(self, cta: Cta, offset: int, shadow: Shadow, by: tuple[int, int]) -> None:
         record = self._free.pop()
         self._places[record] = cta, offset, shadow
         cta.state.setdefault(_NAME, {})[offset] = record
-        self._tables.heads[record] = 0
-        self._tables.heads[record, [_WRITER, _WRITTEN]] = writers[0], times[0]
+        head = self._tables.heads[record]
+        head[:] = 0
+        head[_WRITER], head[_WRITTEN] = by
         self._push(cta, offset, phases_of(cta, offset))
         words, index = self._words_of(cta, offset)
         words[index, 1] = record
+
+    def begin_first(self, cta: Cta, offset: int, shadow: Shadow, by: tuple[Warp, int, int]) -> bool:
+        """A lane initialises an mbarrier where nobody has accessed anything: whether that is all that is to be said.
+        by: its warp, number and line."""
+        if offset % _SIZE or offset + _SIZE > len(cta.shared):
+            return False
+        words, index = self._words_of(cta, offset)
+        if words[index].any() or not self._free:
+            return False
+        ((_, page, inside, _),) = shadow.pieces(np.array([offset]), _SIZE)
+        warp, lane, where = by
+        self._pages.note_first(page, warp, inside, lane, where)
+        self._add(cta, offset, shadow, (warp.agent, warp.time))
+        words[index, 0] = GUARDED
+        return True
 
     def drop(self, cta: Cta, offset: int) -> None:
         """Native code no longer looks after an mbarrier."""

@@ -17,7 +17,6 @@ from unittest import mock
 import numpy as np
 
 import ptxtools
-
 from ptxtools.sim import trial
 
 from . import guards
@@ -46,7 +45,8 @@ def _wait(random: Any, number: str, place: str, parity: str, lanes: str, wrong: 
     how = ".relaxed.cta" if wrong == "relaxed wait" else how
     what = str(random.choice(["try_wait", "test_wait"]))
     between = "add.u32 %r6, %r6, 1;" if random.random() < 0.2 else ""
-    loop = f"W{number}: mbarrier.{what}.parity{how}.shared::cta.b64 %p, [{place}], {parity};\n{between} @!%p bra W{number};"
+    wait = f"mbarrier.{what}.parity{how}.shared::cta.b64 %p, [{place}], {parity};"
+    loop = f"W{number}: {wait}\n{between} @!%p bra W{number};"
     if lanes == "all":
         return loop
     return f"@!%first bra D{number};\n{loop}\nD{number}: {'bar.warp.sync -1;' if random.random() < 0.8 else ''}"
@@ -75,6 +75,8 @@ MORE = (
     "bar.sync 1, {threads};", "bar.arrive 2, 1024;", "red.global.add.u32 [%a+16000], 1;", "fence.acq_rel.gpu;",
     "barrier.cluster.arrive; barrier.cluster.wait;", "fence.proxy.async;",
 )  # fmt: skip
+#: And behind each round.
+AFTER = "", "", "", "bar.sync 0;", "bar.sync 0; bar.warp.sync -1;", "barrier.cluster.arrive; barrier.cluster.wait;"
 
 
 def kernel(seed: int) -> tuple[str, dict[str, Any]]:
@@ -151,13 +153,14 @@ def kernel(seed: int) -> tuple[str, dict[str, Any]]:
     if random.random() < 0.15:
         again = "bar.sync 0; @%q bra OVER; mbarrier.inval.shared.b64 [%x0]; st.shared.u32 [%x0], 1; OVER: bar.sync 0;"
     cluster = int(random.choice([1, 1, 2]))
-    text = HEAD.format(clusters=" .reqnctapercluster 2" if cluster == 2 else "", starter=starter, inits="\n  ".join(inits),
-                       ready=ready, border=border, slots=slots)  # fmt: skip
+    clusters = " .reqnctapercluster 2" if cluster == 2 else ""
+    text = HEAD.format(clusters=clusters, starter=starter, inits="\n  ".join(inits), ready=ready, border=border,
+                       slots=slots)  # fmt: skip
     text += f"  {parts[0]}\n  bra ON;\nREAD:\n  {parts[1]}\nON: {after}\n"
     text += f"  add.u32 %k, %k, 1; setp.lt.u32 %z, %k, {random.integers(2, 9)}; @%z bra ROUND;\n  {again} ret; }}"
     checks = str(random.choice(["racecheck", "racecheck", "racecheck,synccheck", "all"]))
     return guards.TARGET.replace("8.3", "8.6") + text, {
-        "checks": checks, "grid": cluster * int(random.choice([1, 2, 3])), "block": threads, "shared": 2048, "threads": 1,
+        "checks": checks, "grid": cluster * int(random.choice([1, 2, 3])), "block": threads, "shared": 2048,
     }  # fmt: skip
 
 
@@ -173,7 +176,7 @@ def run(seed: int, more: str = "") -> Any:
             how["block"],
             [words],
             shared=how["shared"],
-            max_instructions=600_000,
+            max_instructions=200_000,
         )
     except ptxtools.Trap as trap:
         return ("trap", str(trap).partition(",")[0]) if "timeout" not in str(trap) else ("timeout",)

@@ -15,7 +15,7 @@ from ptxtools.native.loop import events
 from ptxtools.observe import race_guess
 from ptxtools.sim import trial
 
-from . import guards
+from . import guards, rings
 from .programs import module, written
 from .test_race_trial import _judged, _looks
 
@@ -155,6 +155,51 @@ def test_clusters_are_judged_alike(seed: int, make: Any, monkeypatch: pytest.Mon
     assert looks[0] == 2
     _judged(monkeypatch)
     assert found == guards.run(seed, " // judged", make)
+
+
+@pytest.mark.share(10)
+@pytest.mark.parametrize("seed", range(60))
+def test_rings_of_mbarriers_are_judged_alike(seed: int) -> None:
+    found, judged, looks = rings.compared(seed)
+    assert looks[0] == 2
+    assert found == judged or ("timeout",) in (found, judged)
+
+
+#: A warp fills what another one reads, in rounds, each behind a wait for an mbarrier, and arrives at the other one.
+RING = """.shared .align 8 .b64 full, empty; .reg .b64 %s; .reg .pred %z; mov.u32 %r4, sh;
+mad.lo.u32 %r4, {place}, 4, %r4;
+mov.u32 %r5, full; mov.u32 %r6, empty; mov.u32 %r7, 0; mov.u32 %r2, 0; setp.ne.u32 %q, %i, 0; @%q bra READY;
+mbarrier.init.shared.b64 [%r5], {count}; mbarrier.init.shared.b64 [%r6], {count};
+READY: bar.sync 0; setp.lt.u32 %p, %i, 32; setp.eq.u32 %q, %l, 0;
+NEXT: and.b32 %r1, %r7, 1; @!%p bra READ; xor.b32 %r1, %r1, 1;
+FREE: mbarrier.{wait}.parity.shared.b64 %z, [%r6], %r1; @!%z bra FREE;
+{write} {lanes} mbarrier.arrive.shared.b64 %s, [%r5]; bra ON;
+READ: {read}
+ON: add.u32 %r7, %r7, 1; setp.lt.u32 %z, %r7, 40; @%z bra NEXT;"""
+READ = """mbarrier.{wait}.parity.shared.b64 %z, [%r5], %r1; @!%z bra READ;
+ld.shared.u32 %r3, [%r4]; add.u32 %r2, %r2, %r3; {lanes} mbarrier.arrive.shared.b64 %s, [%r6];"""
+
+
+@pytest.mark.parametrize("wait", ["try_wait", "test_wait"])
+@pytest.mark.parametrize(("count", "lanes"), [(32, ""), (1, "bar.warp.sync -1; @%q")])
+@pytest.mark.parametrize(("place", "write"), [("%l", ""), ("0", "@%q ")])
+@pytest.mark.parametrize("late", [False, True])
+def test_mbarriers_pass_natively(
+    wait: str, count: int, lanes: str, place: str, write: str, late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, told, find = _closer(monkeypatch), list[str](), events.find
+    monkeypatch.setattr(events, "find", lambda launch, kind: told.append(kind) or find(launch, kind))
+    read = READ.format(wait=wait, lanes=lanes)
+    write += "st.shared.u32 [%r4], %r7;"
+    if late:  # behind the arrival that gives the place back
+        read += "ld.shared.u32 %r3, [%r4];"
+    text = RING.format(wait=wait, count=count, lanes=lanes, place=place, write=write, read=read)
+    kernel = module(text, head=guards.TARGET)["k"]
+    result = ptxtools.Device("sm_90", checks="racecheck").launch(kernel, 2, 64, [np.zeros(1, np.uint32)], shared=256)
+    assert bool(result.reports) == late and looks == ([2, 0] if late else [2])
+    if not late:
+        assert told.count("observe.arrive") == 4 and "observe.leave" not in told
+        assert str(result.verdict) == "race-free in every schedule of this launch"
 
 
 #: Two CTAs that read what the other one has stored, in rounds; what orders that.

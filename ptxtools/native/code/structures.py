@@ -369,8 +369,8 @@ class MeetingFilter(NamedTuple):
 
 
 QUICK_WHOLE, QUICK_PART, QUICK_COUNTED = 1, 2, 4
-#: What lanes do at a barrier of the CTA, and of the cluster; 0: something else.
-MEETS_COME, MEETS_LEAVE, MEETS_ARRIVE, MEETS_WAIT, MEETS_GO = range(1, 6)
+#: What lanes do at a barrier of the CTA, of the cluster, and of the warp; 0: something else.
+MEETS_COME, MEETS_LEAVE, MEETS_ARRIVE, MEETS_WAIT, MEETS_GO, MEETS_WARP = range(1, 7)
 
 
 class GroupFilter(NamedTuple):

@@ -15,6 +15,7 @@ from ptxtools.native.code.structures import (
     MEETS_GO,
     MEETS_LEAVE,
     MEETS_WAIT,
+    MEETS_WARP,
     MOMENT,
 )
 
@@ -150,7 +151,13 @@ who:
   %alive = get cta.alive
   %everybody = icmp eq i32 %alive, %threads
   switch i32 %what, label %no [ i32 {MEETS_COME}, label %come i32 {MEETS_LEAVE}, label %leave
-    i32 {MEETS_ARRIVE}, label %arrive i32 {MEETS_WAIT}, label %wait i32 {MEETS_GO}, label %go ]
+    i32 {MEETS_ARRIVE}, label %arrive i32 {MEETS_WAIT}, label %wait i32 {MEETS_GO}, label %go
+    i32 {MEETS_WARP}, label %meet ]
+meet:                                             ; after a barrier of the cluster its fence is another one
+  %joined = get moment.joined of %moment
+  %meet.near = icmp ult i32 %joined, 2
+  %meet.good = and i1 %fit, %meet.near
+  ret i1 %meet.good
 come:
   %bar.told = get joining.told of %bar
   %bar.free = icmp eq i32 %bar.told, 0
@@ -300,6 +307,23 @@ end:
   ret void
 }}
 
+; all lanes of a warp know each other, which is a fence of the CTA
+define internal void @join_warp(ptr %ctx, ptr %warp) #1 {{
+{ME}{ROW}
+  %own = get moment.own of %moment
+  %me.p = getelementptr i32, ptr %row, i64 %me
+  %before = load i32, ptr %me.p
+  %now = call i32 @llvm.umax.i32(i32 %before, i32 %own)
+  store i32 %now, ptr %me.p
+  set moment.fenced, %own of %moment
+  set moment.joined, 1 of %moment
+  set moment.took, 0 of %moment
+  set moment.now, 0 of %moment
+  set moment.tick, 0 of %moment
+  set moment.told, 1 of %moment
+  ret void
+}}
+
 define internal void @join_go(ptr %ctx, ptr %warp) #1 {{
 {ME}{_CLUSTER}{ROW}
   %side.now = get joining.side of %cl
@@ -345,7 +369,10 @@ joining:
   br i1 %joins.none, label %done, label %join
 join:
   switch i32 %joins.what, label %done [ i32 {MEETS_COME}, label %join.bar
-    i32 {MEETS_ARRIVE}, label %join.cluster i32 {MEETS_GO}, label %join.go ]
+    i32 {MEETS_ARRIVE}, label %join.cluster i32 {MEETS_GO}, label %join.go i32 {MEETS_WARP}, label %join.warp ]
+join.warp:
+  call void @join_warp(ptr %ctx, ptr %warp)
+  br label %done
 join.bar:
   call void @join_bar(ptr %ctx, ptr %warp, i32 %m, i32 %everybody)
   br label %done

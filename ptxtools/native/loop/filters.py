@@ -82,7 +82,9 @@ _GUARDS = {
 _COMES = {
     "bar": structures.MEETS_COME, "cluster arrive": structures.MEETS_ARRIVE, "cluster wait": structures.MEETS_WAIT
 }  # fmt: skip
-_LEAVES = {"bar": structures.MEETS_LEAVE, "cluster wait": structures.MEETS_GO}
+_LEAVES = {
+    "bar": structures.MEETS_LEAVE, "cluster wait": structures.MEETS_GO, "warp": structures.MEETS_WARP
+}  # fmt: skip
 #: Registers of a store that are compared (`AccessFilter.value0` to `value3`).
 _MOST_STORED = 4
 #: Services of programs with asynchronous work.
@@ -327,7 +329,8 @@ def _stored(op: Op) -> list[Ref]:
 def _meeting(op: Op, place: int, rule: int) -> MeetingFilter | None:
     guard, detail = op.src[place], op.detail
     assert isinstance(detail, Meeting | Guard | Touch)
-    members = op.src[-1] if rule & NAMED else None
+    warp = isinstance(detail, Meeting) and detail.what == "warp"
+    members = op.src[0 if warp else -1] if rule & NAMED else None
     count = op.src[1] if rule & COUNTED else None
     wanted = [ref for ref, bit in ((members, NAMED), (count, COUNTED)) if rule & bit]
     if any(ref is None or ref.type != "b32" for ref in wanted):
