@@ -223,4 +223,4 @@ def _initialised(cta: Cta, offset: int) -> bool:
 
 
 def _tell(session: Session, view: View, lane: int, message: str, kind: str) -> None:
-    session.report(view, lane, _NAME, message, (view.op.where, kind))
+    session.report(view, lane, _NAME, message, (view.op.where, kind), kind=kind)

@@ -3,7 +3,7 @@
 A file is about a class of bugs. In it `== name: checker, key=value …` begins a pair (`checker/kind` where the report's
 kind matters), and its lines are the body of a kernel `k(a, b)`:
 
-    `- line`  only with the bug; `+ line` only without it; `  line` in both; `^ line` before the kernel, in both
+    `- line`  only with the bug; `+ line` only without it; `  line` in both; `^ line` before the kernel (`^-`, `^+`)
     `  @piece` the lines below `== *piece`
     `//!`     at the end of a line: the report names it (any of them, if there are several)
 
@@ -61,7 +61,7 @@ class Pair:
         body = "\n".join("  " + line for kind, line in self.lines if kind in (" ", sign))
         return _FRAME.format(
             target=keys.get("target", "sm_80"), smem=keys.get("smem", "1024"), body=body,
-            outer="".join(f"{line}\n" for kind, line in self.lines if kind == "^"),
+            outer="".join(f"{line}\n" for kind, line in self.lines if kind in ("^", "^" + sign)),
             directives=f".maxnreg {keys['maxnreg']} " if "maxnreg" in keys else "",
             parameter=", .param .align 64 .b8 m[128]" if "map" in keys else "",
             map="mov.b64 %m, m; cvta.param.u64 %m, %m;" if "map" in keys else "",
@@ -91,7 +91,8 @@ def read(path: Path) -> list[Pair]:
             lines = pairs[-1].lines
         elif line.strip() and not line.startswith("#"):
             assert line[0] in " +-^", f"{path.name}: {line}"
-            sign, text = line[0], line[1:].strip()
+            sign = line[:2] if line[:2] in ("^-", "^+") else line[0]
+            text = line[len(sign) :].strip()
             piece = pieces.get(text[1:]) if text.startswith("@") and " " not in text else None
             lines.extend([(sign, text)] if piece is None else [(sign, one) for _, one in piece])
     return pairs
