@@ -41,7 +41,6 @@ UNSEEN = {
     "exchange_in_the_warp_of_vectors": "a shuffle says which lane's vector is read",
     "wide_nc_load_of_what_the_function_stored": "what a called function stores is not kept; could be seen",
     "peer_reads_after_half_of_the_stores_have_come": "bytes of st.async at the peer's mbarrier are not added up",
-    "reductions_at_the_leader_are_half_expected": "bytes of red.async at the leader's mbarrier are not added up",
     "function_that_arrives_at_the_leader_for_its_cta_alone":
     "arrivals in a called function are not held against what its caller stores; could be seen",
     "tile_filled_anew_under_a_store_that_was_not_committed":
@@ -50,14 +49,12 @@ UNSEEN = {
     "bytes_completed_by_hand_are_short": "bytes of mbarrier.complete_tx are not added up; could be seen",
     "acquires_another_map_than_it_uses": "a fence for any map counts for all of them; could be seen",
     "only_the_first_cta_acquires": "a fence on one side of a branch counts behind it; could be seen",
-    "arrivals_counted_twice": "arrivals that are too many are not looked for; could be seen",
     "alloca_runs_over_in_the_last_round": "sizes of alloca are not kept; could be seen",
     "halves_in_pairs_from_an_odd_element": "of an address in a loop the alignment of a single round is not kept",
     "generic_store_behind_dynamic_shared_memory": "that dynamic shared memory has 256 bytes is in the launch alone",
     "reduction_of_bytes_behind_the_buffer": "that a has 64 words is in the launch alone",
     "stack_argument_of_a_function_overrun": "how far a called function stores is not kept; could be seen",
     "node_used_after_another_function_freed_it": "what a called function frees is not kept; could be seen",
-    "both_warps_free_the_block": "the pointer goes through shared memory, which is not kept",
     "vector_of_which_half_is_fresh": "the host may have set words 2 and 3 of each vector of b",
     "high_byte_of_a_field_is_an_index": "bytes of local memory are not followed one by one; could be seen",
     "matrices_stored_from_rows_off_by_eight": "rows of stmatrix are not held against 16 bytes; could be seen",
