@@ -94,6 +94,16 @@ WAIT = "{0}: mbarrier.try_wait.parity.shared.b64 %p7, [bar], {1}; @!%p7 bra {0};
 EACH = "mbarrier.arrive.shared.b64 _, [bar];"
 ARRIVE = "@%p2 " + EACH
 BELOW = "setp.ge.u32 %p3, %r5, {}; @%p3 bra L;"  # warps
+STAGES = """@%p1 mbarrier.init.shared.b64 [bar], 1; @%p1 mbarrier.init.shared.b64 [bar+8], {}; bar.sync 0;
+mov.u32 %r8, 0; mov.u32 %r9, 0; setp.ne.u32 %p3, %r5, 0; @%p3 bra C;
+P: xor.b32 %r11, %r8, 1;
+E: mbarrier.try_wait.parity.shared.b64 %p4, [bar+8], %r11; @!%p4 bra E;
+bar.warp.sync -1; @%p2 mbarrier.arrive.shared.b64 _, [bar];
+xor.b32 %r8, %r8, 1; add.u32 %r9, %r9, 1; setp.lt.u32 %p5, %r9, 4; @%p5 bra P; bra D;
+C: mbarrier.try_wait.parity.shared.b64 %p4, [bar], %r8; @!%p4 bra C;
+bar.warp.sync -1; @%p2 mbarrier.arrive.shared.b64 _, [bar+8];
+xor.b32 %r8, %r8, 1; add.u32 %r9, %r9, 1; setp.lt.u32 %p5, %r9, 4; @%p5 bra C;
+D:"""  # a warp fills a buffer and the others empty it
 ELECT = "elect.sync %r8|%p4, {};"
 
 
@@ -117,6 +127,12 @@ ELECT = "elect.sync %r8|%p4, {};"
     (INIT.format(2) + ARRIVE.replace("]", "], %r10") + WAIT.format("L", 0), 96, []),
     (INIT.format(2) + ARRIVE.replace("@%p2", "@%p1") + WAIT.format("L", 0) + ARRIVE, 96, []),  # they know of one
     (INIT.format(2) + ARRIVE, 96, []),  # nobody waits
+    (INIT.format(2) + BELOW.format(2) + ARRIVE + "L: bar.sync 0; setp.lt.u32 %p3, %r5, 2; @%p3 bra M;" + ARRIVE
+     + WAIT.format("M", 0), 96, []),  # they know of the first two
+    (STAGES.format(2), 128, ["PTX506 certain"]),
+    (STAGES.format(3), 128, []),
+    (STAGES.format(1), 64, []),
+    (STAGES.format("%r10"), 128, []),
 ])  # fmt: skip
 def test_arrivals(body, threads, codes):
     assert [code for code in found(body, threads) if code.startswith("PTX506")] == codes
