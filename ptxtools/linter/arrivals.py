@@ -75,10 +75,10 @@ class FirstRounds:
         """How many arrivals threads certainly make by an instruction, if it is known to be at one mbarrier, and all of
         them have waited where one has; else 0. place: the operand that is the mbarrier."""
         own, at = self._coming.get(id(line.item)), self._order.get(id(line.item), 0)
-        before = self._syncs[: bisect_left(self._syncs, at)]
-        if own is None or len(before) > _SYNCS or id(line.item) not in self._known:
+        before = bisect_left(self._syncs, at)
+        if own is None or before > _SYNCS or id(line.item) not in self._known:
             return 0
-        for sync in before:
+        for sync in self._syncs[:before]:
             come = self._coming.get(id(self._facts.lines[sync].item))
             if come is None or (come.threads & own.threads and own.threads & ~come.threads):
                 return 0
@@ -127,9 +127,9 @@ def _of_one(
     given = lines[begun].item.operands[place + 1 :]
     count = constant(facts, lines[begun], given[0]) if given else None
     first = min(bar.arrivals)[0]
-    before = max([at for at in syncs if begun < at < first], default=None)
-    last = min([at for at in syncs if at >= first], default=len(lines))
-    met = before is not None and _all_come(lines[before], coming, threads)
+    behind = bisect_left(syncs, first)
+    last = syncs[behind] if behind < len(syncs) else len(lines)
+    met = behind > 0 and syncs[behind - 1] > begun and _all_come(lines[syncs[behind - 1]], coming, threads)
     if not count or first < begun or not (met or threads <= WARP):
         return None
     total, line = 0, None
