@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 
 from ptxtools.ir.nodes import Immediate, Name, Pair
@@ -15,8 +16,8 @@ from .mbarriers import Word, words
 from .values import WARP
 from .walk.shapes import declared_shape
 
-#: Instructions of one function that are looked at behind an election.
-_NEAR = 16
+#: Instructions of one function that are looked at behind an election, and waits before an arrival.
+_NEAR, _SYNCS = 16, 64
 
 
 class Surplus(NamedTuple):
@@ -58,6 +59,32 @@ def surplus(facts: FunctionFacts) -> Iterator[Surplus]:
             yield found
 
 
+class FirstRounds:
+    """Arrivals of a whole CTA in the first rounds of loops."""
+
+    def __init__(self, facts: FunctionFacts, threads: int) -> None:
+        self._facts = facts
+        families = ("mbarrier", "bar", "barrier", "elect", "bra", "call")
+        found = coming_to(facts, families, threads, True)
+        self._coming = {id(line.item): come for line, come in found}
+        self._order = {id(line.item): at for at, line in enumerate(facts.lines)}
+        self._syncs = [at for at, line in enumerate(facts.lines) if _waits(line)]
+        self._known = {id(step.line.item) for step, word, _ in words(facts) if word is not None}
+
+    def at(self, line: Line, place: int) -> int:
+        """How many arrivals threads certainly make by an instruction, if it is known to be at one mbarrier, and all of
+        them have waited where one has; else 0. place: the operand that is the mbarrier."""
+        own, at = self._coming.get(id(line.item)), self._order.get(id(line.item), 0)
+        before = bisect_left(self._syncs, at)
+        if own is None or before > _SYNCS or id(line.item) not in self._known:
+            return 0
+        for sync in self._syncs[:before]:
+            come = self._coming.get(id(self._facts.lines[sync].item))
+            if come is None or (come.threads & own.threads and own.threads & ~come.threads):
+                return 0
+        return _arrivals(self._facts, line, place, self._coming)
+
+
 def _bars(facts: FunctionFacts) -> list[_Bar]:
     """The mbarriers that are initialised once, and at which threads arrive and wait."""
     order = {id(line.item): at for at, line in enumerate(facts.lines)}
@@ -78,16 +105,18 @@ def _bars(facts: FunctionFacts) -> list[_Bar]:
 
 def _syncs(facts: FunctionFacts) -> list[int]:
     """Where threads may wait for others, in source order: loops may, wherever they begin."""
-    found, order = set(), {id(line.item): at for at, line in enumerate(facts.lines)}
-    for at, line in enumerate(facts.lines):
-        opcode, family = line.item.opcode, line.plan.family
-        if family in ("bar", "barrier"):
-            if ".warp" not in opcode and ".arrive" not in opcode:
-                found.add(at)
-        elif family == "call" or ".wait" in opcode or "_wait" in opcode:
-            found.add(at)
+    found, order = set[int](), {id(line.item): at for at, line in enumerate(facts.lines)}
+    found.update([at for at, line in enumerate(facts.lines) if _waits(line)])
     found |= {to for branch, to in facts.jumps.items() if to <= order[branch]}
     return sorted(found)
+
+
+def _waits(line: Line) -> bool:
+    """Whether threads wait for others by an instruction."""
+    opcode, family = line.item.opcode, line.plan.family
+    if family in ("bar", "barrier"):
+        return ".warp" not in opcode and ".arrive" not in opcode
+    return family == "call" or ".wait" in opcode or "_wait" in opcode
 
 
 def _of_one(
@@ -98,9 +127,9 @@ def _of_one(
     given = lines[begun].item.operands[place + 1 :]
     count = constant(facts, lines[begun], given[0]) if given else None
     first = min(bar.arrivals)[0]
-    before = max([at for at in syncs if begun < at < first], default=None)
-    last = min([at for at in syncs if at >= first], default=len(lines))
-    met = before is not None and _all_come(lines[before], coming, threads)
+    behind = bisect_left(syncs, first)
+    last = syncs[behind] if behind < len(syncs) else len(lines)
+    met = behind > 0 and syncs[behind - 1] > begun and _all_come(lines[syncs[behind - 1]], coming, threads)
     if not count or first < begun or not (met or threads <= WARP):
         return None
     total, line = 0, None

@@ -30,8 +30,11 @@ class Coming(NamedTuple):
     there: bool = False
 
 
-def coming_to(facts: FunctionFacts, family: tuple[str, ...], count: int) -> list[tuple[Line, Coming]]:
-    """The instructions of some families with the threads of a CTA of `count` that come to them."""
+def coming_to(
+    facts: FunctionFacts, family: tuple[str, ...], count: int, first: bool = False
+) -> list[tuple[Line, Coming]]:
+    """The instructions of some families with the threads of a CTA of `count` that come to them. first: in the first
+    rounds of loops, all of which end."""
     flow = control_flow(facts.function, facts.names)
     if len(flow.blocks) > _BLOCKS:
         return []
@@ -45,6 +48,8 @@ def coming_to(facts: FunctionFacts, family: tuple[str, ...], count: int) -> list
     while waiting:
         block = flow.blocks[waiting.pop()]
         leaves, sure = _leaving(block, ways[block.index], lines, here[block.index])
+        if first and any(to <= block.index for to in block.successors):  # sooner or later
+            leaves, sure = [(to, here[block.index]) for to in block.successors if to > block.index], True
         for to, mask in leaves:
             known = exact[block.index] and sure and to > block.index
             if mask & ~here[to] or (exact[to] and not known):

@@ -1,9 +1,9 @@
 """PTX506 | mbarrier that expects other arrivals than come | 9.7.13.15.9
 
 What: an mbarrier is initialised with a count that all arrivals of the module, each by all threads of the CTA, do not
-reach; or with a count that one warp reaches alone, and another one arrives in the same phase without knowing of it.
-Certain: none of them is in a loop, the kernel declares its number of threads, and all mbarriers are known
-variables.
+reach; or with a count that some warps reach without the others, which arrive in the same phase without knowing of them.
+Certain: the kernel declares its number of threads, and all mbarriers are known variables; and of those that too few
+reach, no arrival is in a loop.
 Why: the phase never completes: whoever waits for it waits forever. Or it completes before all have arrived, and what
 the others did before is not known to those who wait.
 Example:

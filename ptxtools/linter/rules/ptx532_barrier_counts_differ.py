@@ -3,7 +3,7 @@
 What: instructions of one kernel name the same barrier with different thread counts, where these are
 constants or registers that hold one. Possible: the barrier
 may be used for different groups, one after the other. Or a count that is computed is certainly no multiple of 32; or
-more threads than the count certainly come to an instruction (.reqntid says how many there are).
+more threads than the count certainly come to an instruction (.reqntid says how many there are), or as many only arrive.
 Why: a barrier completes when the expected number of threads has arrived: those that expect others may wait for ever,
 and of more than that, any go on without the others.
 Example:
@@ -52,7 +52,11 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
     for users in barriers_of(facts).values() if declared_shape(facts.function) is not None else ():
         for user in users:
             come = user.warps.bit_count() * WARP
+            message = ""
             if user.exact and not user.arrives and 0 < user.expected < come:
                 message = f"{come} threads come to this barrier, and it waits for {user.expected}: any of them"
+            elif user.exact and user.arrives and 0 < user.expected <= come:
+                message = f"{come} threads arrive, and the barrier is over with {user.expected}: without any that wait"
+            if message:
                 context.warn(CODE, message, part_span(user.line.item, 1), section="9.7.13.1")
     tell(context, facts, CODE, "barrier count", "9.7.13.1")

@@ -17,11 +17,12 @@ class Bar:
     in this phase, past: in those before; tensors: copies of this phase of which a tensor map says how
     large they are, and where they go; copied: how many copies it has; telling, told: by when each half has done what it
     tells of in this phase, and in those before: a relaxed arrival tells of what came before a fence only;
-    commits: whether tcgen05.commit arrives."""
+    commits: whether tcgen05.commit arrives; everybody: the arrivals of the whole CTA, by instruction, since threads
+    have last learnt of each other, at a moment that `since` says."""
 
     __slots__ = (
-        "arrivals", "brought", "commits", "copied", "copies", "count", "done", "expected", "expects", "past", "phase",
-        "product", "released", "telling", "tensors", "told", "vague", "who",
+        "arrivals", "brought", "commits", "copied", "copies", "count", "done", "everybody", "expected", "expects",
+        "past", "phase", "product", "released", "since", "telling", "tensors", "told", "vague", "who",
     )  # fmt: skip
 
     def __init__(self, count: int | None) -> None:
@@ -39,6 +40,8 @@ class Bar:
         self.tensors: list[tuple[Op, Value]] = []
         self.copied = 0
         self.commits = False
+        self.everybody: dict[int, int] = {}
+        self.since: tuple[int, ...] = ()
 
     def expect(self, op: Op, size: int | None, mask: int) -> None:
         """Bytes that threads expect, each of them so many."""

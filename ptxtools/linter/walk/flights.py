@@ -13,7 +13,15 @@ from .computing import Op, unknown
 from .factors import Factors
 from .multicasts import Multicasts
 from .peers import Peers
-from .phases import look_at_arrivals, look_at_bytes, look_at_lanes, look_at_store, look_at_stuck, look_at_waiting
+from .phases import (
+    look_at_arrivals,
+    look_at_bytes,
+    look_at_everybody,
+    look_at_lanes,
+    look_at_store,
+    look_at_stuck,
+    look_at_waiting,
+)
 from .shadow import FLIGHT, OWNER, Place, Touch, within
 
 if TYPE_CHECKING:
@@ -331,6 +339,7 @@ class Flights:
             self.columns.lanes.tell(op, mask)
             size = self.memory.size_at(group, op, len(op.line.item.operands) - 1) if ".expect_tx" in op.opcode else 0
             look_at_arrivals(self.memory, bar, value, op, mask)
+            look_at_everybody(self.memory, bar, value, op)
             look_at_lanes(self.memory, bar, op, size, mask)
             told = self.memory.releases.fenced if ".relaxed" in op.opcode else None
             bar.arrive(mask.bit_count(), _halves(mask), self.shadow.tick(), told)

@@ -278,10 +278,9 @@ class Memory:
             flight, token,
         )  # fmt: skip
         if place.space == "shared":
-            if not self.threads.apart:
-                self._look_at_size(touch)
+            beyond = not self.threads.apart and self._look_at_size(touch)
             self.all_seen &= not (self.threads.apart and self.blind)  # what a CTA waits for may come later in the walk
-            if self.all_seen:
+            if self.all_seen and not beyond:
                 self.bytes.note(touch)
             if kind != "reads" and op.family not in _STORES:
                 self.kept.write(op, place.address, size, mask)
@@ -344,14 +343,14 @@ class Memory:
         first, second = program.number(before.line), program.number(after.line)
         return "round" if first > second and program.home(first) == program.home(second) else "behind"
 
-    def _look_at_size(self, touch: Touch) -> None:
+    def _look_at_size(self, touch: Touch) -> bool:
         """Whether threads access what is behind a variable, or before it."""
         numbers, threads = touch.address.numbers, self.threads
         name = touch.address.variable
         if name is None or self.walker.assumed or not threads.declared:
-            return
+            return False
         if touch.flight and touch.line.plan.family != "cp":
-            return
+            return False
         symbol = touch.line.names.lookup(name)
         total = variable_bytes(symbol) if isinstance(symbol, Variable) else None
         for thread in range(THREADS) if total is not None else ():
@@ -361,7 +360,8 @@ class Memory:
                 self.walker.report(
                     "beyond a variable", touch.line, touch.operand, f"{threads.name(thread)} accesses {what}"
                 )
-                return
+                return True
+        return False
 
     # --- order --------------------------------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ _HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
 _BYTES = 8
 #: Instructions behind a wait among which a branch leads back to it.
 _BACK = 3
+_WAITS = (".try_wait", ".test_wait")
 #: What may arrive at an mbarrier from elsewhere.
 _ELSEWHERE = ("mapa", ".multicast", "call")
 
@@ -85,6 +86,31 @@ def look_at_arrivals(memory: Memory, bar: Bar, value: Value, op: Op, mask: int) 
         message = (
             f"{memory.threads.name(first_of(late))} arrives here, too, and the phase is over with {count} arrival"
             f"{'s' * (count > 1)}: those of another warp may have been enough"
+        )
+        walker.report("phase of fewer", op.line, None, message)
+
+
+def look_at_everybody(memory: Memory, bar: Bar, value: Value, op: Op) -> None:
+    """Whether more threads of the CTA than a phase takes come to the first arrivals, those that do not walk included,
+    and none of them can know of the others."""
+    walker, count, threads = memory.walker, bar.count, memory.threads
+    if count is None or bar.vague or bar.phase or walker.assumed or memory.blind or threads.apart or threads.whole:
+        return
+    if not threads.declared or not isinstance(value.each, int) or value.variable is None:
+        return
+    since = (*memory.shadow.known[0], *memory.shadow.known[1])
+    if bar.since != since:
+        if bar.arrivals:
+            return
+        bar.since, bar.everybody = since, {}
+    if id(op.line.item) in bar.everybody:
+        return
+    bar.everybody[id(op.line.item)] = walker.program.first_rounds(threads.size).at(op.line, op.addresses[0][0])
+    come = sum(bar.everybody.values())
+    if come > count and come % count and walker.program.reached_from_elsewhere(_WAITS):
+        message = (
+            f"{come} arrivals come here, none behind another one, and the phase is over with {count}: those of others "
+            "may have been enough"
         )
         walker.report("phase of fewer", op.line, None, message)
 

@@ -10,6 +10,7 @@ from itertools import chain
 from ptxtools.ir.nodes import Address, Name, Variable, Vector
 from ptxtools.ir.symbols import RegisterKey
 
+from ..arrivals import FirstRounds
 from ..coming import coming_to
 from ..constants import CTA_THREADS
 from ..facts import ENDING, FunctionFacts, Line, operand_names
@@ -88,6 +89,7 @@ class Program:
         self._asked: dict[int, bool] = {}
         self._words: dict[tuple[str, ...], bool] = {}
         self._facts = facts
+        self._first: FirstRounds | None = None
         self.heap = any(_of_the_heap(line) for one in (facts, *inner) for line in one.of("call"))
         self.hands_over = bool(self.callees) or self.heap
         variables = [item for one in (facts, *inner) for item in one.others if isinstance(item, Variable)]
@@ -316,6 +318,12 @@ class Program:
     def opcodes(self) -> frozenset[str]:
         """The opcodes of all instructions."""
         return frozenset([line.item.opcode for line in self.lines])
+
+    def first_rounds(self, threads: int) -> FirstRounds:
+        """Arrivals of all threads of a CTA."""
+        if self._first is None:
+            self._first = FirstRounds(self._facts, threads)
+        return self._first
 
     @cached_property
     def coming(self) -> dict[int, int]:
