@@ -11,6 +11,7 @@ from ptxtools.ir.nodes import Address, Name, Vector
 from ptxtools.ir.symbols import RegisterKey
 
 from ..facts import ENDING, FunctionFacts, Line, operand_names
+from ..inflight import accessed
 from ..masks import mask_operand
 from .calls import Callee, followed
 from .computing import Op, begin_program, divides, taken_apart
@@ -268,6 +269,15 @@ class Program:
     def opcodes(self) -> frozenset[str]:
         """The opcodes of all instructions."""
         return frozenset([line.item.opcode for line in self.lines])
+
+    @cached_property
+    def used(self) -> frozenset[RegisterKey]:
+        """Registers that something reads which every thread executes, other than a selection or a copy."""
+        return frozenset(
+            key for line in self.lines
+            if line.item.guard is None and line.plan.family not in ("selp", "slct", "mov", "prmt")
+            for name, write in accessed(line) if not write and (key := line.registers[name]) is not None
+        )  # fmt: skip
 
     @cached_property
     def copied(self) -> bool:
