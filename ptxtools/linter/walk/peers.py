@@ -92,7 +92,9 @@ class Peers:
     def _all_known(self) -> bool:
         program = self._walker.program
         others = program.reached_from_elsewhere(_OTHERS) or any(strong_read(line) for line in program.lines)
-        return self._memory.clusters.is_pair and not others
+        threads = self._memory.threads
+        turned = threads.turned and threads.whole and threads.declared
+        return (turned or self._memory.clusters.is_pair) and not others
 
     def follows(self, group: Group) -> bool:
         """Whether it is known what has arrived at the mbarriers so far."""
