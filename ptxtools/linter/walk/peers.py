@@ -194,7 +194,7 @@ class Peers:
 
     def brings(self, group: Group, op: Op, mask: int, size: int, token: int) -> bool:
         """A copy of some threads of one CTA completes bytes at mbarriers; whether others can go on."""
-        place = self._memory.place_of(group, op, op.addresses[-1][0], "shared")
+        place = self._memory.place_of(group, op, op.addresses[-1][0], "shared") if op.addresses else None
         targets = self._targets(place.address, mask) if place is not None and size else None
         if ".multicast" in op.opcode and targets is not None:
             targets = [

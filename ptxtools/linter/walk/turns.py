@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ptxtools.ir.nodes import Immediate, Name
+from ptxtools.ir.nodes import Immediate, Name, Operand
 from ptxtools.ir.symbols import RegisterKey
 
 from ..facts import FunctionFacts, Line
@@ -43,6 +43,10 @@ def turning(facts: FunctionFacts) -> int:
     return 0
 
 
+def _operand(line: Line, at: int) -> Operand | None:
+    return line.item.operands[at] if at < len(line.item.operands) else None
+
+
 def _written(line: Line) -> list[RegisterKey]:
     """What an instruction writes that depends on its sources; not a place in the memory of a CTA."""
     if line.plan.family == "mapa":
@@ -69,13 +73,13 @@ def _regular(facts: FunctionFacts, told: set[RegisterKey], total: int) -> bool:
     named: set[_Kind | None] = set()
     for line in facts.lines:
         family, item = line.plan.family, line.item
-        into = item.operands[0] if item.operands else None
+        into = _operand(line, 0)
         key = line.registers[into.name] if isinstance(into, Name) else None
         if family == "mapa":
             named.add(_kind(line, 2, kinds))
             continue
-        named_count = family == "mov" and getattr(item.operands[1], "name", "") == _COUNT
-        if key is not None and named_count and len(writes[key]) == 1:
+        named_count = family == "mov" and getattr(_operand(line, 1), "name", "") == _COUNT
+        if key is not None and named_count and len(writes.get(key, ())) == 1:
             counts.add(key)
         if not _reads(line, told):
             continue
@@ -83,7 +87,7 @@ def _regular(facts: FunctionFacts, told: set[RegisterKey], total: int) -> bool:
             if ".global" not in item.opcode and not _only_stored(line, told):
                 return False
             continue
-        if family not in _ARITHMETIC or item.guard is not None or key is None:
+        if family not in _ARITHMETIC or item.guard is not None or key not in writes:
             return False
         first, *others = writes[key]
         one = others == list(range(first + 1, first + 1 + len(others))) and targets.isdisjoint(others)
@@ -93,14 +97,13 @@ def _regular(facts: FunctionFacts, told: set[RegisterKey], total: int) -> bool:
 
 def _only_stored(line: Line, told: set[RegisterKey]) -> bool:
     """Whether a store's value alone depends on the rank."""
-    address = line.item.operands[0]
-    base = getattr(getattr(address, "base", None), "name", "")
+    base = getattr(getattr(_operand(line, 0), "base", None), "name", "")
     return line.plan.family == "st" and line.registers[base] not in told and not base.startswith(_RANKS)
 
 
 def _kind(line: Line, operand: int, kinds: dict[RegisterKey, _Kind | None]) -> _Kind | None:
     """What an operand is of the rank."""
-    name = getattr(line.item.operands[operand], "name", "")
+    name = getattr(_operand(line, operand), "name", "")
     if name == _RANK:
         return "rank"
     key = line.registers[name]
@@ -109,13 +112,12 @@ def _kind(line: Line, operand: int, kinds: dict[RegisterKey, _Kind | None]) -> _
 
 def _result(line: Line, kinds: dict[RegisterKey, _Kind | None], counts: set[RegisterKey], total: int) -> _Kind | None:
     """What an instruction makes of the rank."""
-    operands, family = line.item.operands, line.plan.family
+    family, other = line.plan.family, _operand(line, 2)
     known = _kind(line, 1, kinds)
-    if known is None or len(operands) > 3:
+    if known is None or len(line.item.operands) > 3:
         return None
     if family in ("mov", "cvt"):
         return known
-    other = operands[2]
     number = other.value if isinstance(other, Immediate) else None
     if family in ("add", "sub") and number is not None and known in ("rank", "ring", "sum"):
         return "sum"
