@@ -8,6 +8,7 @@ from ptxtools.records import NamedTuple
 
 from .facts import FunctionFacts
 from .memory import Reach, Step, variable_of
+from .values import Terms
 
 _BYTES = 8
 
@@ -45,24 +46,37 @@ def life(facts: FunctionFacts) -> Iterator[tuple[Step, str]]:
     initialised "again", used when it is "over"."""
     for steps in facts.steps:
         states: dict[Reach, str] = {}
+        alive: dict[Terms, list[Reach]] = {}  # as they are in `states`
         for step in steps:
             place = next((n for n, address in enumerate(step.addresses) if address is not None), None)
             address = step.addresses[place] if place is not None else None
             if address is None or place is None:
                 continue
             if step.family == "mbarrier" and not step.has("shared::cluster"):
-                word = Reach(place, "shared", address, _BYTES)
+                word = Reach(0, "shared", address, _BYTES)
+                before, known = states.get(word), alive.setdefault(address.terms, [])
                 if step.has("init"):
-                    if states.get(word._replace(operand=0)) == "alive":
+                    if before == "alive":
                         yield step, "again"
-                    states[word._replace(operand=0)] = "alive"
+                    else:
+                        known.append(word)
+                    states[word] = "alive"
                 elif step.has("inval"):
-                    states[word._replace(operand=0)] = "over"
-                elif states.get(word._replace(operand=0)) == "over":
+                    if before == "alive":
+                        known.remove(word)
+                    states[word] = "over"
+                elif before == "over":
                     yield step, "over"
-            elif step.family == "st" and _reaches(step.access, [w for w, state in states.items() if state == "alive"]):
+            elif step.family == "st" and _reaches(step.access, alive):
                 yield step, "stored"
 
 
-def _reaches(access: Reach | None, words: list[Reach]) -> bool:
-    return access is not None and access.space == "shared" and any(access.meets(word) for word in words)
+def _reaches(access: Reach | None, alive: dict[Terms, list[Reach]]) -> bool:
+    """Whether an access reaches one of some mbarriers, which are listed by the unknown parts of their addresses."""
+    words = alive.get(access.address.terms) if access is not None and access.space == "shared" else None
+    if access is None or not words:
+        return False
+    numbers = access.address.numbers
+    least, most = min(numbers) - _BYTES, max(numbers) + access.size
+    near = [word for word in words if not isinstance(word.address.each, int) or least < word.address.each < most]
+    return any(access.meets(word) for word in near)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from typing import TYPE_CHECKING, cast
 
 from ptxtools.ir.nodes import Immediate
 
-from ..values import WARP, ZERO, Value, plus, shortest
+from ..values import WARP, ZERO, Terms, Value, plus, shortest
 from .bars import Bar
 from .columns import Columns, columns_of
 from .computing import Op, unknown
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 #: Bytes that each tensor copy moves at least.
 _TENSOR = 16
-#: mbarriers with which stores are compared.
+#: mbarriers at offsets of one address with which stores are compared.
 _MOST = 64
 #: Bytes of a tensor map.
 _MAP = 128
@@ -56,7 +57,7 @@ class Flights:
         self._token = 0
         self._bars: dict[Value, Bar] = {}
         self._commits = False  # whether tcgen05.commit may arrive at any of them
-        self._alive: dict[Value, None] = {}  # the mbarriers between their mbarrier.init and mbarrier.inval
+        self._alive: dict[Terms, list[int]] = {}  # the mbarriers between their mbarrier.init and mbarrier.inval
         #: tcgen05 instructions that no fence::before_thread_sync follows; one that a barrier then came behind, or
         #: that a wait for an mbarrier completed, until fence::after_thread_sync.
         self._fences = memory.walker.program.fences
@@ -127,7 +128,7 @@ class Flights:
 
     def store(self, touch: Touch) -> None:
         """An ordinary store to shared memory."""
-        look_at_store(self.memory, touch, self._alive)
+        look_at_store(self.memory, touch, self._alive.get(touch.address.terms, []))
 
     def copy(self, group: Group, op: Op, mask: int) -> bool:
         opcode = op.opcode
@@ -312,8 +313,10 @@ class Flights:
         if op.opcode.startswith("mbarrier.init"):
             self._bars[value] = Bar(self.memory.size_at(group, op, 1) or None)
             place = self.memory.place_of(group, op, 0, "shared")
-            if place is not None and len(self._alive) < _MOST:
-                self._alive[place.address] = None
+            if place is not None and isinstance(place.address.each, int):
+                alive, at = self._alive.setdefault(place.address.terms, []), place.address.each
+                if at not in alive and len(alive) < _MOST:
+                    insort(alive, at)
             self._met(group, op, mask, 0, "stores")
             if place is not None and self.memory.all_seen:
                 self.memory.bytes.write(place.address, 8, mask)
@@ -325,7 +328,8 @@ class Flights:
             place = self.memory.place_of(group, op, op.addresses[0][0], "shared")
             if place is not None:
                 look_at_waiting(self.memory, op, place, mask)
-                self._alive.pop(place.address, None)
+                alive = self._alive.get(place.address.terms, [])
+                alive[:] = [at for at in alive if at != place.address.each]
             else:
                 self._alive.clear()  # it may be any of them
             bar.copies, bar.done = set(), set()

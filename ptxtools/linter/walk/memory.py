@@ -155,7 +155,10 @@ class Memory:
             sources = [walker.value(group, source) for source in op.sources or ()]
             if self.threads.kind == "cluster" and len(sources) == 2 and not sources[1].terms:
                 self.clusters.look_at_rank(op, sources[1], mask)
-                return far(sources[0], plus(sources[1], Value((), 1)))
+                rank = sources[1]
+                if self.threads.turned:
+                    rank = Value((), shortest(iter([number & 1 for number in rank.numbers])))
+                return far(sources[0], plus(rank, Value((), 1)))
             return unknown(True, op.opcode, *sources)
         if opcode is None or not op.addresses:
             return unknown(True, id(op.line.item), walker.moment)
@@ -312,8 +315,8 @@ class Memory:
             return  # the walk of a CTA finds it
         mine, other = self.threads.name(second), self.threads.name(first)
         if self.threads.apart and apart:
-            mine += f" of CTA {second // WARP}"
-            other += f" of CTA {first // WARP}"
+            mine += " of a CTA" if self.threads.turned else f" of CTA {second // WARP}"
+            other += " of another one" if self.threads.turned else f" of CTA {first // WARP}"
         if before.moment == FLIGHT and not apart:
             kind, end = "in flight", "nothing has waited for that"
         elif self.threads.apart:

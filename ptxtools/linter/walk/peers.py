@@ -87,12 +87,15 @@ class Peers:
         self._open: set[int] = set()  # copies of which those who began them do not know that they are done
         self._knows: tuple[set[int], set[int]] = (set(), set())  # what each CTA knows of them
         self._met: list[set[int]] = [set(), set()]  # what each one knew at the barrier of the cluster
+        self._relaxed = [0, 0]  # by when the other CTA has done what relaxed waits of each one have seen
 
     @cached_property
     def _all_known(self) -> bool:
         program = self._walker.program
         others = program.reached_from_elsewhere(_OTHERS) or any(strong_read(line) for line in program.lines)
-        return self._memory.clusters.is_pair and not others
+        threads = self._memory.threads
+        turned = threads.turned and threads.whole and threads.declared
+        return (turned or self._memory.clusters.is_pair) and not others
 
     def follows(self, group: Group) -> bool:
         """Whether it is known what has arrived at the mbarriers so far."""
@@ -192,7 +195,7 @@ class Peers:
 
     def brings(self, group: Group, op: Op, mask: int, size: int, token: int) -> bool:
         """A copy of some threads of one CTA completes bytes at mbarriers; whether others can go on."""
-        place = self._memory.place_of(group, op, op.addresses[-1][0], "shared")
+        place = self._memory.place_of(group, op, op.addresses[-1][0], "shared") if op.addresses else None
         targets = self._targets(place.address, mask) if place is not None and size else None
         if ".multicast" in op.opcode and targets is not None:
             targets = [
@@ -262,6 +265,7 @@ class Peers:
         memory.flights.multicasts.waits(Value(key.terms, key.numbers[0] & _OFFSET), mask)
         if ".relaxed" in op.opcode:
             memory.releases.owe(mask, list(bar.told), False)
+            self._relaxed[half] = max(self._relaxed[half], bar.told[1 - half])
         else:
             shadow.learn(mask, bar.told)
 
@@ -288,9 +292,12 @@ class Peers:
             self._hear(half, told)
 
     def knows(self, meeting: Meeting) -> bool:
-        """Whether the later one of two accesses is by a CTA that knows the earlier one, a copy, to be done, though who
-        began it does not."""
-        return meeting.before.moment == FLIGHT and meeting.before.token in self._knows[meeting.second // WARP]
+        """Whether the later one of two accesses is by a CTA that knows the earlier one to be done: a copy, though who
+        began it does not; or what the other CTA has read, as no store comes before the wait that it depends on."""
+        before, half = meeting.before, meeting.second // WARP
+        if before.kind == "reads" and not before.flight and meeting.first // WARP != half:
+            return before.moment < self._relaxed[half]
+        return before.moment == FLIGHT and before.token in self._knows[half]
 
     def is_over(self, key: Value, parity: int) -> bool | None:
         """Whether threads that wait for a phase can go on; None if that is not known here."""
@@ -300,7 +307,7 @@ class Peers:
     def stuck(self) -> None:
         """Nobody can go on."""
         walker = self._walker
-        for group in walker.running if not walker.assumed else ():
+        for group in sorted(walker.running, key=lambda group: _cta_of(group.mask)) if not walker.assumed else ():
             kind, place = (group.waits or ("", None))[:2]
             bar = self._bars.get(place[0]) if kind == "mbarrier" and isinstance(place, tuple) else None
             if bar is None or not spins(walker.program, group.pc):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 from ptxtools.ir.nodes import Variable
@@ -12,6 +12,7 @@ from ..values import WARP, Value
 from .barriers import first_of
 from .bars import Bar
 from .computing import Op
+from .shadow import ends
 
 if TYPE_CHECKING:
     from .memory import Memory
@@ -144,15 +145,14 @@ def look_at_waiting(memory: Memory, op: Op, place: Place, mask: int) -> None:
                 return
 
 
-def look_at_store(memory: Memory, touch: Touch, alive: Iterable[Value]) -> None:
-    """Whether a store reaches into an mbarrier. alive: those that are initialised at offsets of the same address."""
+def look_at_store(memory: Memory, touch: Touch, alive: list[int]) -> None:
+    """Whether a store reaches into an mbarrier. alive: those that are initialised, by their offsets in order."""
     if memory.threads.kind == "cluster" or memory.threads.apart or memory.walker.assumed or touch.doubtful:
         return
-    for bar in alive:
-        if not isinstance(bar.each, int) or bar.terms != touch.address.terms:
-            continue
+    least, most = ends(touch.address.each)
+    for bar in alive[bisect_right(alive, least - _BYTES) : bisect_left(alive, most + touch.size)]:
         for thread, number in enumerate(touch.address.numbers):
-            if touch.mask >> thread & 1 and bar.each - touch.size < number < bar.each + _BYTES:
+            if touch.mask >> thread & 1 and bar - touch.size < number < bar + _BYTES:
                 message = f"{memory.threads.name(thread)} stores into an mbarrier"
                 memory.walker.report("mbarrier stored", touch.line, touch.operand, message)
                 return

@@ -14,6 +14,7 @@ from ..arrivals import FirstRounds
 from ..coming import coming_to
 from ..constants import CTA_THREADS
 from ..facts import ENDING, FunctionFacts, Line, operand_names
+from ..inflight import accessed
 from ..masks import mask_operand
 from .calls import Callee, followed
 from .computing import Op, begin_program, divides, taken_apart
@@ -334,6 +335,15 @@ class Program:
         count = most_threads(self.function) or CTA_THREADS
         found = coming_to(self._facts, families, count) if flat else []
         return {id(line.item): coming.threads for line, coming in found}
+
+    @cached_property
+    def used(self) -> frozenset[RegisterKey]:
+        """Registers that something reads which every thread executes, other than a selection or a copy."""
+        return frozenset(
+            key for line in self.lines
+            if line.item.guard is None and line.plan.family not in ("selp", "slct", "mov", "prmt")
+            for name, write in accessed(line) if not write and (key := line.registers[name]) is not None
+        )  # fmt: skip
 
     @cached_property
     def copied(self) -> bool:

@@ -23,6 +23,7 @@ from .shapes import (
     threads_expected,
     warps_told_apart,
 )
+from .turns import turning
 
 #: Threads of each CTA that are compared with those of another one if no directive says how many there are: kernels for
 #: fewer than a warp are written, too.
@@ -43,7 +44,8 @@ class Threads(NamedTuple):
     """kind: "cta", "grid" or "cluster"; mask: the threads there are, as bits; size: threads of a CTA; whole: whether
     all of its threads are among them; declared: whether directives say so; registers: the special registers; spaces:
     the memory in which they may meet; group: whether they are of one warpgroup; guessed: whether it
-    follows from addresses alone that they are in one CTA; there: whether nearly every launch has all of them."""
+    follows from addresses alone that they are in one CTA; there: whether nearly every launch has all of them; turned:
+    whether the two CTAs stand for all of a larger cluster, those with even and those with odd ranks."""
 
     kind: str
     mask: int
@@ -55,6 +57,7 @@ class Threads(NamedTuple):
     group: bool = False
     guessed: bool = False
     there: bool = True
+    turned: bool = False
 
     @property
     def apart(self) -> bool:
@@ -94,10 +97,11 @@ def places_of(facts: FunctionFacts) -> Iterator[Threads]:
     elif globally or (shape is not None and "bra" in facts.families) or followed(facts) or _divides_by_numbers(facts):
         yield _of_cta(facts, shape)._replace(spaces=("global",))
     if any(".cluster" in line.item.opcode for line in facts.of("mapa", "barrier", "cp", "st", "red", "atom")):
-        yield _apart("cluster", shape)._replace(spaces=spaces)
+        total = turning(facts)
+        yield _apart("cluster", shape, total=total)._replace(spaces=spaces)
         last = _last_warp(facts, shape)
         if last:
-            yield _apart("cluster", shape, last)._replace(spaces=spaces)
+            yield _apart("cluster", shape, last, total)._replace(spaces=spaces)
     if globally and (_of_a_grid(facts) or _counts_in_one_thread(facts)):
         grid = _apart("grid", shape)._replace(spaces=("global",))
         yield grid if _of_a_grid(facts) else grid._replace(guessed=True)
@@ -238,8 +242,9 @@ def _of_ctas(facts: FunctionFacts, shape: Shape | None) -> Iterator[Threads]:
         yield _of_cta(facts, shape, other)
 
 
-def _apart(kind: str, shape: Shape | None, other: int = 0) -> Threads:
-    """The first warp of one CTA, and the first one, or another one, of its neighbour."""
+def _apart(kind: str, shape: Shape | None, other: int = 0, total: int = 0) -> Threads:
+    """The first warp of one CTA, and the first one, or another one, of its neighbour. total: how many CTAs of a cluster
+    they stand for, if it is larger."""
     size = shape.size if shape is not None else None
     lanes = min(size or (WARP if other else _FEW), WARP)
     half = (1 << lanes) - 1
@@ -252,11 +257,11 @@ def _apart(kind: str, shape: Shape | None, other: int = 0) -> Threads:
         for name in ("%cluster_ctarank", "%cluster_ctaid.x"):
             special[name] = which
         for name in ("%cluster_nctarank", "%cluster_nctaid.x"):
-            special[name] = Value((), 2)
+            special[name] = Value((), total or 2)
     mask = half | half << WARP
     return Threads(
         kind, mask, size or _SIZE, size is not None and size <= WARP, size is not None, special,
-        guessed=shape is not None and not shape.declared,
+        guessed=shape is not None and not shape.declared, turned=total > 0,
     )  # fmt: skip
 
 

@@ -137,12 +137,7 @@ class Written:
         if line.plan.family in UPDATES:
             return True
         into = [key for name, write in accessed(line) if write and (key := line.registers[name]) is not None]
-        for other in self._program.lines if into else ():
-            if other.item.guard is not None or other.plan.family in ("selp", "slct", "mov", "prmt"):
-                continue
-            if any(not write and other.registers[name] in into for name, write in accessed(other)):
-                return True
-        return not into
+        return not into or not self._program.used.isdisjoint(into)
 
     def end(self) -> None:
         """All threads have ended."""
