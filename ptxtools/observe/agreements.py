@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ptxtools.program.details import Meeting
 from ptxtools.program.program import LANES
 from ptxtools.records import dataclass, field
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ptxtools.isa import Opcode
     from ptxtools.machine.events import View
     from ptxtools.machine.observers import Array
     from ptxtools.program.program import Op, Program
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
 _NAME = "synccheck"
 _PHASES = "phases of barriers that operations may not agree on"
 _EVERYBODY = 0
+EVERY_LANE = (1 << LANES) - 1
 
 
 class _Terms(NamedTuple):
@@ -36,12 +41,8 @@ class _Terms(NamedTuple):
 def disagreeing(program: Program) -> frozenset[int]:
     """Places of barrier operations that may meet one with other terms."""
     places: defaultdict[_Terms, set[int]] = defaultdict(set)
-    firsts = [function.first for function in program.functions]
-    for number, block in enumerate(program.blocks):
-        op = block.terminator.op
-        if op is not None and op.kind == "bar":
-            constants = program.functions[bisect_right(firsts, number) - 1].constants
-            known = {slot: value for slot, _, value in constants}
+    for op, known in _ends(program):
+        if op.kind == "bar":
             barrier, threads = op.src[0], op.src[1]
             count = _EVERYBODY if threads is None else known.get(threads.slot)
             terms = _Terms(None if barrier is None else known.get(barrier.slot), count, _reduces(op))
@@ -54,6 +55,37 @@ def disagreeing(program: Program) -> frozenset[int]:
         ):
             found |= places[one] | places[other]
     return frozenset(found)
+
+
+def partly(program: Program) -> frozenset[int]:
+    """Places of instructions of a warp whose member mask may leave out lanes, in a program with the events at them."""
+    return frozenset(op.where for op, known in _ends(program) if _names(op, known))
+
+
+def _names(op: Op, known: dict[int, int]) -> bool:
+    if op.kind == "observe.leave" and op.of(Meeting).what == "warp":
+        mask = op.src[0]
+    elif op.kind == "observe.together" and op.opcode is not None and is_masked(op.opcode):
+        mask = op.src[-1]
+    else:
+        return False
+    return mask is None or known.get(mask.slot) != EVERY_LANE
+
+
+def is_masked(opcode: Opcode) -> bool:
+    """Whether an instruction of a warp has a member mask."""
+    return opcode.has("sync") and not opcode.has("aligned")
+
+
+def _ends(program: Program) -> Iterator[tuple[Op, dict[int, int]]]:
+    """Operations at ends of blocks, with the constants of their functions."""
+    constants: list[dict[int, int]] = [
+        {slot: one for slot, _, one in function.constants} for function in program.functions
+    ]
+    firsts = [function.first for function in program.functions]
+    for number, block in enumerate(program.blocks):
+        if block.terminator.op is not None:
+            yield block.terminator.op, constants[bisect_right(firsts, number) - 1]
 
 
 def _reduces(op: Op) -> bool:
@@ -89,7 +121,7 @@ def came(session: Session, at: View, lanes: Array) -> None:
         others = sum(part.bit_count() for warp, part in phase.came.items() if warp != at.warp)
         mine = phase.came[at.warp]
         if not at.living & ~mine:  # lanes that have exited count as well
-            mine = phase.came[at.warp] = (1 << LANES) - 1
+            mine = phase.came[at.warp] = EVERY_LANE
         if others + mine.bit_count() >= count:
             del phases[number]
 
