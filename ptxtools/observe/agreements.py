@@ -94,11 +94,14 @@ def _reduces(op: Op) -> bool:
 
 @dataclass(slots=True)
 class _Phase:
-    """A phase that is not complete: where the first came to it, and on which terms; lanes that have come, by warp."""
+    """A phase that is not complete: where the first came to it, and on which terms; whole: only warps as a whole have
+    come, so that it is certain to be open; arrived: where warps have that do not wait; came: lanes, by warp."""
 
     where: int
     count: int
     reduces: bool
+    whole: bool = True
+    arrived: dict[int, int] = field(default_factory=dict)
     came: dict[int, int] = field(default_factory=dict)
 
 
@@ -113,6 +116,8 @@ def came(session: Session, at: View, lanes: Array) -> None:
         count = everybody if counts is None else int(counts[some][0]) or everybody
         mask = int(np.bitwise_or.reduce(1 << lanes[some]))
         phase = phases.get(number)
+        if phase is not None and phase.whole and phase.came.get(at.warp, 0) & mask and at.warp in phase.arrived:
+            _twice(session, at, int(lanes[some][0]), number, phase)
         if phase is None or phase.came.get(at.warp, 0) & mask:  # else the warp would still wait
             phase = phases[number] = _Phase(at.op.where, count, _reduces(at.op))
         elif (count, _reduces(at.op)) != (phase.count, phase.reduces):
@@ -120,6 +125,9 @@ def came(session: Session, at: View, lanes: Array) -> None:
         phase.came[at.warp] = phase.came.get(at.warp, 0) | mask
         others = sum(part.bit_count() for warp, part in phase.came.items() if warp != at.warp)
         mine = phase.came[at.warp]
+        phase.whole &= not at.living & ~mask
+        if at.op.of(Meeting).what == "arrive":
+            phase.arrived[at.warp] = at.op.where
         if not at.living & ~mine:  # lanes that have exited count as well
             mine = phase.came[at.warp] = EVERY_LANE
         if others + mine.bit_count() >= count:
@@ -133,6 +141,14 @@ def left(at: View, lanes: Array) -> None:
         phase = phases.get(number)
         if phase is not None and phase.came.get(at.warp, 0):
             del phases[number]
+
+
+def _twice(session: Session, at: View, lane: int, number: int, phase: _Phase) -> None:
+    message = f"the warp comes to barrier {number} again before the barrier is complete at which it has arrived"
+    before = phase.arrived[at.warp]
+    others = (session.site(at.launch.program, before, at.cta.place),)
+    key = (*sorted((at.op.where, before)), "again")
+    session.report(at, lane, _NAME, message, key, kind="again", others=others, help="one arrival for each phase")
 
 
 def _report(session: Session, at: View, lane: int, number: int, count: int, phase: _Phase) -> None:

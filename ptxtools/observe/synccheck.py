@@ -174,7 +174,7 @@ class SyncCheck:
             return
         else:
             self._counts(at, lanes)
-            if at.op.where in self._mixed:
+            if at.op.where in self._mixed or self._arrives:
                 agreements.came(self._session, at, lanes)
         for warp, phase, some in _phases(at, what, lanes):
             _note(warp, phase, at.op.where, some)
