@@ -70,7 +70,6 @@ UNSEEN = {
     "both_warps_free_the_block": "the pointer goes through shared memory, which is not kept",
     "vector_of_which_half_is_fresh": "the host may have set words 2 and 3 of each vector of b",
     "high_byte_of_a_field_is_an_index": "bytes of local memory are not followed one by one; could be seen",
-    "early_return_keeps_its_block": "heap blocks are followed in kernels alone; could be seen",
     "reduction_meets_a_plain_barrier": "that reductions meet no other barriers is not looked for; could be seen",
     "tries_end_after_a_hundred": "behind a loop around a wait its phase counts as complete; could be seen",
     "loop_of_a_wait_turned_round": "behind a loop around a wait its phase counts as complete; could be seen",
