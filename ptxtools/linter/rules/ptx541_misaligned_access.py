@@ -97,7 +97,7 @@ def check_copies(context: LintContext, facts: FunctionFacts) -> None:
                     context.warn(CODE, message, part_span(step.line.item, place), help=help, section="9.7.9.25.3")
 
 
-@bodies_with(*_ALIGNED)
+@bodies_with("mbarrier", "ldmatrix", "stmatrix", "st")
 def check_others(context: LintContext, facts: FunctionFacts) -> None:
     for steps in facts.steps:
         for step in steps:
