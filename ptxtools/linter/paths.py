@@ -75,6 +75,39 @@ def unwritten_on_a_way(facts: FunctionFacts) -> Iterator[tuple[RegisterKey, Line
                 yield key, line, jump
 
 
+def never_read(facts: FunctionFacts, results: Iterable[tuple[Line, RegisterKey]]) -> Iterator[Line]:
+    """Instructions after which nothing reads what they have written to a register, before it is written anew."""
+    wanted = {id(line): key for line, key in results}
+    keys = set(wanted.values())
+    flow = control_flow(facts.function, facts.names)
+    blocks = list(_blocks(flow, facts))
+    numbers: dict[RegisterKey, int] = {}
+    uses, kills = [], []
+    for lines in blocks:
+        live, written = set[RegisterKey](), set[RegisterKey]()
+        for line in reversed(lines):
+            _backwards(facts, line, live, written)
+        uses.append(_bits(live & keys, numbers))
+        kills.append(_bits(written & keys, numbers))
+    _, leaving = solve(flow.successors, uses, kills)
+    for lines, out in zip(blocks, leaving, strict=True):
+        live = {key for key, number in numbers.items() if out >> number & 1}
+        for line in reversed(lines):
+            key = wanted.get(id(line))
+            if key is not None and key not in live:
+                yield line
+            _backwards(facts, line, live, set())
+
+
+def _backwards(facts: FunctionFacts, line: Line, live: set[RegisterKey], written: set[RegisterKey]) -> None:
+    """Go back over an instruction. written: what certainly is, by instructions behind, too."""
+    used = [(key, write) for _, key, write in facts.used(line) if key is not None]
+    anew = {key for key, write in used if write} if line.item.guard is None else set()
+    live.difference_update(anew)
+    written.update(anew)
+    live.update(key for key, write in used if not write)
+
+
 def _jump_past(ways: _Ways, blocks: list[list[Line]], writing: set[int], end: int, read: Line) -> Line | None:
     """A jump, which nothing that writes comes before, and from which one way certainly leads to a read in block `end`
     past all that writes."""

@@ -45,6 +45,7 @@ class Flights:
         self._cta, self._ground = cta, ground
         self.planes, self.knowledge = Planes(cta, ground.marked), Knowledge(cta)
         self.counts = [0] * PLANES
+        self._issuers: dict[tuple[int, int], int] = {}  # warp and lane: the last work of tcgen05 that it has begun
         self._cells: Array = np.zeros((2, *_SHAPE), np.uint32)  # numbers of what reads them, and of what writes them
         #: Spans of a warp's loads and stores of tensor memory that it has not waited for.
         self._loads: defaultdict[int, list[Span]] = defaultdict(list)
@@ -64,6 +65,7 @@ class Flights:
             self._by_warp(claim)
         elif kind.startswith("tcgen05."):
             self.counts[PIPE] += 1
+            self._issuers[warp, claim.lane] = self.counts[PIPE]
             self._piped([span for span in claim.spans if span.tensor], self.counts[PIPE])
             chunks = self._ground.chunks([span for span in claim.spans if not span.tensor])
             if len(chunks):
@@ -198,10 +200,14 @@ class Flights:
                 self.knowledge.learn(at, np.array([lane]), _news(items))
 
     def signalled(self, at: View, cta: Cta, offset: int) -> None:
-        """tcgen05.commit signals an mbarrier when all work of the CTA before it is done."""
+        """tcgen05.commit signals an mbarrier when all work of the thread before it is done (9.7.16.12.1), and what that
+        comes behind (9.7.16.5.4.3)."""
         lanes = list(at.lanes())
         news = Known()
         news.join(self.knowledge.of(at.warp, lanes[0] if len(lanes) == 1 else None))
+        mine = max(self._issuers.get((at.warp, lane), 0) for lane in lanes)
+        if any(number > max(mine, news.until[PIPE]) for number in self._issuers.values()):
+            raise Doubt
         news.until[PIPE] = self.counts[PIPE]
         self.knowledge.tell(cta, offset, news)
 

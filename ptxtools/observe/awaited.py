@@ -164,9 +164,11 @@ class Awaited:
             carried[key][:, : len(knew[0])] = np.maximum(carried[key][:, : len(knew[0])], knew)
 
     def signalled(self, view: View, cta: Cta, offset: int) -> None:
-        """tcgen05.commit does, for all work before it."""
-        key = mbarrier_key(cta, offset)
-        self._signal(view, key, [claim for claim in _work(view).piped if claim.over])
+        """tcgen05.commit does, for all work of its thread before it (9.7.16.12.1), and what that comes behind
+        (9.7.16.5.4.3)."""
+        key, lanes, piped = mbarrier_key(cta, offset), set(view.lanes()), _work(view).piped
+        own = [n for n, claim in enumerate(piped, 1) if claim.view.warp == view.warp and claim.lane in lanes]
+        self._signal(view, key, [claim for claim in piped[: max(own, default=0)] if claim.over])
         clocks, mine = self._clocks_of(view)
         clocks.give(mine, key)
 

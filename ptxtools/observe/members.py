@@ -52,7 +52,9 @@ def together(session: Session, view: View, lanes: Array) -> None:
     if not opcode.has("sync"):
         return
     masks = view.source(len(view.op.src) - 1).astype(np.uint64)
-    if not _missing(session, view, lanes, masks, "its member mask") and opcode.family == "shfl":
+    if _missing(session, view, lanes, masks, "its member mask") or _disagree(session, view, lanes, masks):
+        return
+    if opcode.family == "shfl":
         _shuffle(session, view, lanes, masks)
 
 
@@ -69,7 +71,23 @@ def parted(session: Session, program: Program, trap: Trap) -> None:
 
 def met(session: Session, view: View, lanes: Array) -> None:
     """Lanes go on behind a bar.warp.sync."""
-    _missing(session, view, lanes, view.source(0).astype(np.uint64), "its member mask")
+    masks = view.source(0).astype(np.uint64)
+    if not _missing(session, view, lanes, masks, "its member mask"):
+        _disagree(session, view, lanes, masks)
+
+
+def _disagree(session: Session, view: View, lanes: Array, masks: Array) -> bool:
+    """Report lanes that name others which give another mask: all have to give the same (9.7.9.6, 9.7.13.2)."""
+    given = np.unique(masks[lanes]).tolist() if len(lanes) else []
+    for mask in given if len(given) > 1 else ():
+        others = [lane for lane in lanes.tolist() if int(masks[lane]) != mask and mask >> lane & 1]
+        if others:
+            lane, other = int(lanes[masks[lanes] == mask][0]), others[0]
+            message = f"lane {other}, which its member mask {mask:#010x} names, has the mask {int(masks[other]):#010x}"
+            session.report(view, lane, _NAME, message, (view.op.where, "mask"), kind="mask",
+                           help="all lanes that meet give the same mask")  # fmt: skip
+            return True
+    return False
 
 
 def _missing(session: Session, view: View, lanes: Array, masks: Array, whose: str) -> bool:

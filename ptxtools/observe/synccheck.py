@@ -87,6 +87,7 @@ class SyncCheck:
             vars(self)["tensor"] = None  # which then is no event to listen to
         self._arrives, self._plain = _barriers(grid.program)  # plain ones are judged by who leaves
         self._mixed = grid.program.found(agreements.disagreeing)
+        self._partly = grid.program.found(agreements.partly)
 
     @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
@@ -143,7 +144,7 @@ class SyncCheck:
                 if what == "bar" and self._plain:
                     return ALWAYS
                 return WHOLE | counted if what == "bar" and not self._arrives else None
-            if op.kind == "observe.leave" and op.where in self._mixed:
+            if op.kind == "observe.leave" and op.where in (self._mixed if what == "bar" else self._partly):
                 return None
             if op.kind == "observe.leave":
                 waits = what == "warp" or (what == "bar" and (self._plain or _aligned(op)))
@@ -156,7 +157,8 @@ class SyncCheck:
             return None
         if op.opcode is None or not (op.opcode.has("aligned") or op.opcode.has("sync")):
             return ALWAYS
-        return WHOLE | (NAMED if op.opcode.family == "shfl" else ALWAYS)
+        named = op.opcode.family == "shfl" or op.where in self._partly
+        return WHOLE | (NAMED if named else ALWAYS)
 
     def arrive(self, at: View, what: str, lanes: Array) -> None:
         """Lanes come to a barrier or do something to mbarriers."""
@@ -172,7 +174,7 @@ class SyncCheck:
             return
         else:
             self._counts(at, lanes)
-            if at.op.where in self._mixed:
+            if at.op.where in self._mixed or self._arrives:
                 agreements.came(self._session, at, lanes)
         for warp, phase, some in _phases(at, what, lanes):
             _note(warp, phase, at.op.where, some)

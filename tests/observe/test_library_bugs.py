@@ -1,6 +1,6 @@
-"""Mistakes in kernels that use cooperative groups, libcu++ and CUB (testdata/checkers/library_bugs.cu), and in everyday
-ones (kernel_bugs.cu), as nvcc has compiled them: each is reported by the right checker at a line of its source; without
-them all are silent."""
+"""Mistakes in kernels that use cooperative groups, libcu++ and CUB (testdata/checkers/library_bugs.cu, shapes_bugs.cu),
+and in everyday ones (kernel_bugs.cu), as nvcc has compiled them: each is reported by the right checker at a line of its
+source; without them all are silent."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _kernels(stem: str) -> dict[str, tuple[str, dict[str, int], set[int]]]:
     return found
 
 
-SOURCES = {stem: _kernels(stem) for stem in ("library", "kernel")}
+SOURCES = {stem: _kernels(stem) for stem in ("library", "kernel", "shapes")}
 
 
 @pytest.fixture(scope="module", params=["bug", "ok"])

@@ -2,7 +2,8 @@
 
 What: a load or store at an offset that is not a multiple of its size, at least for one thread that comes to it: of a
 variable (certain), or of a pointer that the kernel is given (possible: it is not if that pointer is misaligned, too).
-So for both addresses of a cp.async; discard.L2 needs a multiple of 128. Or a variable has a smaller alignment than an
+So for both addresses of a cp.async, for mbarriers and st.bulk (8 bytes), and for rows of ldmatrix and stmatrix (16);
+discard.L2 needs a multiple of 128. Or a variable has a smaller alignment than an
 access of it needs (possible: it may stand at a suitable address).
 Why: misaligned accesses fault at run time.
 Example:
@@ -34,6 +35,11 @@ _LEAST = 4
 _GIVEN = "possible: the pointer may be off by as much"
 #: Bytes that discard takes, and their alignment.
 _LINE = 128
+#: What others have to be aligned to, and the section that says so; of "st" only st.bulk.
+_BULK = 8, "9.7.9.13"
+_ALIGNED = {
+    "mbarrier": (8, "9.7.13.15.1"), "ldmatrix": (16, "9.7.14.5.15"), "stmatrix": (16, "9.7.14.5.16"), "st": (0, ""),
+}  # fmt: skip
 
 
 @variable_accesses
@@ -89,6 +95,19 @@ def check_copies(context: LintContext, facts: FunctionFacts) -> None:
                     help = (_GIVEN,)
                 if off:
                     context.warn(CODE, message, part_span(step.line.item, place), help=help, section="9.7.9.25.3")
+
+
+@bodies_with("mbarrier", "ldmatrix", "stmatrix", "st")
+def check_others(context: LintContext, facts: FunctionFacts) -> None:
+    for steps in facts.steps:
+        for step in steps:
+            size, section = _ALIGNED.get(step.family, (0, ""))
+            if step.family == "st" and step.line.item.opcode.startswith("st.bulk"):
+                size, section = _BULK
+            for place, address in enumerate(step.addresses if size else ()):
+                if address is not None and _off(step, address, size):
+                    message = f"the address of a thread is no multiple of {size}"
+                    context.warn(CODE, message, part_span(step.line.item, place), section=section)
 
 
 def _off(step: Step, address: Value, size: int) -> bool:

@@ -65,7 +65,7 @@ def check(context: LintContext) -> None:
 def check_ways(context: LintContext, facts: FunctionFacts) -> None:
     """Follow what malloc gives: a block that the function alone knows has to be freed on each way to its end."""
     functions = {f.name for f in context.module.functions if f.body is None and f.name in _RUNTIME}
-    if functions != _RUNTIME or facts.function.kind != "entry" or "brx" in facts.families:
+    if functions != _RUNTIME or "brx" in facts.families:
         return
     places = {id(line.item): place for place, line in enumerate(facts.lines)}
     for run in facts.runs:
@@ -100,6 +100,7 @@ def _way_without(facts: FunctionFacts, call: int, pointer: RegisterKey) -> Line 
     """A guarded jump from which a way leads to the end past all calls of free that get a pointer; None if there is
     none, or the pointer goes elsewhere, or decides a jump. call: the number of the line that calls malloc."""
     aliases, parameter = {pointer}, ""
+    results = {v.name for v in facts.function.returns}
     frees: set[int] = set()
     for place in range(call + 1, len(facts.lines)):
         line = facts.lines[place]
@@ -107,6 +108,8 @@ def _way_without(facts: FunctionFacts, call: int, pointer: RegisterKey) -> Line 
         follows = any(key in aliases for key, write in names if not write)
         if line.item.opcode.startswith("st.param") and follows:
             parameter = next((name for name, _ in operand_names(line.item.operands[0])), "")
+            if parameter in results:
+                return None
         elif _callee(line) == "free" and parameter:
             if any(parameter == name for part in line.item.operands for name, _ in operand_names(part)):
                 frees.add(id(line.item))
@@ -118,7 +121,8 @@ def _way_without(facts: FunctionFacts, call: int, pointer: RegisterKey) -> Line 
             return None
         elif follows and line.plan.family not in ("ld", "st", "atom", "red"):
             aliases.update(key for key, write in names if write and key is not None)
-    return None if not frees or aliases & facts.rewritten else _past(facts, facts.lines[call], frees)
+    given_back = any(name in results for _, name in aliases)
+    return None if not frees or given_back or aliases & facts.rewritten else _past(facts, facts.lines[call], frees)
 
 
 def _past(facts: FunctionFacts, call: Line, frees: set[int]) -> Line | None:
@@ -137,6 +141,8 @@ def _past(facts: FunctionFacts, call: Line, frees: set[int]) -> Line | None:
         if not block.successors:
             return jump
         last = lines[id(block.instructions[-1])] if block.instructions else None
+        if last is not None and last.plan.family in ("ret", "exit") and last.item.guard is not None:
+            return last
         parts = last is not None and last.plan.family == "bra" and last.item.guard is not None
         waiting += [(to, jump or (last if parts else None)) for to in block.successors]
     return None

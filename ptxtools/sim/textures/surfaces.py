@@ -78,10 +78,10 @@ def _offsets(
             first = int(np.argmin(inside))
             where = ", ".join(str(int(values[first])) for values in place)
             reason = f"surface access at ({where}) of layer {layer[first]} is outside the surface"
-            raise view.trap(reason, int(lanes[first]))
+            raise view.trap(reason, int(lanes[first]), cause=Cause.OUT_OF_BOUNDS)
         elif last < 0:
             reason = f"surface access of {size} bytes is wider than a row of {width * texture.texel}"
-            raise view.trap(reason, int(lanes[0]))
+            raise view.trap(reason, int(lanes[0]), cause=Cause.OUT_OF_BOUNDS)
         else:
             x = np.where(inside, x, np.clip(x, 0, last) // size * size)
             y, z = np.clip(y, 0, height - 1), np.clip(z, 0, depth - 1)

@@ -67,6 +67,14 @@ def test_outside(device: ptxtools.Device) -> None:
             run(body, surface, device)
 
 
+def test_outside_is_a_finding_of_memcheck() -> None:
+    device = ptxtools.Device("sm_80", checks="memcheck")
+    surface = device.surface(device.upload(np.zeros((2, 4), np.uint32)), "2d", type="u32", size=[4, 2])
+    with pytest.raises(ptxtools.Trap, match=r"surface access at \(0, 2\)") as caught:
+        run("mov.b32 %r0, 7; sust.b.2d.b32.trap [%s, {0, 2}], %r0;", surface, device)
+    assert caught.value.kind == "memcheck"
+
+
 def test_a_texture_is_no_surface(device: ptxtools.Device) -> None:
     texture = device.texture(device.alloc(64), type="u32", size=[4, 4])
     with pytest.raises(ptxtools.Trap, match="does not fit a texture, which is not a surface"):
