@@ -160,6 +160,11 @@ class Form:
             routes.update(dict.fromkeys(values, home))
         return [sorted(component) for component in components], routes
 
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        """All modifiers that the form may have."""
+        return frozenset(value for element in self.elements for value in element.values)
+
     def assign(self, atoms: list[str]) -> tuple[dict[int, str], list[str], list[Element]]:
         """Modifiers to elements: (element index -> modifier, modifiers left over, required elements left open)."""
         components, routes = self._routing
@@ -184,11 +189,7 @@ class Form:
 
     def fits(self, atoms: list[str]) -> dict[int, str] | None:
         """The assignment when it is complete, else None."""
-        routes = self._routing[1]
-        for atom in atoms:
-            if atom not in routes:
-                return None
-        if not self.leads(atoms):
+        if not self._words.issuperset(atoms) or not self.leads(atoms):
             return None
         chosen, surplus, missing = self.assign(atoms)
         return None if surplus or missing else chosen

@@ -73,7 +73,7 @@ def evaluate(A: Algebra, name: str, fraction: Value, parity: Value = None, cut: 
     if parity is not None:
         index = A.add("u32", index, A.shl_by("u32", parity, 6))
     offset = A.and_with("u32", fraction, (1 << f.offset_bits) - 1)
-    square = _square(A, A.shl_by("u32", offset, 17 - f.offset_bits))
+    square = A.once("mufu_square", _square, A.shl_by("u32", offset, 17 - f.offset_bits))
     value = A.table("u32", f"mufu_{name}_values", f.values, index)
     slopes = A.table("u32", f"mufu_{name}_slopes", f.slopes, index)
     linear = A.mul("u32", A.and_with("u32", slopes, 0xFFFFF), A.const("u32", f.linear))

@@ -99,6 +99,17 @@ def test_what_changes_the_rounding_mode_has_its_own_function() -> None:
     assert all(f"@{name} = alias" in text for name in ops if name not in alone)
 
 
+def test_one_handler_with_and_without_a_guard() -> None:
+    body = """setp.ge.u32 %p1, %t, 12; mul.wide.u32 %d1, %t, 4; add.u64 %d1, %in, %d1; mov.b32 %r1, 7; mov.b32 %r2, 0;
+        ld.global.u32 %r2, [%d1]; @%p1 ld.global.u32 %r1, [%d1+128]; @!%p1 add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, %t;
+        st.global.u32 [%out], %r2; @%p1 st.global.u32 [%out], %r1; ret;"""
+    data = np.arange(100, 164, dtype=np.uint32)
+    t = np.arange(32, dtype=np.uint32)
+    assert np.array_equal(results(body, inputs=data), np.where(t >= 12, data[32:] + t, data[:32]))
+    names = [name for name in library._quick.addresses if name.startswith(("h_ld_b32_global", "h_st_b32_global"))]
+    assert len(names) == 4 and len({library._quick.addresses[name] for name in names}) == 2
+
+
 def test_a_table_is_read_as_it_was_written() -> None:
     import ctypes
 

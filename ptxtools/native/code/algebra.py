@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ptxtools.program.program import WINDOWS
-from ptxtools.semantics.algebra import Value
+from ptxtools.semantics.algebra import Algebra, Value
 from ptxtools.semantics.types import bits_of, is_signed, word_bits
 
 from .algebra_convert import Conversions
@@ -82,6 +82,14 @@ class LLVMAlgebra(Conversions):
         if self._context is None:
             raise LookupError(f"this algebra has no context value {name!r}")
         return self.broadcast("i64", self._context(name))
+
+    def once(self, name: str, body: Callable[[Algebra, Value], Value], a: Value) -> Value:
+        """Code that is compiled quickly calls a function for this."""
+        if not (self.emitter.brief and self.lanes):
+            return super().once(name, body, a)
+        kind = self.vector("i32")
+        symbol = self.emitter.inner_function(f"{name}.{self.lanes}", kind, lambda x: str(body(self, x)))
+        return self.emitter.value(f"call {kind} {symbol}({kind} {a})")
 
     def table(self, t: str, name: str, entries: Sequence[int], index: Value) -> Value:
         element = f"i{word_bits(t)}"

@@ -264,6 +264,19 @@ class Emitter:
         """A module-level line for `symbol`, once."""
         self._module.setdefault(symbol, text)
 
+    def inner_function(self, name: str, kind: str, body: Callable[[str], str]) -> str:
+        """A function of this module alone, from one value of a type to another, emitted once; returns its global
+        name."""
+        if "@" + name not in self._module:
+            outside = self.lines, self._entry
+            self.lines, self._entry = [], []
+            answer = body("%x")
+            self.line(f"ret {kind} {answer}")
+            text = f"define internal {kind} @{name}({kind} %x) #0 {{\n{self.take()}\n}}"
+            self.lines, self._entry = outside
+            self.declare("@" + name, text)
+        return "@" + name
+
     def call(self, function: str, result: str, arguments: Sequence[tuple[str, str]]) -> str:
         """Call an external function or intrinsic, declared on first use; arguments are (type, value) pairs."""
         types = ", ".join(type_ for type_, _ in arguments)

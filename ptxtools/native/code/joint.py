@@ -17,8 +17,8 @@ from .algebra import LLVMAlgebra
 from .cases import text_of
 from .emitter import Emitter, vector
 from .handler import enter, leave
-from .keys import OPERANDS_PER_RECORD, Operand, operand_offset, operands_of
-from .slices import Slices, width_of
+from .keys import OPERANDS_PER_RECORD, Operand, key_of, operand_offset, operands_of, without_guard
+from .slices import SLICED, Slices, width_of
 
 #: Operands whose slots are looked up once for all cases.
 _COMMON = 4
@@ -28,23 +28,35 @@ _FUNCTION = "joint."
 
 def functions(emitter: Emitter, ops: dict[str, Op]) -> tuple[list[str], dict[str, Op]]:
     """Functions for some handlers, with their other names and the table; and the handlers that are left."""
+    twins = _twins(ops)
     groups: dict[int, dict[str, Op]] = {}
     for name, op in ops.items():
-        if op.kind in LANEWISE and len(operands_of(op)) <= OPERANDS_PER_RECORD:
+        if name not in twins and op.kind in LANEWISE and len(operands_of(op)) <= OPERANDS_PER_RECORD:
             groups.setdefault(width_of(emitter, operands_of(op)), {})[name] = op
     texts: list[str] = []
-    left, cases = dict(ops), dict[str, int]()
+    cases, places = dict[str, int](), dict(twins)
     for width, group in groups.items():
         if len(group) > 1:
             function = f"{_FUNCTION}{width}"
             text, numbers = _Joint(emitter, width).function(function, group)
             texts.append(text)
-            texts += [f"@{name} = alias void (ptr, ptr, i32, ptr, ptr), ptr @{function}" for name in numbers]
             cases |= numbers
+            places |= dict.fromkeys(numbers, function)
+    left = {name: op for name, op in ops.items() if name not in places}
+    cases |= {name: cases[twin] for name, twin in twins.items() if twin in cases}
+    texts += [
+        f"@{name} = alias void (ptr, ptr, i32, ptr, ptr), ptr @{places.get(at, at)}" for name, at in places.items()
+    ]
     texts.append(text_of(ops, cases))
-    for name in cases:
-        del left[name]
     return texts, left
+
+
+def _twins(ops: dict[str, Op]) -> dict[str, str]:
+    """Of handlers that differ in nothing but a guard, those without, and the one that does for both."""
+    keys = {name: key_of(op) for name, op in ops.items() if op.kind in SLICED}
+    guarded = {without_guard(keys[name]): name for name in keys if ops[name].guard is not None}
+    twins = {name: guarded.get(without_guard(key), "") for name, key in keys.items() if ops[name].guard is None}
+    return {name: twin for name, twin in twins.items() if twin}
 
 
 class _Joint:

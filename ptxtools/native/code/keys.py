@@ -16,6 +16,8 @@ from ptxtools.semantics.types import bits_of, is_signed, word_bits
 
 from .structures import RECORD
 
+#: Place in keys that says whether there is a guard.
+_GUARD = 5
 #: Number of an operand in record order.
 Operand = NewType("Operand", int)
 
@@ -81,6 +83,11 @@ def key_of(op: Op) -> tuple[object, ...]:
         op.space,
         "" if op.detail is None else repr(op.detail),
     )
+
+
+def without_guard(key: tuple[object, ...]) -> tuple[object, ...]:
+    """A handler's key but for whether it has a guard."""
+    return (*key[:_GUARD], *key[_GUARD + 1 :])
 
 
 def name_of(key: tuple[object, ...]) -> str:

@@ -77,7 +77,7 @@ def _shared(h: Handler) -> str:
 
 def _all(h: Handler, host: Value, target: Value, size: int) -> None:
     e = h.code
-    if size == 16:
+    if size == 16 and not e.brief:
         _in_fours(h, host, target)
     sources, targets = array(h, 64), array(h, 64)
     e.line(f"store <32 x i64> {host}, ptr {sources}, align 64")

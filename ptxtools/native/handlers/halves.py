@@ -34,11 +34,12 @@ class Ranged:
             else:
                 h.code.jump(self.anywhere)
         else:
-            whole, part = h.code.label("whole"), h.code.label("part")
-            h.code.branch("%full", whole, part, likely=True)
-            h.code.begin(whole)
-            self._whole_warp()
-            h.code.begin(part)
+            if not h.code.brief:  # a whole warp is a special case of some lanes
+                whole, part = h.code.label("whole"), h.code.label("part")
+                h.code.branch("%full", whole, part, likely=True)
+                h.code.begin(whole)
+                self._whole_warp()
+                h.code.begin(part)
             self._part_of_warp()
         h.code.begin(self.anywhere)
         return self._general()

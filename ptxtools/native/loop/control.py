@@ -87,27 +87,30 @@ pick:
   %rotate = get warp.rotate
   %special = or i32 %calls, %rotate
   %plain = icmp eq i32 %special, 0
-  %ready.lanes = lanes %ready
   br i1 %plain, label %choose, label %frames, !prof !0
 frames:
   %frame = get warp.frame
   %turn = icmp ne i32 %rotate, 0
   br i1 %turn, label %rotated, label %deepest
 deepest:                                          ; the lanes in the deepest frame
+  %ready.lanes = lanes %ready
   %inside = blend32 %ready.lanes, %frame, splat (i32 -1)
   %deep = call i32 @llvm.vector.reduce.smax.v32i32(<32 x i32> %inside)
   %deep.all = splat32 %deep
   %deep.lanes = icmp eq <32 x i32> %inside, %deep.all
+  %deep.mask = bits %deep.lanes
   br label %choose
 choose:                                           ; of those, the lanes at the lowest block
   %at = phi i32 [0, %pick], [%deep, %deepest]
-  %here = phi <32 x i1> [%ready.lanes, %pick], [%deep.lanes, %deepest]
+  %here.mask = phi i32 [%ready, %pick], [%deep.mask, %deepest]
+  %here = lanes %here.mask
   %blocks = blend32 %here, %pc, splat (i32 NOWHERE)
   %lowest = call i32 @llvm.vector.reduce.umin.v32i32(<32 x i32> %blocks)
   %lowest.all = splat32 %lowest
   %chosen = icmp eq <32 x i32> %blocks, %lowest.all
   %others = blend32 %chosen, splat (i32 NOWHERE), %blocks
   %next = call i32 @llvm.vector.reduce.umin.v32i32(<32 x i32> %others)
+  %chosen.mask = bits %chosen
   br label %start
 rotated:                                          ; any group, so that lanes can wait for one another
   set warp.rotate, 0
@@ -131,16 +134,17 @@ rotated:                                          ; any group, so that lanes can
   %leader.frame.all = splat32 %leader.frame
   %same.block = icmp eq <32 x i32> %pc, %leader.all
   %same.frame = icmp eq <32 x i32> %frame, %leader.frame.all
-  %same = and <32 x i1> %same.block, %same.frame
-  %with.leader = and <32 x i1> %same, %ready.lanes
+  %block.mask = bits %same.block
+  %frame.mask = bits %same.frame
+  %same = and i32 %block.mask, %frame.mask
+  %with.leader = and i32 %same, %ready
   br label %start
 start:
   %to = phi i32 [%lowest, %choose], [%leader, %rotated]
   %in = phi i32 [%at, %choose], [%leader.frame, %rotated]
-  %who = phi <32 x i1> [%chosen, %choose], [%with.leader, %rotated]
+  %new.mask = phi i32 [%chosen.mask, %choose], [%with.leader, %rotated]
   %later = phi i32 [%next, %choose], [NOWHERE, %rotated]
   set warp.pend, %later
-  %new.mask = bits %who
   %frames.base = getelementptr i8, ptr %warp, i64 WARP_BYTES
   %new.fp = getelementptr i8, ptr %frames.base, i32 %in
   %table = get ctx.blocks
@@ -440,15 +444,15 @@ handler @t_warpsync {{                            ; s0: slot of the mask; s1 s2:
   %missing = and i32 %alive, %away
   %missing.all = splat32 %missing
   %wanted = and <32 x i32> %members, %missing.all
-  %who = lanes %mask
   %numbers = load <32 x i32>, ptr @lane_numbers
-  %shifted = lshr <32 x i32> %members, %numbers
-  %own = trunc <32 x i32> %shifted to <32 x i1>
-  %outside = xor <32 x i1> %own, splat (i1 true)
-  %waits = icmp ne <32 x i32> %wanted, zeroinitializer
-  %unusual = or <32 x i1> %waits, %outside
-  %waits.now = and <32 x i1> %unusual, %who
-  %waits.mask = bits %waits.now
+  %lane.bits = shl <32 x i32> splat (i32 1), %numbers
+  %own = and <32 x i32> %members, %lane.bits
+  %outside.lanes = icmp eq <32 x i32> %own, zeroinitializer
+  %outside = bits %outside.lanes
+  %waits.lanes = icmp ne <32 x i32> %wanted, zeroinitializer
+  %waits = bits %waits.lanes
+  %unusual = or i32 %waits, %outside
+  %waits.mask = and i32 %unusual, %mask
   %together = icmp eq i32 %waits.mask, 0
   br i1 %together, label %through, label %slow, !prof !0
 through:
@@ -458,8 +462,7 @@ through:
   br label %land
 {land("%block", "%step", "%mask", "land")}
 slow:
-  %strangers = and <32 x i1> %outside, %who
-  %strangers.mask = bits %strangers
+  %strangers.mask = and i32 %outside, %mask
   %allowed = icmp eq i32 %strangers.mask, 0
   br i1 %allowed, label %meet, label %bad
 bad:
@@ -472,18 +475,19 @@ meet:
   %depth.all = splat32 %depth
   %here.all = splat32 %here
   %pc = get warp.pc
+  %who = lanes %mask
   %pc.here = blend32 %who, %here.all, %pc
   set warp.pc, %pc.here
   %frame = get warp.frame
   %ready = get warp.ready
   %parked = get warp.parked
   %known = or i32 %parked, %ready
-  %known.lanes = lanes %known
   %same.block = icmp eq <32 x i32> %pc.here, %here.all
   %same.frame = icmp eq <32 x i32> %frame, %depth.all
-  %same = and <32 x i1> %same.block, %same.frame
-  %present = and <32 x i1> %same, %known.lanes    ; all that are here, those parked before included
-  %present.mask = bits %present
+  %block.mask = bits %same.block
+  %frame.mask = bits %same.frame
+  %same = and i32 %block.mask, %frame.mask
+  %present.mask = and i32 %same, %known           ; all that are here, those parked before included
   %absent = xor i32 %present.mask, -1
   %lacking = and i32 %alive, %absent
   %lacking.all = splat32 %lacking
