@@ -125,7 +125,7 @@ class Factor:
         warp = name == converted.own_of("warp")
         count = GROUP * groups * k
         parts = [room(count * (2 if warp else 1), np.float64)]
-        parts += [room(count * (4 if warp else 1), np.int8) for _ in range(2)]
+        parts += [room(count * (8 if warp else 1), np.int8) for _ in range(2)]
         places = (
             tiles.address_of(self.values) + 4 * GROUP * k * first,
             (tiles.address_of(self.exponents) + 2 * GROUP * k * first),
