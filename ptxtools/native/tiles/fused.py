@@ -15,6 +15,8 @@ of range, or sums that may leave 32 bits.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
+from typing import TypeAlias
 
 from ptxtools.machine.products import GROUP
 from ptxtools.native.code import modes
@@ -24,6 +26,7 @@ from . import blocks, converted
 from .converted import BIAS, COMMON, LOW_OF_ZERO, NEAR, ROOM, own_of
 from .decode import SIZE, everywhere
 from .factors import TOGETHER
+from .vectors import Vectors
 
 LAYOUTS = ("warp", "rows")
 #: Features that the code needs, with AVX-512 and without.
@@ -48,6 +51,10 @@ PARAMETERS = {
     "warp": _CHUNKS + "ptr %c, " + _OTHERWISE + "ptr %expand, i32 %sign, ptr %a4, ptr %ap4, " + _RULE,
     "rows": _CHUNKS + "i64 %stride, " + _OTHERWISE + _RULE,
 }
+
+
+#: Part of a loop: the type of the values that it carries, their starts, what makes those after one more k.
+_Job: TypeAlias = tuple[str, list[str], Callable[[str, list[str]], list[str]]]
 
 
 def name_of(layout: str) -> str:
@@ -80,26 +87,25 @@ def functions(code: Emitter, names: Collection[str] = NAMES) -> list[str]:
 # --- products ---------------------------------------------------------------------------------------------------------
 
 
-class _Product:
+class _Product(Vectors):
     """The function for a layout under construction.
 
-    A vector has 64 bytes, or 32 without AVX-512: that many exponents, and a quarter as many elements of D. A turn is
-    eight vectors of D, 0 to 3 of each block: a chunk, or without AVX-512 the lower or upper halves of its vectors.
+    A turn is eight vectors of D, 0 to 3 of each block: a chunk, or without AVX-512 the lower or upper halves of its
+    vectors.
     """
 
     def __init__(self, code: Emitter, layout: str) -> None:
-        self.code, self.layout = code, layout
+        # With AVX-512 there are 32 registers, and rounding that each instruction says.
+        super().__init__(code, wide=NEEDED[0].issubset(code.features))
+        self.layout = layout
         #: Rows of `common` in a block.
         self.rows = 4 if layout == "warp" else 1
-        #: Whether there is AVX-512: 32 registers, and rounding that each instruction says.
-        self.wide = NEEDED[0].issubset(code.features)
-        #: Elements of a vector of D; which of the vectors have their terms added in one loop: 16 registers are enough
-        #: for two of each block.
-        self.lanes = n = 16 if self.wide else 8
-        self.loops = ((0, 1, 2, 3),) if self.wide else ((0, 1), (2, 3))
-        self.word, self.single, self.short = vector("i32", n), vector("float", n), vector("i16", 2 * n)
-        self.bytes, self.doubles = vector("i8", 4 * n), vector("double", n // 2)
+        #: Which of the vectors have their terms added in one loop: 16 registers are enough for two of each block.
+        each = 4 if self.wide else 2
+        self.loops = [range(i, i + each) for i in range(0, 4, each)]
         self.nothing = splat("i8", -128)
+        #: Whether bytes have loops of their own, since LLVM would have more in memory otherwise.
+        self.apart = code.brief and not self.wide and layout == "rows"
         #: Which vectors of D, by block and number, the two vectors of bytes are for: four elements of each, the next
         #: four of each, and so on.
         self.quads = (
@@ -108,31 +114,23 @@ class _Product:
         )  # fmt: skip
         self.quad_of = {one: divmod(4 * i + j, 4) for i, quad in enumerate(self.quads) for j, one in enumerate(quad)}
 
-    def _everywhere(self, kind: str, expression: str) -> str:
-        """An i32 in all elements of a vector of this kind."""
-        count, element = kind.strip("<>").split(" x ")
-        value = self.code.value(expression)
-        if element != "i32":
-            value = self.code.value(f"trunc i32 {value} to {element}")
-        return self.code.spread(element, value, int(count))
-
     def _constants(self) -> None:
         b = self.code
         self.saved = b.room(f"[{8 * 16 // self.lanes} x {self.word}]")
         # Fields of exponents of f32 and f64 are in the higher half of a word: as i16 for two vectors at once.
-        self.units = self._everywhere(self.short, f"shl i32 {b.value(f'add i32 %fraction, {2 * BIAS}')}, 7")
-        self.down = self._everywhere(self.short, "shl i32 %fraction, 7")
+        self.units = self.everywhere_in(self.short, f"shl i32 {b.value(f'add i32 %fraction, {2 * BIAS}')}, 7")
+        self.down = self.everywhere_in(self.short, "shl i32 %fraction, 7")
         start = (_WIDE_BIAS - BIAS + 52 << 4) + 8
-        self.start = self._everywhere(self.short, f"sub i32 {start}, {b.value('shl i32 %fraction, 4')}")
+        self.start = self.everywhere_in(self.short, f"sub i32 {start}, {b.value('shl i32 %fraction, 4')}")
         cut = b.value(f"trunc i64 {b.value('lshr i64 %mask, 29')} to i32")
         self.cut = b.spread("i32", cut, self.lanes)
         self.keep = b.spread("i32", "%keep", self.lanes)
         # What makes biased exponents of sums of exponents, less 128.
         bias = b.value(f"add i32 %base, {BIAS}")
-        self.bias = self._everywhere(self.bytes, f"sub i32 {bias}, 128")
+        self.bias = self.everywhere_in(self.bytes, f"sub i32 {bias}, 128")
         # An exponent less this is the sum that exponents of lowest bits must have.
         least = b.value(f"add i32 {b.value('add i32 %base, %fraction')}, {BIAS - 2 * ROOM}")
-        self.least = self._everywhere(self.bytes, f"add i32 {least}, 0")
+        self.least = self.everywhere_in(self.bytes, f"add i32 {least}, 0")
         fit = [b.value(f"icmp ule i32 {x}, 255") for x in (least, bias)]
         self.possible = b.value(f"and i1 {fit[0]}, {fit[1]}")
         # Whether all bits of a result count, and a sum that is not in 32 bits is not much too large.
@@ -147,14 +145,14 @@ class _Product:
         self._constants()
         mode = self._mode()
         restart, begin, look, usual, undo, slow, end = (b.label() for _ in range(7))
-        entry = self._here()
+        entry = self.here()
         b.jump(restart)
 
         b.begin(restart)
         first, after = b.name(), b.name()
         b.line(f"{first} = phi i64 [0, %{entry}], [{after}, %{slow}]")
         fresh = self._largest(first)
-        found = self._here()
+        found = self.here()
         b.branch(self.possible, begin, slow)
 
         b.begin(begin)
@@ -172,15 +170,15 @@ class _Product:
         for addend, copy in zip(addends, copies, strict=True):
             b.line(f"store {self.word} {addend}, ptr {copy}, align {4 * self.lanes}")
         fields = [self._fields(words) for words in self._by_quad(addends)]
-        biased = [self._saturated("sadd", x, self.bias) for x in largest]
+        biased = [self.saturated("sadd", x, self.bias) for x in largest]
         biased = [b.value(f"xor {self.bytes} {x}, {self.nothing}") for x in biased]
         known = [b.apply("umax", self.bytes, *pair) for pair in zip(fields, biased, strict=True)]
         none = b.value(f"icmp slt {self.bytes} {b.apply('smin', self.bytes, *largest)}, {splat('i8', _LEAST)}")
         flags = b.value(f"or {vector('i1', 4 * self.lanes)} {none}, {self._outside(known)}")
-        b.branch(self._any(flags, 4 * self.lanes), look, usual)
+        b.branch(self.any(flags, 4 * self.lanes), look, usual)
         b.begin(look)
         raised, bad = self._raised(self._kept(copies), fields, largest, biased)
-        looked = self._here()
+        looked = self.here()
         b.branch(bad, undo, usual)
 
         b.begin(usual)
@@ -189,7 +187,7 @@ class _Product:
         b.line(f"{following} = add i64 {turn}, {2 * self.lanes // 16}")
         last = b.value(f"icmp uge i64 {following}, %count")
         ahead = b.value(f"select i1 {last}, i64 {turn}, i64 {following}")
-        limits = self._limits(exponents)
+        limits, copies = self._limits(exponents), self._copies(turn)
         failed = [(turn, looked)]
         counts, now = list[str](), list[str]()
         for vectors in self.loops:
@@ -199,7 +197,7 @@ class _Product:
             counts = counts or more
             results, over = self._results(vectors, sums, counts, scales)
             inside = b.label()
-            failed.append((turn, self._here()))
+            failed.append((turn, self.here()))
             b.branch(over, undo, inside)
             b.begin(inside)
             for i, result in results.items():
@@ -211,13 +209,13 @@ class _Product:
         b.branch(last, end, begin)
 
         b.begin(undo)
-        left = self._phi("i64", *failed)
+        left = self.phi("i64", *failed)
         if not self.wide:
             self._restore(left)
-        undone = self._here()
+        undone = self.here()
         b.jump(slow)
         b.begin(slow)
-        chunk = self._chunk(self._phi("i64", (first, found), (left, undone)))
+        chunk = self._chunk(self.phi("i64", (first, found), (left, undone)))
         self._set(mode[0])
         self._otherwise(chunk)
         self._set(mode[1])
@@ -244,41 +242,6 @@ class _Product:
         if mode:
             self.code.line(f"call void @{modes.LOAD}(ptr {mode})")
 
-    def _here(self) -> str:
-        """The label of a block that begins here."""
-        label = self.code.label()
-        self.code.jump(label)
-        self.code.begin(label)
-        return label
-
-    def _phi(self, kind: str, *ways: tuple[str, str]) -> str:
-        return self.code.value(f"phi {kind} " + ", ".join(f"[{value}, %{label}]" for value, label in ways))
-
-    def _any(self, flags: str, count: int) -> str:
-        """Whether a vector of flags has one."""
-        b = self.code
-        return b.value(f"icmp ne i{count} {b.value(f'bitcast <{count} x i1> {flags} to i{count}')}, 0")
-
-    def _loop(self, kinds: list[str], starts: Sequence[str], step: Callable[[str, list[str]], list[str]]) -> list[str]:
-        """for (k = 0; k < %k; k++) with these values carried. Unrolled it is no faster: LLVM then needs more registers
-        than there are."""
-        b = self.code
-        body, end = b.label(), b.label()
-        before = self._here()
-        b.jump(body)
-        b.begin(body)
-        k, following = b.name(), b.name()
-        now, after = [b.name() for _ in kinds], [b.name() for _ in kinds]
-        b.line(f"{k} = phi i64 [0, %{before}], [{following}, %{body}]")
-        for kind, name, start, new in zip(kinds, now, starts, after, strict=True):
-            b.line(f"{name} = phi {kind} [{start}, %{before}], [{new}, %{body}]")
-        for kind, name, value in zip(kinds, after, step(k, now), strict=True):
-            b.line(f"{name} = freeze {kind} {value}")
-        b.line(f"{following} = add i64 {k}, 1")
-        b.branch(b.value(f"icmp ult i64 {following}, %k"), body, end)
-        b.begin(end)
-        return after
-
     # --- the factor with few rows -------------------------------------------------------------------------------------
 
     def _index(self, chunk: str, near: int = NEAR) -> str:
@@ -289,10 +252,14 @@ class _Product:
         within = b.value(f"and i64 {row}, {near - 1}")
         return b.value(f"add i64 {b.value(f'mul i64 {line}, {near}')}, {within}")
 
-    def _value(self, index: str, block: int, part: int) -> str:
-        """f64 of `common` for a part of a block's vectors."""
+    def _at(self, first: str, k: str) -> str:
+        """Index for a k."""
+        return self.code.value(f"add i64 {first}, {self.code.value(f'mul i64 {k}, {NEAR}')}")
+
+    def _value(self, place: str, block: int, part: int) -> str:
+        """f64 of `common` for a part of a block's vectors, if a chunk's first one for a k is at `place`."""
         b, count = self.code, self.lanes // 2
-        place = b.element("double", "%common", index, str(self.rows * block + 2 * part))
+        place = b.element("double", place, str(self.rows * block + 2 * part))
         if self.rows == 1:
             return b.spread("double", b.value(f"load double, ptr {place}"), count)
         two = b.value(f"load <2 x double>, ptr {place}, align 16")
@@ -300,72 +267,45 @@ class _Product:
 
     # --- the factor with 64 rows --------------------------------------------------------------------------------------
 
-    def _bytes(self, own: str, common: str, k: str, index: str, turn: str) -> list[str]:
-        """Sums of bytes of both factors, for the two vectors of a turn."""
+    def _bytes(self, own: str, common: str, k: str, index: str) -> list[str]:
+        """Sums of bytes of both factors, for the two vectors of a turn, whose first ones of `own` are there."""
         b, size, warp = self.code, 4 * self.lanes, self.layout == "warp"
-        moved = self._moved(turn, size)
-        line = b.value(f"shl i64 {k}, {7 if warp else 6}")
-        places = [b.element("i8", own, line, str(64 * i), *moved) for i in range(2 if warp else 1)]
+        line = b.element("i8", own, b.value(f"shl i64 {k}, {7 if warp else 6}"))
+        places = [b.element("i8", line, str(64 * i)) for i in range(2 if warp else 1)]
         mine = [b.value(f"load {self.bytes}, ptr {place}, align {size}") for place in places]
+        place = b.element("i8", common, index)
         if warp:  # all columns of both blocks
-            eight = b.spread("i64", b.value(f"load i64, ptr {b.element('i8', common, index)}, align 8"), size // 8)
+            eight = b.spread("i64", b.value(f"load i64, ptr {place}, align 8"), size // 8)
             theirs = [b.value(f"bitcast {vector('i64', size // 8)} {eight} to {self.bytes}")]
         else:
-            places = [b.element("i8", common, index, str(block)) for block in range(2)]
+            places = [b.element("i8", place, str(block)) for block in range(2)]
             theirs = [b.spread("i8", b.value(f"load i8, ptr {place}"), size) for place in places]
         return [b.value(f"add {self.bytes} {mine[i % len(mine)]}, {theirs[i % len(theirs)]}") for i in range(2)]
 
-    def _own_values(self, k: str, turn: str, number: int) -> list[str]:
-        """f64 for the two parts of a vector."""
-        b, warp = self.code, self.layout == "warp"
-        line = b.element(
-            "double", "%own", b.value(f"shl i64 {k}, {5 if warp else 6}"), *self._moved(turn, self.lanes // 2)
-        )
-        numbers = [8 * number] if warp else [16 * number, 16 * number + 8]
+    def _own_values(self, line: str, number: int) -> list[str]:
+        """f64 for the two parts of a vector, or one for both, if a turn's first one for a k is there."""
+        b = self.code
+        numbers = [8 * number] if self.layout == "warp" else [16 * number, 16 * number + 8]
         places = [b.element("double", line, str(at)) for at in numbers]
         return [b.value(f"load {self.doubles}, ptr {place}, align {4 * self.lanes}") for place in places]
 
     # --- exponents ----------------------------------------------------------------------------------------------------
 
-    def _greater(self, k: str, index: str, turn: str, now: list[str]) -> list[str]:
+    def _greater(self, k: str, index: str, own: str, now: list[str]) -> list[str]:
         """The largest sums of exponents with those for one more k."""
-        sums = self._bytes("%owne", "%commone", k, index, turn)
+        sums = self._bytes(own, "%commone", k, index)
         return [self.code.apply("smax", self.bytes, known, one) for known, one in zip(now, sums, strict=True)]
 
     def _largest(self, turn: str) -> list[str]:
-        b, first = self.code, self._index(self._chunk(turn))
-        return self._loop(
+        first, own = self._index(self._chunk(turn)), self._own("i8", "%owne", turn)
+        return self.loop(
             [self.bytes] * 2, [self.nothing] * 2,
-            lambda k, now: self._greater(k, b.value(f"add i64 {first}, {b.value(f'mul i64 {k}, {NEAR}')}"), turn, now),
+            lambda k, now: self._greater(k, self._at(first, k), own, now),
         )  # fmt: skip
-
-    def _saturated(self, operation: str, x: str, y: str) -> str:
-        return self.code.apply(f"{operation}.sat", self.bytes, x, y)
-
-    def _packed(self, words: Sequence[str]) -> str:
-        """The low 8 of 9 bits of four vectors' elements, as bytes."""
-        b, short = self.code, self.short
-        pairs = [self._pack("packssdw", self.word, short, x, y) for x, y in zip(words[::2], words[1::2], strict=True)]
-        low = [b.value(f"and {short} {x}, {splat('i16', 255)}") for x in pairs]
-        return self._pack("packuswb", short, self.bytes, *low)
-
-    def _pack(self, operation: str, given: str, result: str, x: str, y: str) -> str:
-        """Elements of two vectors with half of the bits each, within 128 bits."""
-        name = f"llvm.x86.avx512.{operation}.512" if self.wide else f"llvm.x86.avx2.{operation}"
-        return self.code.call(name, result, [(given, x), (given, y)])
-
-    def _unpacked(self, given: str, result: str, half: int, low: str, high: str) -> str:
-        """Elements of two vectors as elements with twice the bits: a half of them within 128 bits."""
-        b, count = self.code, int(given[1:].split()[0])
-        each = 4 * count // self.lanes
-        order = [
-            lane + half * each // 2 + i // 2 + count * (i % 2) for lane in range(0, count, each) for i in range(each)
-        ]
-        return b.value(f"bitcast {given} {b.shuffle(given, order, low, high)} to {result}")
 
     def _fields(self, words: Sequence[str]) -> str:
         """Biased exponents of four vectors."""
-        return self._packed([self.code.value(f"lshr {self.word} {word}, {splat('i32', 23)}") for word in words])
+        return self.packed([self.code.value(f"lshr {self.word} {word}, {splat('i32', 23)}") for word in words])
 
     def _outside(self, exponents: Sequence[str]) -> str:
         """Flags of exponents that this does not have."""
@@ -392,13 +332,13 @@ class _Product:
             none = b.value(f"icmp slt {self.bytes} {largest[i]}, {splat('i8', _LEAST)}")
             exponent = b.value(f"select {bits} {none}, {self.bytes} {ZERO}, {self.bytes} {biased[i]}")
             exponent = b.apply("umax", self.bytes, exponent, fields[i])
-            some = b.value(f"icmp ne {self.bytes} {self._packed(sizes)}, {ZERO}")
+            some = b.value(f"icmp ne {self.bytes} {self.packed(sizes)}, {ZERO}")
             there = b.value(f"xor {bits} {none}, {splat('i1', 'true')}")
             some = b.value(f"or {bits} {some}, {there}")
             wrong.append(b.value(f"and {bits} {some}, {b.value(f'icmp ult {self.bytes} {exponent}, {lowest}')}"))
             raised.append(b.apply("umax", self.bytes, exponent, lowest))
         bad = b.value(f"or {bits} {b.value(f'or {bits} {wrong[0]}, {wrong[1]}')}, {self._outside(raised)}")
-        return raised, self._any(bad, 4 * self.lanes)
+        return raised, self.any(bad, 4 * self.lanes)
 
     # --- sums ---------------------------------------------------------------------------------------------------------
 
@@ -414,7 +354,7 @@ class _Product:
                 i, at = self.quad_of[block, v]
                 half = i, at // 2
                 if half not in fields:
-                    field = self._unpacked(self.bytes, short, at // 2, ZERO, exponents[i])
+                    field = self.unpacked(self.bytes, short, at // 2, ZERO, exponents[i])
                     field = b.value(f"lshr {short} {field}, {splat('i16', 1)}")
                     scales[half] = b.value(f"sub {short} {field}, {self.down}")
                     high = b.value(f"lshr {short} {field}, {splat('i16', 3)}")
@@ -422,50 +362,57 @@ class _Product:
                     fields[half] = b.value(f"sub {short} {self.units}, {field}"), high
                 unit, start = fields[half]
                 word = b.value(f"load {self.single}, ptr {places[4 * block + v]}, align {4 * self.lanes}")
-                scale = self._unpacked(short, self.single, at % 2, ZERO, unit)
+                scale = self.unpacked(short, self.single, at % 2, ZERO, unit)
                 whole = b.value(f"fptosi {self.single} {b.value(f'fmul {self.single} {word}, {scale}')} to {self.word}")
                 low = b.value(f"add {self.word} {whole}, {everywhere(_MIDDLE)}")
-                high = self._unpacked(short, self.word, at % 2, ZERO, start)
-                result += [self._unpacked(self.word, self.doubles, part, low, high) for part in range(2)]
+                high = self.unpacked(short, self.word, at % 2, ZERO, start)
+                result += [self.unpacked(self.word, self.doubles, part, low, high) for part in range(2)]
         return result, scales
 
     def _limits(self, exponents: list[str]) -> list[str]:
         """What the lowest bits of negative terms are below if they are rounded away from zero."""
         b, limits = self.code, []
         for x in exponents:
-            needed = b.apply("umin", self.bytes, self._saturated("usub", x, self.least), splat("i8", LOW_OF_ZERO))
+            needed = b.apply("umin", self.bytes, self.saturated("usub", x, self.least), splat("i8", LOW_OF_ZERO))
             limits.append(b.value(f"xor {self.bytes} {needed}, {self.nothing}"))
         return limits
 
-    def _counted(self, k: str, index: str, turn: str, limits: list[str], counts: list[str]) -> list[str]:
+    def _counted(self, k: str, index: str, own: str, limits: list[str], counts: list[str]) -> list[str]:
         """Counts of terms that were rounded away from zero, with those for one more k."""
         b, result = self.code, []
-        sums = self._bytes("%ownl", "%commonl", k, index, turn)
+        sums = self._bytes(own, "%commonl", k, index)
         for lowest, limit, count in zip(sums, limits, counts, strict=True):
             under = b.value(f"icmp slt {self.bytes} {lowest}, {limit}")
+            if self.wide:  # flags are masks
+                more = b.value(f"add {self.bytes} {count}, {splat('i8', 1)}")
+                result.append(b.value(f"select <64 x i1> {under}, {self.bytes} {more}, {self.bytes} {count}"))
+                continue
             ones = b.value(f"sext {vector('i1', 4 * self.lanes)} {under} to {self.bytes}")
             result.append(b.value(f"sub {self.bytes} {count}, {ones}"))
         return result
 
-    def _terms(self, k: str, index: str, turn: str, vectors: Sequence[int], sums: list[str]) -> list[str]:
+    def _terms(self, k: str, index: str, own: str, vectors: Sequence[int], sums: list[str]) -> list[str]:
         """Sums of the parts of some vectors, of both blocks, with the terms for one more k."""
-        result = list(sums)
+        b, result = self.code, list(sums)
+        line = b.element("double", own, b.value(f"shl i64 {k}, {5 if self.layout == 'warp' else 6}"))
+        place = b.element("double", "%common", index)
 
         def add(i: int, block: int, part: int, own: str, common: str) -> None:
             at = 2 * (len(vectors) * block + i) + part
             result[at] = self._fused(own, common, sums[at])
 
+        # As many values as possible are used as soon as they are there.
         if self.layout == "warp":
-            own = [self._own_values(k, turn, v)[0] for v in vectors]
+            values = [self._own_values(line, v)[0] for v in vectors]
             for block in range(2):
                 for part in range(2):
-                    common = self._value(index, block, part)
-                    for i, value in enumerate(own):
+                    common = self._value(place, block, part)
+                    for i, value in enumerate(values):
                         add(i, block, part, value, common)
             return result
-        commons = [self._value(index, block, 0) for block in range(2)]
+        commons = [self._value(place, block, 0) for block in range(2)]
         for i, v in enumerate(vectors):
-            for part, value in enumerate(self._own_values(k, turn, v)):
+            for part, value in enumerate(self._own_values(line, v)):
                 for block, common in enumerate(commons):
                     add(i, block, part, value, common)
         return result
@@ -481,21 +428,31 @@ class _Product:
     ) -> tuple[list[str], list[str], list[str]]:
         """Sums of some vectors with all terms, in units. With limits, counts too; if it looks, also the largest
         exponents of the turn `ahead`."""
-        b = self.code
         here, after = (self._index(self._chunk(x)) for x in (turn, ahead))
+        own, lows = self._own("double", "%own", turn), self._own("i8", "%ownl", turn)
+        powers = self._own("i8", "%owne", ahead)
+        jobs: list[_Job] = [
+            (self.doubles, starts, lambda *of: self._terms(of[0], self._at(here, of[0]), own, vectors, of[1]))
+        ]
+        if limits:
+            zeros = [ZERO] * 2
+            jobs.append(
+                (self.bytes, zeros, lambda *of: self._counted(of[0], self._at(here, of[0]), lows, limits, of[1]))
+            )
+        if looks:
+            nothing = [self.nothing] * 2
+            jobs.append((self.bytes, nothing, lambda *of: self._greater(of[0], self._at(after, of[0]), powers, of[1])))
 
-        def step(k: str, now: list[str]) -> list[str]:
-            line = b.value(f"mul i64 {k}, {NEAR}")
-            index = b.value(f"add i64 {here}, {line}")
-            done = self._terms(k, index, turn, vectors, now[: len(starts)])
-            if limits:
-                done += self._counted(k, index, turn, limits, now[len(done) : len(done) + 2])
-            if looks:
-                done += self._greater(k, b.value(f"add i64 {after}, {line}"), ahead, now[len(done) :])
+        def step(some: list[_Job], k: str, now: list[str]) -> list[str]:
+            done = list[str]()
+            for _, begin, job in some:
+                done += job(k, now[len(done) : len(done) + len(begin)])
             return done
 
-        more = [ZERO] * len(limits) + [self.nothing] * 2 * looks
-        found = self._loop([self.doubles] * len(starts) + [self.bytes] * len(more), [*starts, *more], step)
+        found = list[str]()
+        for some in [[job] for job in jobs] if self.apart else [jobs]:
+            kinds, begin = [kind for kind, begin, _ in some for _ in begin], [x for _, begin, _ in some for x in begin]
+            found += self.loop(kinds, begin, partial(step, some))
         sums, known = found[: len(starts)], found[len(starts) :]
         return sums, known[: len(limits)], known[len(limits) :]
 
@@ -511,21 +468,22 @@ class _Product:
         for n, (i, at) in enumerate(self.quad_of[place] for place in places):
             half = i, at // 2
             if half not in numbers:
-                numbers[half] = self._unpacked(self.bytes, short, at // 2, counts[i], ZERO)
+                numbers[half] = self.unpacked(self.bytes, short, at // 2, counts[i], ZERO)
             lows.append(b.shuffle(self.word, order, *words[2 * n : 2 * n + 2]))
             # The number less `_MIDDLE`.
-            added = self._unpacked(short, self.word, at % 2, numbers[half], splat("i16", -_MIDDLE >> 16))
+            added = self.unpacked(short, self.word, at % 2, numbers[half], splat("i16", -_MIDDLE >> 16))
             total = b.value(f"add {self.word} {lows[-1]}, {added}")
             singles.append(
                 b.toward_zero(total) if self.wide else b.value(f"sitofp {self.word} {total} to {self.single}")
             )
-            scaled.append(self._unpacked(short, self.single, at % 2, ZERO, scales[half]))
+            scaled.append(self.unpacked(short, self.single, at % 2, ZERO, scales[half]))
         least = lows[0]
         for low in lows[1:]:
             least = b.apply("umin", self.word, least, low)
-        plain, rest, done = self._here(), b.label(), b.label()
-        b.branch(self.plain, done, rest)
-        b.begin(rest)
+        if not b.brief:
+            plain, rest, done = self.here(), b.label(), b.label()
+            b.branch(self.plain, done, rest)
+            b.begin(rest)
         cut = []
         for single in singles:
             bits = b.value(f"and {self.word} {b.value(f'bitcast {self.single} {single} to {self.word}')}, {self.cut}")
@@ -536,16 +494,19 @@ class _Product:
         high = ", ".join(f"i32 {255 * (i % 2)}" for i in range(self.lanes))
         lost = b.value(f"icmp ne {self.word} {b.value(f'and {self.word} {some}, <{high}>')}, {ZERO}")
         none = b.value(f"select {vector('i1', self.lanes)} {lost}, {self.word} {ZERO}, {self.word} {least}")
-        b.jump(done)
-        b.begin(done)
-        singles = [self._phi(self.single, (x, plain), (y, rest)) for x, y in zip(singles, cut, strict=True)]
-        least = self._phi(self.word, (least, plain), (none, rest))
+        if b.brief:
+            singles, least = cut, none
+        else:
+            b.jump(done)
+            b.begin(done)
+            singles = [self.phi(self.single, (x, plain), (y, rest)) for x, y in zip(singles, cut, strict=True)]
+            least = self.phi(self.word, (least, plain), (none, rest))
         results = {
             4 * block + v: b.value(f"fmul {self.single} {single}, {scale}")
             for (block, v), single, scale in zip(places, singles, scaled, strict=True)
         }
         over = b.value(f"icmp ult {self.word} {least}, {everywhere(2 * _MARGIN)}")
-        return results, self._any(over, self.lanes)
+        return results, self.any(over, self.lanes)
 
     # --- D ------------------------------------------------------------------------------------------------------------
 
@@ -558,6 +519,11 @@ class _Product:
         if self.wide:
             return []
         return [self.code.value(f"mul i64 {self.code.value(f'and i64 {turn}, 1')}, {count}")]
+
+    def _own(self, kind: str, base: str, turn: str) -> str:
+        """Address of a turn's first f64 or byte."""
+        moved = self._moved(turn, 4 * self.lanes if kind == "i8" else self.lanes // 2)
+        return self.code.element(kind, base, *moved) if moved else base
 
     def _places(self, turn: str) -> list[str]:
         """Addresses of the vectors of D of both blocks."""
