@@ -133,11 +133,11 @@ class _Product(Vectors):
         self.least = self.everywhere_in(self.bytes, f"add i32 {least}, 0")
         fit = [b.value(f"icmp ule i32 {x}, 255") for x in (least, bias)]
         self.possible = b.value(f"and i1 {fit[0]}, {fit[1]}")
-        # Whether all bits of a result count, and a sum that is not in 32 bits is not much too large.
+        # Whether a sum that is not in 32 bits is not much too large, and all bits of a result count, too.
         longest = b.value(f"shl i64 %k, {b.value('zext i32 %fraction to i64')}")
         whole = b.value(f"icmp eq i32 {cut}, -1")
-        small = b.value(f"icmp ule i64 {longest}, {1 << 29}")
-        self.plain = b.value(f"and i1 {whole}, {small}")
+        self.small = b.value(f"icmp ule i64 {longest}, {1 << 29}")
+        self.plain = b.value(f"and i1 {whole}, {self.small}")
 
     def function(self) -> str:
         """One loop over turns; a chunk that it cannot compute is left to `blocks`, as it was."""
@@ -481,13 +481,16 @@ class _Product(Vectors):
         for low in lows[1:]:
             least = b.apply("umin", self.word, least, low)
         if not b.brief:
-            plain, rest, done = self.here(), b.label(), b.label()
+            plain, rest, large, done = self.here(), b.label(), b.label(), b.label()
             b.branch(self.plain, done, rest)
             b.begin(rest)
         cut = []
         for single in singles:
             bits = b.value(f"and {self.word} {b.value(f'bitcast {self.single} {single} to {self.word}')}, {self.cut}")
             cut.append(b.value(f"bitcast {self.word} {bits} to {self.single}"))
+        if not b.brief:
+            b.branch(self.small, done, large)
+            b.begin(large)
         some = words[0]
         for word in words[1:]:
             some = b.value(f"or {self.word} {some}, {word}")
@@ -499,8 +502,9 @@ class _Product(Vectors):
         else:
             b.jump(done)
             b.begin(done)
-            singles = [self.phi(self.single, (x, plain), (y, rest)) for x, y in zip(singles, cut, strict=True)]
-            least = self.phi(self.word, (least, plain), (none, rest))
+            ways = zip(singles, cut, strict=True)
+            singles = [self.phi(self.single, (x, plain), (y, rest), (y, large)) for x, y in ways]
+            least = self.phi(self.word, (least, plain), (least, rest), (none, large))
         results = {
             4 * block + v: b.value(f"fmul {self.single} {single}, {scale}")
             for (block, v), single, scale in zip(places, singles, scaled, strict=True)
