@@ -2,8 +2,8 @@
 exponents and with those of the lowest bits, whose highest bit is the sign.
 
 Bytes are relative to a base for each factor, so that no exponent is above `TOP`; a factor whose bits span more than 32
-places has `NO_BASE`. The bytes of a block lie as AVX-512 packs its four vectors: four elements of each, the next four
-of each, and so on.
+places has `NO_BASE`. The bytes of 64 elements lie as AVX-512 packs their four vectors: four elements of each, the next
+four of each, and so on. For "warp" these vectors are of both blocks in turn, so that a row has eight bytes together.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ BIAS = 127
 #: The greatest exponent of a factor beside its base; what is added to exponents of lowest bits, which are then from 0
 #: to `TOP` + `ROOM`; that of zero, more than all sums of others and less than 64.
 TOP, ROOM, LOW_OF_ZERO = 15, 16, 63
+#: The exponent of zero: sums with it are below all others, and none is below -128.
+_OF_ZERO = -64
 BYTES, DOUBLES, _BYTE16 = "<64 x i8>", "<8 x double>", "<16 x i8>"
 #: Rows of the common factor that lie together for each k.
 NEAR = 8
@@ -46,8 +48,8 @@ def function(code: Emitter, name: str) -> str:
 
     It gets what `factors` has arranged (values, exponents, groups of 16, K, greatest exponent, sign bit to be turned;
     out: f64, exponents, lowest bits) and returns the base, or `NO_BASE`. common: [eight rows][k][8]. own for "warp",
-    one group: f64 [k][32], rows twice; bytes [k][64], rows four times. own for "rows", of 64 columns: [k][64], f64 in
-    the order in which vectors of two words are unpacked.
+    one group: f64 [k][32], rows twice; bytes [k][128], rows eight times. own for "rows", of 64 columns: [k][64], f64 in
+    the order in which vectors of two words are unpacked. Only "warp" turns signs.
     """
     return _conversion(code, name, (_common, _own_of_warp, _own_of_rows)[NAMES.index(name)])
 
@@ -65,13 +67,16 @@ def _conversion(code: Emitter, name: str, store: Store) -> str:
     def column(group: str, at: str) -> None:
         line = b.value(f"add i64 {b.value(f'mul i64 {group}, %k')}, {at}")
         bits = b.value(f"load {WORD}, ptr {b.element(WORD, '%values', line)}, align 64")
-        bits = b.value(f"xor {WORD} {bits}, {turned}")
+        if name == own_of("warp"):
+            bits = b.value(f"xor {WORD} {bits}, {turned}")
         four = b.value(f"mul i64 {b.value(f'lshr i64 {group}, 2')}, %k")
         four = b.value(f"shl i64 {b.value(f'add i64 {four}, {at}')}, 2")
         within = b.value(f"and i64 {group}, {TOGETHER - 1}")
         powers = b.value(f"load <16 x i16>, ptr {b.element('<16 x i16>', '%exponents', four, within)}, align 32")
         powers = b.value(f"sub <16 x i16> {powers}, {short}")
-        powers = b.value(f"trunc <16 x i16> {b.apply('smax', '<16 x i16>', powers, splat('i16', -128))} to {_BYTE16}")
+        powers = b.value(
+            f"trunc <16 x i16> {b.apply('smax', '<16 x i16>', powers, splat('i16', _OF_ZERO))} to {_BYTE16}"
+        )
         store(b, group, at, bits, powers, _lowest_bits(b, bits, to_low, least))
 
     def spans_too_much() -> str:
@@ -94,13 +99,13 @@ def _conversion(code: Emitter, name: str, store: Store) -> str:
 def _lowest_bits(b: Emitter, bits: str, to_low: str, least: str) -> str:
     """Bytes: exponents of the lowest bits of f32, which are to be above 0, and the signs."""
     size = b.value(f"and {WORD} {bits}, {everywhere(SIZE)}")
-    fraction = b.value(f"and {WORD} {bits}, {everywhere((1 << 23) - 1)}")
-    whole = b.value(f"or {WORD} {fraction}, {everywhere(1 << 23)}")
+    whole = b.value(f"or {WORD} {bits}, {everywhere(1 << 23)}")
     last = b.value(f"and {WORD} {whole}, {b.value(f'sub {WORD} {ZERO}, {whole}')}")
     place = b.value(f"bitcast {SINGLE} {b.value(f'sitofp {WORD} {last} to {SINGLE}')} to {WORD}")
-    shift, field = (b.value(f"lshr {WORD} {x}, {everywhere(23)}") for x in (place, size))
-    field = b.apply("umax", WORD, field, everywhere(1))
-    low = b.value(f"sub {WORD} {b.value(f'add {WORD} {shift}, {field}')}, {to_low}")
+    # Both have exponents above 23 bits, and of these `place` has none.
+    normal = b.apply("umax", WORD, size, everywhere(1 << 23))
+    both = b.value(f"lshr {WORD} {b.value(f'add {WORD} {place}, {normal}')}, {everywhere(23)}")
+    low = b.value(f"sub {WORD} {both}, {to_low}")
     zero = b.value(f"icmp eq {WORD} {size}, {ZERO}")
     low = b.value(f"select <16 x i1> {zero}, {WORD} {everywhere(LOW_OF_ZERO)}, {WORD} {low}")
     known = b.value(f"load {WORD}, ptr {least}, align 64")
@@ -131,9 +136,11 @@ def _own_of_warp(b: Emitter, _: str, at: str, bits: str, powers: str, lowest: st
     for v in range(4):
         place = b.element("double", "%wide", b.value(f"shl i64 {at}, 5"), str(8 * v))
         b.line(f"store {DOUBLES} {_wide(b, bits, [4 * v + i // 2 for i in range(8)])}, ptr {place}, align 64")
-    order = [4 * (i // 4 % 4) + i // 16 for i in range(64)]
-    for some, base in ((powers, "%powers"), (lowest, "%lowest")):
-        b.line(f"store {BYTES} {b.shuffle(_BYTE16, order, some)}, ptr {b.element(BYTES, base, at)}, align 64")
+    for half in range(2):
+        order = [8 * half + 4 * (i // 8 % 2) + i // 16 for i in range(64)]
+        for some, base in ((powers, "%powers"), (lowest, "%lowest")):
+            place = b.element(BYTES, base, b.value(f"shl i64 {at}, 1"), str(half))
+            b.line(f"store {BYTES} {b.shuffle(_BYTE16, order, some)}, ptr {place}, align 64")
 
 
 def _own_of_rows(b: Emitter, group: str, at: str, bits: str, powers: str, lowest: str) -> None:

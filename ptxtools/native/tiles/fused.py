@@ -15,26 +15,29 @@ of range, or sums that may leave 32 bits.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
+from typing import TypeAlias
 
 from ptxtools.machine.products import GROUP
 from ptxtools.native.code import modes
 from ptxtools.native.code.emitter import ZERO, Emitter, splat, vector
 
 from . import blocks, converted
-from .converted import BIAS, BYTES, COMMON, DOUBLES, LOW_OF_ZERO, NEAR, ROOM, own_of
-from .decode import SINGLE, SIZE, WORD, everywhere
+from .converted import BIAS, COMMON, LOW_OF_ZERO, NEAR, ROOM, own_of
+from .decode import SIZE, everywhere
 from .factors import TOGETHER
+from .vectors import Vectors
 
 LAYOUTS = ("warp", "rows")
 #: Features that the code needs, with AVX-512 and without.
 NEEDED = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"}), frozenset({"avx2", "fma"})
 _WIDE_BIAS = 1023
-#: The lowest biased exponent of an element; what is added to sums of exponents, which are then 1 and more, and 0 if a
-#: factor is zero.
-_LOWEST, _SHIFT = BIAS + blocks.LOWEST, 2 * ROOM + 1
-_BELOW = 128 - _SHIFT
-#: Columns of A in a turn of a loop.
-_TURN = 8
+#: The lowest biased exponent of an element; the lowest sum of exponents, if no factor is zero.
+_LOWEST, _LEAST = BIAS + blocks.LOWEST, -2 * ROOM
+#: Sums are to be less than 2**31 - `_MARGIN` in size. What is added to them: their low words are then twice that, or
+#: more.
+_MARGIN = 1 << 27
+_MIDDLE = -(1 << 31) + _MARGIN
 #: Bits of AVX-512's rounding: toward zero, no exceptions.
 _TOWARD_ZERO = "11"
 
@@ -48,6 +51,10 @@ PARAMETERS = {
     "warp": _CHUNKS + "ptr %c, " + _OTHERWISE + "ptr %expand, i32 %sign, ptr %a4, ptr %ap4, " + _RULE,
     "rows": _CHUNKS + "i64 %stride, " + _OTHERWISE + _RULE,
 }
+
+
+#: Part of a loop: the type of the values that it carries, their starts, what makes those after one more k.
+_Job: TypeAlias = tuple[str, list[str], Callable[[str, list[str]], list[str]]]
 
 
 def name_of(layout: str) -> str:
@@ -80,111 +87,139 @@ def functions(code: Emitter, names: Collection[str] = NAMES) -> list[str]:
 # --- products ---------------------------------------------------------------------------------------------------------
 
 
-class _Product:
-    """The function for a layout under construction. The vectors of a chunk's blocks have numbers 0 to 3 and 4 to 7."""
+class _Product(Vectors):
+    """The function for a layout under construction.
+
+    A turn is eight vectors of D, 0 to 3 of each block: a chunk, or without AVX-512 the lower or upper halves of its
+    vectors.
+    """
 
     def __init__(self, code: Emitter, layout: str) -> None:
-        self.code, self.layout = code, layout
+        # With AVX-512 there are 32 registers, and rounding that each instruction says.
+        super().__init__(code, wide=NEEDED[0].issubset(code.features))
+        self.layout = layout
         #: Rows of `common` in a block.
         self.rows = 4 if layout == "warp" else 1
-        #: Whether there is AVX-512: 32 registers, and rounding that each instruction says.
-        self.wide = NEEDED[0].issubset(code.features)
+        #: Which of the vectors have their terms added in one loop: 16 registers are enough for two of each block.
+        each = 4 if self.wide else 2
+        self.loops = [range(i, i + each) for i in range(0, 4, each)]
         self.nothing = splat("i8", -128)
-
-    def _everywhere(self, expression: str) -> str:
-        return self.code.spread("i32", self.code.value(expression), 16)
+        #: Whether bytes have loops of their own, since LLVM would have more in memory otherwise.
+        self.apart = code.brief and not self.wide and layout == "rows"
+        #: Which vectors of D, by block and number, the two vectors of bytes are for: four elements of each, the next
+        #: four of each, and so on.
+        self.quads = (
+            [[(0, i), (1, i), (0, i + 1), (1, i + 1)] for i in (0, 2)] if layout == "warp"
+            else [[(block, i) for i in range(4)] for block in range(2)]
+        )  # fmt: skip
+        self.quad_of = {one: divmod(4 * i + j, 4) for i, quad in enumerate(self.quads) for j, one in enumerate(quad)}
 
     def _constants(self) -> None:
         b = self.code
-        self.kinds = [WORD] * 8 + [BYTES] * 4
-        self.rooms = [b.room(kind) for kind in self.kinds]
-        self.units = self._everywhere(f"shl i32 {b.value(f'add i32 %fraction, {2 * BIAS}')}, 23")
-        self.down = self._everywhere("shl i32 %fraction, 23")
-        self.cut = self._everywhere(f"trunc i64 {b.value('lshr i64 %mask, 29')} to i32")
-        start = (_WIDE_BIAS - BIAS + 52 << 20) + (1 << 19)
-        self.start = self._everywhere(f"sub i32 {start}, {b.value('shl i32 %fraction, 20')}")
-        self.keep = b.spread("i32", "%keep", 16)
-        self.only = b.value(f"and {WORD} {self.keep}, {everywhere(255 << 23)}")
-        # What makes biased exponents of products of those that begin at 0.
-        bias = b.value(f"add i32 %base, {BIAS - 128}")
-        both = [b.apply("smax", "i32", x, "0") for x in (bias, b.value(f"sub i32 0, {bias}"))]
-        both = [b.value(f"trunc i32 {b.apply('umin', 'i32', x, '255')} to i8") for x in both]
-        self.more, self.less = (b.spread("i8", x, 64) for x in both)
-        self.offset = self._everywhere(f"add i32 %base, {BIAS - _SHIFT}")
+        self.saved = b.room(f"[{8 * 16 // self.lanes} x {self.word}]")
+        # Fields of exponents of f32 and f64 are in the higher half of a word: as i16 for two vectors at once.
+        self.units = self.everywhere_in(self.short, f"shl i32 {b.value(f'add i32 %fraction, {2 * BIAS}')}, 7")
+        self.down = self.everywhere_in(self.short, "shl i32 %fraction, 7")
+        start = (_WIDE_BIAS - BIAS + 52 << 4) + 8
+        self.start = self.everywhere_in(self.short, f"sub i32 {start}, {b.value('shl i32 %fraction, 4')}")
+        cut = b.value(f"trunc i64 {b.value('lshr i64 %mask, 29')} to i32")
+        self.cut = b.spread("i32", cut, self.lanes)
+        self.keep = b.spread("i32", "%keep", self.lanes)
+        # What makes biased exponents of sums of exponents, less 128.
+        bias = b.value(f"add i32 %base, {BIAS}")
+        self.bias = self.everywhere_in(self.bytes, f"sub i32 {bias}, 128")
         # An exponent less this is the sum that exponents of lowest bits must have.
         least = b.value(f"add i32 {b.value('add i32 %base, %fraction')}, {BIAS - 2 * ROOM}")
-        self.least = b.spread("i8", b.value(f"trunc i32 {least} to i8"), 64)
-        self.possible = b.value(f"icmp ule i32 {least}, 255")
+        self.least = self.everywhere_in(self.bytes, f"add i32 {least}, 0")
+        fit = [b.value(f"icmp ule i32 {x}, 255") for x in (least, bias)]
+        self.possible = b.value(f"and i1 {fit[0]}, {fit[1]}")
+        # Whether a sum that is not in 32 bits is not much too large, and all bits of a result count, too.
+        longest = b.value(f"shl i64 %k, {b.value('zext i32 %fraction to i64')}")
+        whole = b.value(f"icmp eq i32 {cut}, -1")
+        self.small = b.value(f"icmp ule i64 {longest}, {1 << 29}")
+        self.plain = b.value(f"and i1 {whole}, {self.small}")
 
     def function(self) -> str:
-        """One loop over chunks; what it cannot compute is left to `blocks` before anything is stored."""
+        """One loop over turns; a chunk that it cannot compute is left to `blocks`, as it was."""
         b = self.code
         self._constants()
         mode = self._mode()
-        restart, begin, look, usual, slow, store, end = (b.label() for _ in range(7))
-        entry = self._here()
+        restart, begin, look, usual, undo, slow, end = (b.label() for _ in range(7))
+        entry = self.here()
         b.jump(restart)
 
         b.begin(restart)
         first, after = b.name(), b.name()
         b.line(f"{first} = phi i64 [0, %{entry}], [{after}, %{slow}]")
         fresh = self._largest(first)
-        found = self._here()
+        found = self.here()
         b.branch(self.possible, begin, slow)
 
         b.begin(begin)
-        chunk, following = b.name(), b.name()
+        turn, following = b.name(), b.name()
         largest, ahead_largest = [b.name(), b.name()], [b.name(), b.name()]
-        b.line(f"{chunk} = phi i64 [{first}, %{found}], [{following}, %{store}]")
+        stored = b.label()
+        b.line(f"{turn} = phi i64 [{first}, %{found}], [{following}, %{stored}]")
         for name, one, other in zip(largest, fresh, ahead_largest, strict=True):
-            b.line(f"{name} = phi {BYTES} [{one}, %{found}], [{other}, %{store}]")
-        places = self._places(chunk)
-        above = [b.value(f"xor {BYTES} {x}, {self.nothing}") for x in largest]
-        sums = [b.apply("usub.sat", BYTES, x, splat("i8", _BELOW)) for x in above]
-        biased = [b.apply("usub.sat", BYTES, b.apply("uadd.sat", BYTES, x, self.more), self.less) for x in above]
-        exponents = [
-            b.apply("umax", WORD, self._field(place), self._of_vector(biased[i // 4], i % 4))
-            for i, place in enumerate(places)
+            b.line(f"{name} = phi {self.bytes} [{one}, %{found}], [{other}, %{stored}]")
+        places, copies = self._places(turn), self._copies(turn)
+        addends = [
+            b.value(f"and {self.word} {b.value(f'load {self.word}, ptr {place}, align 4')}, {self.keep}")
+            for place in places
         ]
-        packed = self._packed(exponents)
-        # What is seldom used, or only once all terms are added, is not to stay in registers.
-        for value, kind, room in zip([*exponents, *packed, *sums], self.kinds, self.rooms, strict=True):
-            b.line(f"store {kind} {value}, ptr {room}, align 64")
-        none = [b.value(f"icmp eq {BYTES} {x}, {ZERO}") for x in sums]
-        b.branch(self._any([*none, *self._outside(packed)]), look, usual)
+        for addend, copy in zip(addends, copies, strict=True):
+            b.line(f"store {self.word} {addend}, ptr {copy}, align {4 * self.lanes}")
+        fields = [self._fields(words) for words in self._by_quad(addends)]
+        biased = [self.saturated("sadd", x, self.bias) for x in largest]
+        biased = [b.value(f"xor {self.bytes} {x}, {self.nothing}") for x in biased]
+        known = [b.apply("umax", self.bytes, *pair) for pair in zip(fields, biased, strict=True)]
+        none = b.value(f"icmp slt {self.bytes} {b.apply('smin', self.bytes, *largest)}, {splat('i8', _LEAST)}")
+        flags = b.value(f"or {vector('i1', 4 * self.lanes)} {none}, {self._outside(known)}")
+        b.branch(self.any(flags, 4 * self.lanes), look, usual)
         b.begin(look)
-        bad = self._raise(places)
-        looked = self._here()
-        b.branch(bad, slow, usual)
+        raised, bad = self._raised(self._kept(copies), fields, largest, biased)
+        looked = self.here()
+        b.branch(bad, undo, usual)
 
         b.begin(usual)
-        exponents, packed = self._kept(0, 8), self._kept(8, 10)
-        b.line(f"{following} = add i64 {chunk}, 2")
+        ways = [[(known[i], begin), (raised[i], looked)] for i in range(2)]
+        exponents = [b.value(f"phi {self.bytes} [{x}, %{begin}], [{y}, %{looked}]") for (x, _), (y, _) in ways]
+        b.line(f"{following} = add i64 {turn}, {2 * self.lanes // 16}")
         last = b.value(f"icmp uge i64 {following}, %count")
-        ahead = b.value(f"select i1 {last}, i64 {chunk}, i64 {following}")
-        add = self._add if self.wide else self._add_in_parts
-        results, over, now = add(chunk, ahead, places, exponents, packed)
+        ahead = b.value(f"select i1 {last}, i64 {turn}, i64 {following}")
+        limits, copies = self._limits(exponents), self._copies(turn)
+        failed = [(turn, looked)]
+        counts, now = list[str](), list[str]()
+        for vectors in self.loops:
+            first_loop, last_loop = (vectors is self.loops[i] for i in (0, -1))
+            starts, scales = self._starts(vectors, exponents, copies)
+            sums, more, now = self._add(turn, ahead, vectors, starts, limits if first_loop else [], last_loop)
+            counts = counts or more
+            results, over = self._results(vectors, sums, counts, scales)
+            inside = b.label()
+            failed.append((turn, self.here()))
+            b.branch(over, undo, inside)
+            b.begin(inside)
+            for i, result in results.items():
+                b.line(f"store {self.single} {result}, ptr {places[i]}, align 4")
         for name, value in zip(ahead_largest, now, strict=True):
-            b.line(f"{name} = freeze {BYTES} {value}")
-        added = self._here()
-        b.branch(over, slow, store)
-
-        b.begin(store)
-        for total, exponent, place in zip(results, self._kept(0, 8), places, strict=True):
-            field = b.value(f"shl {WORD} {exponent}, {everywhere(23)}")
-            scale = b.value(f"bitcast {WORD} {b.value(f'sub {WORD} {field}, {self.down}')} to {SINGLE}")
-            single = b.toward_zero(total) if self.wide else b.value(f"sitofp {WORD} {total} to {SINGLE}")
-            bits = b.value(f"and {WORD} {b.value(f'bitcast {SINGLE} {single} to {WORD}')}, {self.cut}")
-            result = b.value(f"fmul {SINGLE} {b.value(f'bitcast {WORD} {bits} to {SINGLE}')}, {scale}")
-            b.line(f"store {SINGLE} {result}, ptr {place}, align 4")
+            b.line(f"{name} = freeze {self.bytes} {value}")
+        b.jump(stored)
+        b.begin(stored)
         b.branch(last, end, begin)
 
+        b.begin(undo)
+        left = self.phi("i64", *failed)
+        if not self.wide:
+            self._restore(left)
+        undone = self.here()
+        b.jump(slow)
         b.begin(slow)
-        failed = self._phi("i64", (first, found), (chunk, looked), (chunk, added))
+        chunk = self._chunk(self.phi("i64", (first, found), (left, undone)))
         self._set(mode[0])
-        self._otherwise(failed)
+        self._otherwise(chunk)
         self._set(mode[1])
-        b.line(f"{after} = add i64 {failed}, 2")
+        b.line(f"{after} = add i64 {chunk}, 2")
         b.branch(b.value(f"icmp ult i64 {after}, %count"), restart, end)
         b.begin(end)
         self._set(mode[0])
@@ -207,48 +242,6 @@ class _Product:
         if mode:
             self.code.line(f"call void @{modes.LOAD}(ptr {mode})")
 
-    def _here(self) -> str:
-        """The label of a block that begins here."""
-        label = self.code.label()
-        self.code.jump(label)
-        self.code.begin(label)
-        return label
-
-    def _phi(self, kind: str, *ways: tuple[str, str]) -> str:
-        return self.code.value(f"phi {kind} " + ", ".join(f"[{value}, %{label}]" for value, label in ways))
-
-    def _any(self, flags: Sequence[str]) -> str:
-        """Whether any of these vectors of 64 flags has one."""
-        b = self.code
-        found = flags[0]
-        for more in flags[1:]:
-            found = b.value(f"or <64 x i1> {found}, {more}")
-        return b.value(f"icmp ne i64 {b.value(f'bitcast <64 x i1> {found} to i64')}, 0")
-
-    def _loop(
-        self, turn: int, kinds: list[str], starts: Sequence[str], step: Callable[[str, list[str]], list[str]]
-    ) -> list[str]:
-        """for (k = 0; k < %k; k += turn) with these values carried; each step is one k."""
-        b = self.code
-        body, end = b.label(), b.label()
-        before = self._here()
-        b.jump(body)
-        b.begin(body)
-        k, following = b.name(), b.name()
-        now, after = [b.name() for _ in kinds], [b.name() for _ in kinds]
-        b.line(f"{k} = phi i64 [0, %{before}], [{following}, %{body}]")
-        for kind, name, start, new in zip(kinds, now, starts, after, strict=True):
-            b.line(f"{name} = phi {kind} [{start}, %{before}], [{new}, %{body}]")
-        values = now
-        for i in range(turn):
-            values = step(b.value(f"add i64 {k}, {i}"), values)
-        for kind, name, value in zip(kinds, after, values, strict=True):
-            b.line(f"{name} = freeze {kind} {value}")
-        b.line(f"{following} = add i64 {k}, {turn}")
-        b.branch(b.value(f"icmp ult i64 {following}, %k"), body, end)
-        b.begin(end)
-        return after
-
     # --- the factor with few rows -------------------------------------------------------------------------------------
 
     def _index(self, chunk: str, near: int = NEAR) -> str:
@@ -259,279 +252,316 @@ class _Product:
         within = b.value(f"and i64 {row}, {near - 1}")
         return b.value(f"add i64 {b.value(f'mul i64 {line}, {near}')}, {within}")
 
-    def _bytes(self, base: str, index: str, block: int) -> str:
-        """A byte of each row of a block of `common`, for all elements."""
-        b = self.code
-        place = b.element("i8", base, index, str(self.rows * block))
-        if self.rows == 1:
-            return b.spread("i8", b.value(f"load i8, ptr {place}"), 64)
-        word = b.value(f"load i32, ptr {place}, align 4")
-        return b.value(f"bitcast {WORD} {b.spread('i32', word, 16)} to {BYTES}")
+    def _at(self, first: str, k: str) -> str:
+        """Index for a k."""
+        return self.code.value(f"add i64 {first}, {self.code.value(f'mul i64 {k}, {NEAR}')}")
 
-    def _values(self, index: str, block: int) -> list[str]:
-        """f64 of `common` for the two halves of a block's vectors."""
-        b = self.code
-        place = b.element("double", "%common", index, str(self.rows * block))
+    def _value(self, place: str, block: int, part: int) -> str:
+        """f64 of `common` for a part of a block's vectors, if a chunk's first one for a k is at `place`."""
+        b, count = self.code, self.lanes // 2
+        place = b.element("double", place, str(self.rows * block + 2 * part))
         if self.rows == 1:
-            return [b.spread("double", b.value(f"load double, ptr {place}"), 8)] * 2
-        result = []
-        for half in range(2):
-            two = b.value(f"load <2 x double>, ptr {b.element('double', place, str(2 * half))}, align 16")
-            result.append(b.shuffle("<2 x double>", [i % 2 for i in range(8)], two))
-        return result
+            return b.spread("double", b.value(f"load double, ptr {place}"), count)
+        two = b.value(f"load <2 x double>, ptr {place}, align 16")
+        return b.shuffle("<2 x double>", [i % 2 for i in range(count)], two)
+
+    # --- the factor with 64 rows --------------------------------------------------------------------------------------
+
+    def _bytes(self, own: str, common: str, k: str, index: str) -> list[str]:
+        """Sums of bytes of both factors, for the two vectors of a turn, whose first ones of `own` are there."""
+        b, size, warp = self.code, 4 * self.lanes, self.layout == "warp"
+        line = b.element("i8", own, b.value(f"shl i64 {k}, {7 if warp else 6}"))
+        places = [b.element("i8", line, str(64 * i)) for i in range(2 if warp else 1)]
+        mine = [b.value(f"load {self.bytes}, ptr {place}, align {size}") for place in places]
+        place = b.element("i8", common, index)
+        if warp:  # all columns of both blocks
+            eight = b.spread("i64", b.value(f"load i64, ptr {place}, align 8"), size // 8)
+            theirs = [b.value(f"bitcast {vector('i64', size // 8)} {eight} to {self.bytes}")]
+        else:
+            places = [b.element("i8", place, str(block)) for block in range(2)]
+            theirs = [b.spread("i8", b.value(f"load i8, ptr {place}"), size) for place in places]
+        return [b.value(f"add {self.bytes} {mine[i % len(mine)]}, {theirs[i % len(theirs)]}") for i in range(2)]
+
+    def _own_values(self, line: str, number: int) -> list[str]:
+        """f64 for the two parts of a vector, or one for both, if a turn's first one for a k is there."""
+        b = self.code
+        numbers = [8 * number] if self.layout == "warp" else [16 * number, 16 * number + 8]
+        places = [b.element("double", line, str(at)) for at in numbers]
+        return [b.value(f"load {self.doubles}, ptr {place}, align {4 * self.lanes}") for place in places]
 
     # --- exponents ----------------------------------------------------------------------------------------------------
 
-    def _greater(self, k: str, index: str, now: list[str], first: int = 0) -> list[str]:
-        """The largest sums of exponents of some blocks with those for one more k."""
-        b = self.code
-        own = b.value(f"load {BYTES}, ptr {b.element(BYTES, '%owne', k)}, align 64")
-        sums = [b.apply("sadd.sat", BYTES, own, self._bytes("%commone", index, first + i)) for i in range(len(now))]
-        return [b.apply("smax", BYTES, known, one) for known, one in zip(now, sums, strict=True)]
+    def _greater(self, k: str, index: str, own: str, now: list[str]) -> list[str]:
+        """The largest sums of exponents with those for one more k."""
+        sums = self._bytes(own, "%commone", k, index)
+        return [self.code.apply("smax", self.bytes, known, one) for known, one in zip(now, sums, strict=True)]
 
-    def _largest(self, chunk: str) -> list[str]:
-        b, first = self.code, self._index(chunk)
-        return self._loop(
-            1, [BYTES] * 2, [self.nothing] * 2,
-            lambda k, now: self._greater(k, b.value(f"add i64 {first}, {b.value(f'mul i64 {k}, {NEAR}')}"), now),
+    def _largest(self, turn: str) -> list[str]:
+        first, own = self._index(self._chunk(turn)), self._own("i8", "%owne", turn)
+        return self.loop(
+            [self.bytes] * 2, [self.nothing] * 2,
+            lambda k, now: self._greater(k, self._at(first, k), own, now),
         )  # fmt: skip
 
-    def _of_vector(self, packed: str, number: int) -> str:
-        """The bytes of one of a block's vectors, as i32."""
-        b = self.code
-        order = [16 * (i // 16) + 4 * number + i % 16 // 4 if i % 4 == 0 else 64 for i in range(64)]
-        return b.value(f"bitcast {BYTES} {b.shuffle(BYTES, order, packed, ZERO)} to {WORD}")
+    def _fields(self, words: Sequence[str]) -> str:
+        """Biased exponents of four vectors."""
+        return self.packed([self.code.value(f"lshr {self.word} {word}, {splat('i32', 23)}") for word in words])
 
-    def _of_products(self, sums: list[str], number: int) -> tuple[str, str]:
-        """Biased exponents of products for a vector, wrong where there are none; and what they come from."""
-        found = self._of_vector(sums[number // 4], number % 4)
-        return self.code.value(f"add {WORD} {found}, {self.offset}"), found
-
-    def _packed(self, exponents: list[str]) -> list[str]:
-        """Biased exponents as bytes."""
-        pairs = [self._pack("packssdw", "i32", x, y) for x, y in zip(exponents[::2], exponents[1::2], strict=True)]
-        return [self._pack("packuswb", "i16", x, y) for x, y in zip(pairs[::2], pairs[1::2], strict=True)]
-
-    def _pack(self, operation: str, element: str, x: str, y: str) -> str:
-        """Elements of two vectors with half of the bits each, within 128 bits."""
-        b, bits = self.code, int(element[1:])
-        count = 512 // bits
-        given, result = vector(element, count), vector(f"i{bits // 2}", 2 * count)
-        if self.wide:
-            return b.call(f"llvm.x86.avx512.{operation}.512", result, [(given, x), (given, y)])
-        half = vector(element, count // 2)
-        packed = [
-            b.call(f"llvm.x86.avx2.{operation}", vector(f"i{bits // 2}", count),
-                   [(half, b.part(element, count, each, at, count // 2)) for each in (x, y)])
-            for at in (0, count // 2)
-        ]  # fmt: skip
-        return b.concatenate(f"i{bits // 2}", packed, count)
-
-    def _outside(self, packed: list[str]) -> list[str]:
+    def _outside(self, exponents: Sequence[str]) -> str:
         """Flags of exponents that this does not have."""
-        b, lowest = self.code, splat("i8", _LOWEST)
-        above = splat("i8", 2 * BIAS - _LOWEST)
-        return [b.value(f"icmp ugt {BYTES} {b.value(f'sub {BYTES} {x}, {lowest}')}, {above}") for x in packed]
-
-    def _raise(self, places: list[str]) -> str:
-        """Exponents of chunks where some elements have no products: at least the lowest. Whether that is wrong, as the
-        element is not nothing at all, or another exponent is outside."""
         b = self.code
-        sums = self._kept(10, 12)
-        wrong, raised = "", []
-        for i, place in enumerate(places):
-            word = self._word(place)
-            known, found = self._of_products(sums, i)
-            none = b.value(f"icmp eq {WORD} {found}, {ZERO}")
-            known = b.value(f"select <16 x i1> {none}, {WORD} {ZERO}, {WORD} {known}")
-            exponent = b.apply("smax", WORD, known, self._field(place))
-            some = b.value(f"or {WORD} {found}, {b.value(f'and {WORD} {word}, {everywhere(SIZE)}')}")
-            flag = b.value(f"and <16 x i1> {b.value(f'icmp ne {WORD} {some}, {ZERO}')}, "
-                           f"{b.value(f'icmp slt {WORD} {exponent}, {everywhere(_LOWEST)}')}")  # fmt: skip
-            wrong = b.value(f"or <16 x i1> {wrong}, {flag}") if wrong else flag
-            raised.append(b.apply("smax", WORD, exponent, everywhere(_LOWEST)))
-        packed = self._packed(raised)
-        for value, kind, room in zip([*raised, *packed], self.kinds, self.rooms, strict=False):
-            b.line(f"store {kind} {value}, ptr {room}, align 64")
-        low = b.value(f"icmp ne i16 {b.value(f'bitcast <16 x i1> {wrong} to i16')}, 0")
-        return b.value(f"or i1 {low}, {self._any(self._outside(packed))}")
+        moved = [b.value(f"sub {self.bytes} {x}, {splat('i8', _LOWEST)}") for x in exponents]
+        return b.value(
+            f"icmp ugt {self.bytes} {b.apply('umax', self.bytes, *moved)}, {splat('i8', 2 * BIAS - _LOWEST)}"
+        )
 
-    def _kept(self, first: int, end: int) -> list[str]:
-        """What has been stored: exponents of vectors; the same as bytes, of blocks; sums of exponents, of blocks."""
-        rows = list(zip(self.kinds, self.rooms, strict=True))[first:end]
-        return [self.code.value(f"load {kind}, ptr {room}, align 64") for kind, room in rows]
+    def _by_quad(self, values: Sequence[str]) -> list[list[str]]:
+        """What there is of each vector of D, for the vectors of bytes."""
+        return [[values[4 * block + v] for block, v in quad] for quad in self.quads]
+
+    def _raised(
+        self, addends: Sequence[str], fields: list[str], largest: list[str], biased: list[str]
+    ) -> tuple[list[str], str]:
+        """Exponents where some elements have no products: at least the lowest. Whether that is wrong, as the element is
+        not nothing at all, or another exponent is outside."""
+        b, bits = self.code, vector("i1", 4 * self.lanes)
+        lowest, raised, wrong = splat("i8", _LOWEST), [], []
+        for i, words in enumerate(self._by_quad(addends)):
+            sizes = [b.value(f"and {self.word} {x}, {everywhere(SIZE)}") for x in words]
+            sizes = [b.apply("umin", self.word, x, everywhere(1)) for x in sizes]
+            none = b.value(f"icmp slt {self.bytes} {largest[i]}, {splat('i8', _LEAST)}")
+            exponent = b.value(f"select {bits} {none}, {self.bytes} {ZERO}, {self.bytes} {biased[i]}")
+            exponent = b.apply("umax", self.bytes, exponent, fields[i])
+            some = b.value(f"icmp ne {self.bytes} {self.packed(sizes)}, {ZERO}")
+            there = b.value(f"xor {bits} {none}, {splat('i1', 'true')}")
+            some = b.value(f"or {bits} {some}, {there}")
+            wrong.append(b.value(f"and {bits} {some}, {b.value(f'icmp ult {self.bytes} {exponent}, {lowest}')}"))
+            raised.append(b.apply("umax", self.bytes, exponent, lowest))
+        bad = b.value(f"or {bits} {b.value(f'or {bits} {wrong[0]}, {wrong[1]}')}, {self._outside(raised)}")
+        return raised, self.any(bad, 4 * self.lanes)
 
     # --- sums ---------------------------------------------------------------------------------------------------------
 
-    def _start(self, word: str, exponent: str) -> list[str]:
-        """1.5 * 2**52 units, and the addend in whole ones, for the two halves of a vector."""
-        b = self.code
-        field = b.value(f"shl {WORD} {exponent}, {everywhere(23)}")
-        unit = b.value(f"bitcast {WORD} {b.value(f'sub {WORD} {self.units}, {field}')} to {SINGLE}")
-        scaled = b.value(f"fmul {SINGLE} {b.value(f'bitcast {WORD} {word} to {SINGLE}')}, {unit}")
-        whole = b.value(f"fptosi {SINGLE} {scaled} to {WORD}")
-        high = b.value(f"add {WORD} {b.value(f'shl {WORD} {exponent}, {everywhere(20)}')}, {self.start}")
-        high = b.value(f"add {WORD} {high}, {b.value(f'ashr {WORD} {whole}, {everywhere(31)}')}")
-        orders = [[4 * (i // 4) + half + i % 4 // 2 + 16 * (i % 2) for i in range(16)] for half in (0, 2)]
-        return [b.value(f"bitcast {WORD} {b.shuffle(WORD, order, whole, high)} to {DOUBLES}") for order in orders]
+    def _starts(
+        self, vectors: Sequence[int], exponents: list[str], places: Sequence[str]
+    ) -> tuple[list[str], dict[tuple[int, int], str]]:
+        """1.5 * 2**52 units, `_MIDDLE`, and the addend in whole ones, for the two parts of some vectors of both blocks;
+        fields of the exponents of units, for halves of vectors of bytes."""
+        b, short = self.code, self.short
+        result, fields, scales = [], dict[tuple[int, int], tuple[str, str]](), dict[tuple[int, int], str]()
+        for block in range(2):
+            for v in vectors:
+                i, at = self.quad_of[block, v]
+                half = i, at // 2
+                if half not in fields:
+                    field = self.unpacked(self.bytes, short, at // 2, ZERO, exponents[i])
+                    field = b.value(f"lshr {short} {field}, {splat('i16', 1)}")
+                    scales[half] = b.value(f"sub {short} {field}, {self.down}")
+                    high = b.value(f"lshr {short} {field}, {splat('i16', 3)}")
+                    high = b.value(f"add {short} {high}, {self.start}")
+                    fields[half] = b.value(f"sub {short} {self.units}, {field}"), high
+                unit, start = fields[half]
+                word = b.value(f"load {self.single}, ptr {places[4 * block + v]}, align {4 * self.lanes}")
+                scale = self.unpacked(short, self.single, at % 2, ZERO, unit)
+                whole = b.value(f"fptosi {self.single} {b.value(f'fmul {self.single} {word}, {scale}')} to {self.word}")
+                low = b.value(f"add {self.word} {whole}, {everywhere(_MIDDLE)}")
+                high = self.unpacked(short, self.word, at % 2, ZERO, start)
+                result += [self.unpacked(self.word, self.doubles, part, low, high) for part in range(2)]
+        return result, scales
 
     def _limits(self, exponents: list[str]) -> list[str]:
         """What the lowest bits of negative terms are below if they are rounded away from zero."""
         b, limits = self.code, []
         for x in exponents:
-            needed = b.apply("umin", BYTES, b.apply("usub.sat", BYTES, x, self.least), splat("i8", LOW_OF_ZERO))
-            limits.append(b.value(f"xor {BYTES} {needed}, {self.nothing}"))
+            needed = b.apply("umin", self.bytes, self.saturated("usub", x, self.least), splat("i8", LOW_OF_ZERO))
+            limits.append(b.value(f"xor {self.bytes} {needed}, {self.nothing}"))
         return limits
 
-    def _counted(self, k: str, index: str, limits: list[str], counts: list[str], first: int = 0) -> list[str]:
-        """Counts of terms of some blocks that were rounded away from zero, with those for one more k."""
+    def _counted(self, k: str, index: str, own: str, limits: list[str], counts: list[str]) -> list[str]:
+        """Counts of terms that were rounded away from zero, with those for one more k."""
         b, result = self.code, []
-        low = b.value(f"load {BYTES}, ptr {b.element(BYTES, '%ownl', k)}, align 64")
-        for block, (limit, count) in enumerate(zip(limits, counts, strict=True), first):
-            lowest = b.value(f"add {BYTES} {low}, {self._bytes('%commonl', index, block)}")
-            ones = b.value(f"sext <64 x i1> {b.value(f'icmp slt {BYTES} {lowest}, {limit}')} to {BYTES}")
-            result.append(b.value(f"sub {BYTES} {count}, {ones}"))
+        sums = self._bytes(own, "%commonl", k, index)
+        for lowest, limit, count in zip(sums, limits, counts, strict=True):
+            under = b.value(f"icmp slt {self.bytes} {lowest}, {limit}")
+            if self.wide:  # flags are masks
+                more = b.value(f"add {self.bytes} {count}, {splat('i8', 1)}")
+                result.append(b.value(f"select <64 x i1> {under}, {self.bytes} {more}, {self.bytes} {count}"))
+                continue
+            ones = b.value(f"sext {vector('i1', 4 * self.lanes)} {under} to {self.bytes}")
+            result.append(b.value(f"sub {self.bytes} {count}, {ones}"))
         return result
 
-    def _terms(self, k: str, index: str, halves: range, sums: list[str]) -> list[str]:
-        """Sums of some halves of vectors, of both blocks, with the terms for one more k."""
+    def _terms(self, k: str, index: str, own: str, vectors: Sequence[int], sums: list[str]) -> list[str]:
+        """Sums of the parts of some vectors, of both blocks, with the terms for one more k."""
         b, result = self.code, list(sums)
-        commons = [self._values(index, block) for block in range(2)]
-        each = 4 if self.layout == "warp" else 8
-        for i, half in enumerate(halves):  # those of a vector of "warp" have the same
-            own = half // 2 if self.layout == "warp" else half
-            place = b.element(DOUBLES, "%own", b.value(f"mul i64 {k}, {each}"), str(own))
-            value = b.value(f"load {DOUBLES}, ptr {place}, align 64")
+        line = b.element("double", own, b.value(f"shl i64 {k}, {5 if self.layout == 'warp' else 6}"))
+        place = b.element("double", "%common", index)
+
+        def add(i: int, block: int, part: int, own: str, common: str) -> None:
+            at = 2 * (len(vectors) * block + i) + part
+            result[at] = self._fused(own, common, sums[at])
+
+        # As many values as possible are used as soon as they are there.
+        if self.layout == "warp":
+            values = [self._own_values(line, v)[0] for v in vectors]
             for block in range(2):
-                at = len(halves) * block + i
-                factors = value, commons[block][half % 2], sums[at]
-                result[at] = self._fused(*factors)
+                for part in range(2):
+                    common = self._value(place, block, part)
+                    for i, value in enumerate(values):
+                        add(i, block, part, value, common)
+            return result
+        commons = [self._value(place, block, 0) for block in range(2)]
+        for i, v in enumerate(vectors):
+            for part, value in enumerate(self._own_values(line, v)):
+                for block, common in enumerate(commons):
+                    add(i, block, part, value, common)
         return result
 
     def _fused(self, *factors: str) -> str:
         if not self.wide:
-            return self.code.apply("fma", DOUBLES, *factors)
-        given = [*((DOUBLES, x) for x in factors), ("i32", _TOWARD_ZERO)]
-        return self.code.call("llvm.x86.avx512.vfmadd.pd.512", DOUBLES, given)
+            return self.code.apply("fma", self.doubles, *factors)
+        given = [*((self.doubles, x) for x in factors), ("i32", _TOWARD_ZERO)]
+        return self.code.call("llvm.x86.avx512.vfmadd.pd.512", self.doubles, given)
 
     def _add(
-        self, chunk: str, ahead: str, places: list[str], exponents: list[str], packed: list[str]
-    ) -> tuple[list[str], str, list[str]]:
-        """Sums with all terms, in units; whether one of them is not certain to be in 32 bits; and the largest exponents
-        of the chunk `ahead`. packed: the exponents as bytes."""
-        b = self.code
-        starts = [part for place, exponent in zip(places, exponents, strict=True)
-                  for part in self._start(self._word(place), exponent)]  # fmt: skip
-        first, after = self._index(chunk), self._index(ahead)
-        limits = self._limits(packed)
+        self, turn: str, ahead: str, vectors: Sequence[int], starts: list[str], limits: list[str], looks: bool
+    ) -> tuple[list[str], list[str], list[str]]:
+        """Sums of some vectors with all terms, in units. With limits, counts too; if it looks, also the largest
+        exponents of the turn `ahead`."""
+        here, after = (self._index(self._chunk(x)) for x in (turn, ahead))
+        own, lows = self._own("double", "%own", turn), self._own("i8", "%ownl", turn)
+        powers = self._own("i8", "%owne", ahead)
+        jobs: list[_Job] = [
+            (self.doubles, starts, lambda *of: self._terms(of[0], self._at(here, of[0]), own, vectors, of[1]))
+        ]
+        if limits:
+            zeros = [ZERO] * 2
+            jobs.append(
+                (self.bytes, zeros, lambda *of: self._counted(of[0], self._at(here, of[0]), lows, limits, of[1]))
+            )
+        if looks:
+            nothing = [self.nothing] * 2
+            jobs.append((self.bytes, nothing, lambda *of: self._greater(of[0], self._at(after, of[0]), powers, of[1])))
 
-        def step(k: str, now: list[str]) -> list[str]:
-            line = b.value(f"mul i64 {k}, {NEAR}")
-            index = b.value(f"add i64 {first}, {line}")
-            return [
-                *self._terms(k, index, range(8), now[:16]), *self._counted(k, index, limits, now[16:18]),
-                *self._greater(k, b.value(f"add i64 {after}, {line}"), now[18:]),
-            ]  # fmt: skip
+        def step(some: list[_Job], k: str, now: list[str]) -> list[str]:
+            done = list[str]()
+            for _, begin, job in some:
+                done += job(k, now[len(done) : len(done) + len(begin)])
+            return done
 
-        kinds = [DOUBLES] * 16 + [BYTES] * 4
-        found = self._loop(_TURN, kinds, [*starts, ZERO, ZERO, self.nothing, self.nothing], step)
-        pairs = [self._result(i, found[2 * i : 2 * i + 2], found[16:18]) for i in range(8)]
-        return [result for result, _ in pairs], self._over([high for _, high in pairs]), found[18:]
+        found = list[str]()
+        for some in [[job] for job in jobs] if self.apart else [jobs]:
+            kinds, begin = [kind for kind, begin, _ in some for _ in begin], [x for _, begin, _ in some for x in begin]
+            found += self.loop(kinds, begin, partial(step, some))
+        sums, known = found[: len(starts)], found[len(starts) :]
+        return sums, known[: len(limits)], known[len(limits) :]
 
-    def _add_in_parts(
-        self, chunk: str, ahead: str, places: list[str], exponents: list[str], packed: list[str]
-    ) -> tuple[list[str], str, list[str]]:
-        """The same in loops that 16 registers of 256 bits are enough for: two vectors and the bytes of a block."""
-        b = self.code
-        here, after = self._index(chunk), self._index(ahead)
-        limits = self._limits(packed)
-
-        def index_of(start: str, k: str) -> str:
-            return b.value(f"add i64 {start}, {b.value(f'mul i64 {k}, {NEAR}')}")
-
-        def part(number: int) -> tuple[list[str], str]:
-            """Sums of these vectors of both blocks; counts of one block, or its largest exponents."""
-            halves, block = range(2 * number, 2 * number + 2), number % 2
-            starts = [part for i in (number, 4 + number) for part in self._start(self._word(places[i]), exponents[i])]
-
-            def step(k: str, now: list[str]) -> list[str]:
-                index, known = index_of(here, k), now[4:]
-                if number < 2:
-                    known = self._counted(k, index, limits[block : block + 1], known, block)
-                else:
-                    known = self._greater(k, index_of(after, k), known, block)
-                return [*self._terms(k, index, halves, now[:4]), *known]
-
-            start = ZERO if number < 2 else self.nothing
-            *sums, known = self._loop(_TURN, [DOUBLES] * 4 + [BYTES], [*starts, start], step)
-            return sums, known
-
-        def results(number: int, sums: list[str]) -> None:
-            for i, parts in ((number, sums[:2]), (4 + number, sums[2:])):
-                totals[i], found = self._result(i, parts, counts)
-                high[:] = [b.value(f"or {WORD} {found}, {known}") for known in high] or [found]
-
-        totals, high = [""] * 8, list[str]()
-        (first, *counts), (second, other) = (part(i) for i in range(2))
-        counts.append(other)
-        results(0, first)
-        results(1, second)
-        largest = []
-        for number in (2, 3):
-            sums, known = part(number)
-            results(number, sums)
-            largest.append(known)
-        return totals, self._over(high), largest
-
-    def _result(self, number: int, parts: list[str], counts: list[str]) -> tuple[str, str]:
-        """A vector's sums in units, and what has bits in its low bytes where one is not certain to be in 32 bits."""
-        b = self.code
-        parts = [b.value(f"bitcast {DOUBLES} {x} to {WORD}") for x in parts]
-        low, high = (
-            b.shuffle(WORD, [4 * (i // 4) + (0, 2, 16, 18)[i % 4] + word for i in range(16)], *parts)
-            for word in range(2)
-        )
-        result = b.value(f"add {WORD} {low}, {self._of_vector(counts[number // 4], number % 4)}")
-        # The low byte of the high half has the sign of the sum.
-        return result, b.value(f"xor {WORD} {high}, {b.value(f'ashr {WORD} {result}, {everywhere(31)}')}")
-
-    def _over(self, found: list[str]) -> str:
-        """Whether one of these has bits in its low bytes."""
-        b = self.code
-        over = found[0]
-        for more in found[1:]:
-            over = b.value(f"or {WORD} {over}, {more}")
-        lost = b.value(f"icmp ne {WORD} {b.value(f'and {WORD} {over}, {everywhere(255)}')}, {ZERO}")
-        return b.value(f"icmp ne i16 {b.value(f'bitcast <16 x i1> {lost} to i16')}, 0")
+    def _results(
+        self, vectors: Sequence[int], sums: list[str], counts: list[str], scales: dict[tuple[int, int], str]
+    ) -> tuple[dict[int, str], str]:
+        """Vectors of D by their numbers; whether a sum is not certain to be in 32 bits."""
+        b, short = self.code, self.short
+        lows, singles, scaled, numbers = list[str](), list[str](), list[str](), dict[tuple[int, int], str]()
+        words = [b.value(f"bitcast {self.doubles} {x} to {self.word}") for x in sums]
+        order = [4 * (j // 4) + (0, 2, self.lanes, self.lanes + 2)[j % 4] for j in range(self.lanes)]
+        places = [(block, v) for block in range(2) for v in vectors]
+        for n, (i, at) in enumerate(self.quad_of[place] for place in places):
+            half = i, at // 2
+            if half not in numbers:
+                numbers[half] = self.unpacked(self.bytes, short, at // 2, counts[i], ZERO)
+            lows.append(b.shuffle(self.word, order, *words[2 * n : 2 * n + 2]))
+            # The number less `_MIDDLE`.
+            added = self.unpacked(short, self.word, at % 2, numbers[half], splat("i16", -_MIDDLE >> 16))
+            total = b.value(f"add {self.word} {lows[-1]}, {added}")
+            singles.append(
+                b.toward_zero(total) if self.wide else b.value(f"sitofp {self.word} {total} to {self.single}")
+            )
+            scaled.append(self.unpacked(short, self.single, at % 2, ZERO, scales[half]))
+        least = lows[0]
+        for low in lows[1:]:
+            least = b.apply("umin", self.word, least, low)
+        if not b.brief:
+            plain, rest, large, done = self.here(), b.label(), b.label(), b.label()
+            b.branch(self.plain, done, rest)
+            b.begin(rest)
+        cut = []
+        for single in singles:
+            bits = b.value(f"and {self.word} {b.value(f'bitcast {self.single} {single} to {self.word}')}, {self.cut}")
+            cut.append(b.value(f"bitcast {self.word} {bits} to {self.single}"))
+        if not b.brief:
+            b.branch(self.small, done, large)
+            b.begin(large)
+        some = words[0]
+        for word in words[1:]:
+            some = b.value(f"or {self.word} {some}, {word}")
+        high = ", ".join(f"i32 {255 * (i % 2)}" for i in range(self.lanes))
+        lost = b.value(f"icmp ne {self.word} {b.value(f'and {self.word} {some}, <{high}>')}, {ZERO}")
+        none = b.value(f"select {vector('i1', self.lanes)} {lost}, {self.word} {ZERO}, {self.word} {least}")
+        if b.brief:
+            singles, least = cut, none
+        else:
+            b.jump(done)
+            b.begin(done)
+            ways = zip(singles, cut, strict=True)
+            singles = [self.phi(self.single, (x, plain), (y, rest), (y, large)) for x, y in ways]
+            least = self.phi(self.word, (least, plain), (least, rest), (none, large))
+        results = {
+            4 * block + v: b.value(f"fmul {self.single} {single}, {scale}")
+            for (block, v), single, scale in zip(places, singles, scaled, strict=True)
+        }
+        over = b.value(f"icmp ult {self.word} {least}, {everywhere(2 * _MARGIN)}")
+        return results, self.any(over, self.lanes)
 
     # --- D ------------------------------------------------------------------------------------------------------------
 
-    def _word(self, place: str) -> str:
-        """Elements of C, zeros if it is not added."""
-        b = self.code
-        return b.value(f"and {WORD} {b.value(f'load {WORD}, ptr {place}, align 4')}, {self.keep}")
+    def _chunk(self, turn: str) -> str:
+        """The first block of a turn."""
+        return turn if self.wide else self.code.value(f"and i64 {turn}, -2")
 
-    def _field(self, place: str) -> str:
-        """Their biased exponents."""
-        b = self.code
-        bits = b.value(f"and {WORD} {b.value(f'load {WORD}, ptr {place}, align 4')}, {self.only}")
-        return b.value(f"lshr {WORD} {bits}, {everywhere(23)}")
+    def _moved(self, turn: str, count: int) -> list[str]:
+        """How far a turn's elements are behind those of its chunk, if they can be: none, or `count`."""
+        if self.wide:
+            return []
+        return [self.code.value(f"mul i64 {self.code.value(f'and i64 {turn}, 1')}, {count}")]
 
-    def _places(self, chunk: str) -> list[str]:
-        """Addresses of the vectors of D."""
-        b = self.code
+    def _own(self, kind: str, base: str, turn: str) -> str:
+        """Address of a turn's first f64 or byte."""
+        moved = self._moved(turn, 4 * self.lanes if kind == "i8" else self.lanes // 2)
+        return self.code.element(kind, base, *moved) if moved else base
+
+    def _places(self, turn: str) -> list[str]:
+        """Addresses of the vectors of D of both blocks."""
+        b, chunk, moved = self.code, self._chunk(turn), self._moved(turn, self.lanes)
         result = []
         if self.layout == "rows":
             for block in range(2):
                 line = b.value(f"mul i64 {b.value(f'add i64 {chunk}, {block}')}, %stride")
-                result += [b.element("float", "%out", line, str(16 * i)) for i in range(4)]
+                result += [b.element("float", "%out", line, str(16 * i), *moved) for i in range(4)]
             return result
         registers = b.value(f"shl i64 {chunk}, 1")
         for register in (0, 2, 1, 3):
             offset = b.value(f"load i64, ptr {b.element('i64', '%c', registers, str(register))}")
             place = b.value(f"getelementptr i8, ptr %out, i64 {offset}")
-            result += [place, b.element("float", place, "16")]
+            result += [b.element("float", place, str(16 * i), *moved) for i in range(2)]
         return result
+
+    def _copies(self, turn: str) -> list[str]:
+        """Where the addends are kept."""
+        return [self.code.element(self.word, self.saved, str(i), *self._moved(turn, 8)) for i in range(8)]
+
+    def _kept(self, copies: Sequence[str]) -> list[str]:
+        return [self.code.value(f"load {self.word}, ptr {copy}, align {4 * self.lanes}") for copy in copies]
+
+    def _restore(self, turn: str) -> None:
+        """Addends of this turn, and of another one of its chunk."""
+        b, chunk = self.code, self._chunk(turn)
+
+        def one(at: str) -> None:
+            where = b.value(f"add i64 {chunk}, {at}")
+            for place, word in zip(self._places(where), self._kept(self._copies(where)), strict=True):
+                b.line(f"store {self.word} {word}, ptr {place}, align 4")
+
+        b.repeat(b.value(f"add i64 {b.value(f'sub i64 {turn}, {chunk}')}, 1"), 1, one)
 
     def _otherwise(self, chunk: str) -> None:
         """A chunk by the functions of `blocks`."""

@@ -26,7 +26,7 @@ _KEPT = 8
 _PARTS = (
     4 * _K * GROUP, 2 * _K * BLOCK, 4 * _K // 2 * GROUP, 2 * _K // 2 * BLOCK, 4 * _K * BLOCK, 2 * _K * BLOCK,
     KEPT.size * _KEPT, 4 * _K * _N * _KEPT, 2 * _K * _N * _KEPT,
-    8 * _K * 2 * GROUP, _K * BLOCK, _K * BLOCK, 8 * _K * _N * _KEPT, _K * _N * _KEPT, _K * _N * _KEPT,
+    8 * _K * 2 * GROUP, 2 * _K * BLOCK, 2 * _K * BLOCK, 8 * _K * _N * _KEPT, _K * _N * _KEPT, _K * _N * _KEPT,
 )  # fmt: skip
 (
     _A, _A_EXPONENTS, _STORED, _STORED_EXPONENTS, _FOUR, _FOUR_EXPONENTS, _OWNERS, _B, _B_EXPONENTS,

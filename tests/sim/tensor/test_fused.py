@@ -125,7 +125,7 @@ class Factor:
         warp = name == converted.own_of("warp")
         count = GROUP * groups * k
         parts = [room(count * (2 if warp else 1), np.float64)]
-        parts += [room(count * (4 if warp else 1), np.int8) for _ in range(2)]
+        parts += [room(count * (8 if warp else 1), np.int8) for _ in range(2)]
         places = (
             tiles.address_of(self.values) + 4 * GROUP * k * first,
             (tiles.address_of(self.exponents) + 2 * GROUP * k * first),
@@ -251,6 +251,29 @@ def test_what_is_left_to_blocks(layout: str, case: str) -> None:
     chunks = m * n // 128
     expected = {"infinite": 1, "tiny": 1, "over": chunks}.get(case, 0)
     assert calls == expected
+
+
+@pytest.mark.parametrize("layout", fused.LAYOUTS)
+@pytest.mark.parametrize("k", [8, 16, 32, 64])
+def test_sums_about_the_largest(layout: str, k: int) -> None:
+    """Sums of both signs near 2**31 units, below and above; those that are left to blocks, and others."""
+    chance = np.random.default_rng([k, len(layout)])
+    m, n = (16, 64) if layout == "warp" else (32, 64)
+    left, all_chunks = 0, 0
+    for case in range(12):
+        size = np.sqrt(min(4.0, 64.0 / k)) * (0.9, 0.97, 0.985, 1.0)[case % 4]
+        a, b = (np.clip(size * chance.uniform(0.97, 1.0, (rows, k)), 1, 1.9995) for rows in (m, n))
+        a[:, k // 2 :] *= 2.0 ** -(6 * (case % 4 == 0))
+        a[:, 0] = 1  # terms below the unit
+        b[:, 0] = chance.uniform(2.0**-13, 2.0**-12, n)
+        a *= np.where(chance.random((m, 1)) < 0.5, -1, 1)
+        c = (1.9 * chance.uniform(-1, 1, m * n)).astype(np.float32)
+        result = both(layout, "f16", rounded(a, "f16"), rounded(b, "f16"), c, _RULES[0])
+        assert result is not None
+        np.testing.assert_array_equal(result[1].view(np.uint32), result[0].view(np.uint32))
+        left, all_chunks = left + result[2], all_chunks + m * n // 128
+    assert (left == 0) if k == 8 else (left > 0)
+    assert left < all_chunks
 
 
 def test_factors_whose_bits_span_too_much() -> None:
