@@ -6,8 +6,8 @@ loop needs Python does the thread come back from native code, and goes on as oth
 thread waits for the end in the same way.
 
 On a busy machine nobody waits for the processor because of a thread that only looks: it offers it to others at each
-look, and when its clock tells that others have had it, it sleeps at once, and so it does the next times: the more often,
-the more often that has happened since it last found work so.
+look, and when its clock tells that others have had it, it sleeps at once, and so it does the next times, the more
+often the more often that has happened since looking last led to work.
 
 Written for Linux, whose futexes threads sleep at. All changes of a seat's words are atomic.
 """
@@ -34,8 +34,8 @@ LOOK, GAP, IDLE, SIGNALS = 150_000, 20_000, 1_000_000_000, 50_000_000
 BUSY, BUSIEST = 4, 128
 
 #: state: FREE, ASLEEP, POSTED (there is work), TAKEN; over: RUNNING, AWAITED (somebody sleeps until it is over), or it
-#: is over: NATIVELY, or AFTERWARDS, behind Python. ends: nobody needs the thread; busy: how often it sleeps at once, and
-#: more: the next time that others have run. run: the loop; ctx: the worker's context; idle: nanoseconds for which the
+#: is over: NATIVELY, or AFTERWARDS, behind Python. ends: nobody needs the thread; busy: how often it sleeps at once,
+#: more: and the next time that others have run. run: the loop; ctx: the worker's context; idle: nanoseconds for which the
 #: thread sleeps before it ends.
 SEAT = structure("seat", 64, "i32: state over ends busy\nptr: run ctx\ni64: idle\ni32: more")
 _FREE, _ASLEEP, _POSTED, _TAKEN = range(4)
