@@ -35,8 +35,8 @@ BUSY, BUSIEST = 4, 128
 
 #: state: FREE, ASLEEP, POSTED (there is work), TAKEN; over: RUNNING, AWAITED (somebody sleeps until it is over), or it
 #: is over: NATIVELY, or AFTERWARDS, behind Python. ends: nobody needs the thread; busy: how often it sleeps at once,
-#: more: and the next time that others have run. run: the loop; ctx: the worker's context; idle: nanoseconds for which the
-#: thread sleeps before it ends.
+#: more: and the next time that others have run. run: the loop; ctx: the worker's context; idle: nanoseconds for which
+#: the thread sleeps before it ends.
 SEAT = structure("seat", 64, "i32: state over ends busy\nptr: run ctx\ni64: idle\ni32: more")
 _FREE, _ASLEEP, _POSTED, _TAKEN = range(4)
 _RUNNING, _NATIVELY, _AWAITED, _AFTERWARDS = range(4)
