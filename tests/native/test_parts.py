@@ -95,7 +95,7 @@ def test_each_cta_runs_once(ctas: int, threads: int, counts: set[int]) -> None:
     for n in range(1, 12):
         found = known.run(ctas, 3, ctas)
         np.testing.assert_array_equal(found, 3 * n)
-    assert counts == {min(ctas, threads)}
+    assert counts == ({min(ctas, threads)} if min(ctas, threads) > 1 else set())
 
 
 def test_one_does_what_another_has_not_begun(monkeypatch: pytest.MonkeyPatch, counts: set[int]) -> None:
