@@ -153,7 +153,7 @@ def bench_kernels(folder: Path) -> None:
     if threads > 1 and reference:
         mine, theirs = _gain(ours, threads), _gain(reference, threads)
         share = mine / theirs
-        print(f"  {threads} threads gain {mine:.2f} times, C {theirs:.2f} times: {100 * share:.0f} %  (bound: 85)")
+        print(f"  {threads} threads gain {mine:.2f} times, C {theirs:.2f} times: {100 * share:.0f} %  (bound: 92)")
     if vectors:
         print_vectors(ours, vectors, sorted({1, threads}))
 

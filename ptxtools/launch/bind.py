@@ -22,6 +22,9 @@ def describe(index: int, parameter: Parameter) -> str:
 
 def parameter_block(kernel: Kernel, values: Sequence[bytes]) -> bytes:
     """The parameter block of one value per parameter; padding is zero."""
+    dense = b"".join(values)
+    if len(dense) == kernel.parameter_bytes:  # most often
+        return dense
     block = bytearray(kernel.parameter_bytes)
     for parameter, value in zip(kernel.parameters, values, strict=True):
         block[parameter.offset : parameter.offset + parameter.size] = value

@@ -95,7 +95,7 @@ def test_each_cta_runs_once(ctas: int, threads: int, counts: set[int]) -> None:
     for n in range(1, 12):
         found = known.run(ctas, 3, ctas)
         np.testing.assert_array_equal(found, 3 * n)
-    assert counts == {min(ctas, threads)}
+    assert counts == ({min(ctas, threads)} if min(ctas, threads) > 1 else set())
 
 
 def test_one_does_what_another_has_not_begun(monkeypatch: pytest.MonkeyPatch, counts: set[int]) -> None:
@@ -117,8 +117,8 @@ def test_the_rows_are_the_grid(clusters: int, count: int) -> None:
     assert [begin for _, _, begin, _ in row] == [next_ for next_, _, _, _ in row]
     assert [begin for _, _, begin, _ in row] + [clusters] == [0] + [end for _, end, _, _ in row]
     taken = 0
-    for number, (begin, end, _, least) in enumerate(row):
-        assert 1 <= least <= max(1, (end - begin) // 8)
+    for number, (begin, end, _, piece) in enumerate(row):
+        assert 1 <= piece <= max(1, (end - begin) // 32)
         ctypes.c_uint64.from_address(parts.address + number * PART.size).value = end + 3  # all, and some in vain
         taken += end - begin
         assert parts.taken == taken

@@ -67,8 +67,6 @@ _CONSTANTS.update(
     ROTATED_SLICE=512,
     #: Records that an event costs its warp.
     EVENT_COST=64,
-    #: A worker claims one of so many pieces of what is left of a part.
-    PART_PIECES=8,
     RANK_SHIFT=RANK_SHIFT,
 )  # fmt: skip
 _NAMES = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b|\bNOWHERE\b")

@@ -92,8 +92,8 @@ CTX = structure(
     i32: part parts
     """,
 )
-#: Clusters from begin to end; next: the first that nobody has claimed, in cache lines of its own; least: at once.
-PART = structure("part", 128, "i64: next end begin least")
+#: Clusters from begin to end; next: the first that nobody has claimed, in cache lines of its own; piece: at once.
+PART = structure("part", 128, "i64: next end begin piece")
 
 #: state: 0 free, 1 running, 2 all threads have exited but not those of its cluster. alive: threads that have not
 #: exited. ready: warps that have lanes to run.

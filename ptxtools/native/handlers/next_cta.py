@@ -86,13 +86,10 @@ nx.others:                                           ; of this worker's part of 
 nx.look:
   %nx.end = get part.end of %nx.own.row
   %nx.gone = load atomic i64, ptr %nx.own.row monotonic, align 8
-  %nx.rest = call i64 @llvm.usub.sat.i64(i64 %nx.end, i64 %nx.gone)
-  %nx.rests = icmp ne i64 %nx.rest, 0
+  %nx.rests = icmp ult i64 %nx.gone, %nx.end
   br i1 %nx.rests, label %nx.piece, label %{none}
 nx.piece:
-  %nx.share = udiv i64 %nx.rest, PART_PIECES
-  %nx.least = get part.least of %nx.own.row
-  %nx.several = call i64 @llvm.umax.i64(i64 %nx.share, i64 %nx.least)
+  %nx.several = get part.piece of %nx.own.row
   %nx.mine = atomicrmw add ptr %nx.own.row, i64 %nx.several monotonic
   %nx.has.mine = icmp ult i64 %nx.mine, %nx.end
   br i1 %nx.has.mine, label %nx.keep, label %{none}
@@ -206,8 +203,7 @@ anew.turn:
 def prepare(e: Emitter) -> None:
     """Emit what is known before, at the start of the function."""
     e.declare("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
-    for name in ("llvm.usub.sat.i64", "llvm.umax.i64", "llvm.umin.i64"):
-        e.declare(name, f"declare i64 @{name}(i64, i64)")
+    e.declare("llvm.umin.i64", "declare i64 @llvm.umin.i64(i64, i64)")
     e.expand(_ENTRY)
 
 

@@ -73,15 +73,14 @@ def _again(launch: Launch, encoded: Encoded, shape: Shape) -> Outcome:
     """Run a launch like the one before: natively, until that needs Python."""
     clusters = max(1, min(launch.resident // shape.cluster, shape.clusters))
     count = max(1, min(launch.threads, clusters))
-    alike = shape.teams.get((count, clusters))
-    if alike is None:
-        alike = shape.teams[count, clusters] = []
-    ours = team.take(alike)
-    if ours is None:
-        ours = Team(Tables(launch, encoded, shape, count, _parts(launch, shape, count)), alike, _run_of, shape.ctas)
-    ours.begin(launch, encoded, shape)
     executed, began = shape.instructions, time.monotonic()
-    first = count if count == 1 or (executed > 32 * _LONG and pool.possible()) else 1
+    shared = count > 1 and executed > 32 * _LONG and pool.possible()
+    first, parts = count if shared else 1, _parts(launch, shape, count) if shared else 1
+    alike = shape.teams.get((count, clusters, parts))
+    if alike is None:
+        alike = shape.teams[count, clusters, parts] = []
+    ours = team.take(alike) or Team(Tables(launch, encoded, shape, count, parts), alike, _run_of, shape.ctas)
+    ours.begin(launch, encoded, shape)
     answer, total = None, -1
     try:
         if len(ours.workers) < first:
@@ -166,7 +165,7 @@ def _first(failures: list[BaseException]) -> BaseException:
 
 def _parts(launch: Launch, shape: Shape, workers: int) -> int:
     """In how many parts workers claim the grid."""
-    if workers == 1 or shape.cluster > 1:
+    if shape.cluster > 1:
         return 1
     from ptxtools.program.passes.waits import independent
 

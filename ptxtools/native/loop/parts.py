@@ -12,8 +12,8 @@ import ctypes
 from ptxtools.native.code.filling import array_of
 from ptxtools.native.code.structures import PART
 
-#: Such a share of a part is claimed at least: claims take a while, too.
-_LEAST = 64
+#: Pieces of a part that are claimed one by one: a claim takes a while, too, and nobody helps with the rest of a piece.
+_PIECES = 128
 _WORDS = PART.size // 8
 _NEXT = PART.offset("next") // 8
 
@@ -29,8 +29,8 @@ class Parts:
         self._first = start // 8 + _NEXT
         self._bounds = [number * clusters // count for number in range(count + 1)]
         for number, (begin, end) in enumerate(zip(self._bounds, self._bounds[1:], strict=False)):
-            least = max(1, (end - begin) // _LEAST)
-            for name, value in (("next", begin), ("begin", begin), ("end", end), ("least", least)):
+            piece = max(1, (end - begin) // _PIECES)
+            for name, value in (("next", begin), ("begin", begin), ("end", end), ("piece", piece)):
                 PART.write(self._rows, start + number * PART.size, name, value)
 
     @property

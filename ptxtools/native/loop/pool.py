@@ -6,7 +6,8 @@ loop needs Python does the thread come back from native code, and goes on as oth
 thread waits for the end in the same way.
 
 On a busy machine nobody waits for the processor because of a thread that only looks: it offers it to others at each
-look, and when its clock tells that others have had it, it sleeps at once, and so it does the next times.
+look, and when its clock tells that others have had it, it sleeps at once, and so it does the next times, the more
+often the more often that has happened since looking last led to work.
 
 Written for Linux, whose futexes threads sleep at. All changes of a seat's words are atomic.
 """
@@ -29,13 +30,14 @@ from ptxtools.records import NamedTuple
 #: Nanoseconds for which a thread looks before it sleeps; between two looks, by which it sees that others have run; for
 #: which it sleeps before it ends; for which the launching thread sleeps before Python looks for signals.
 LOOK, GAP, IDLE, SIGNALS = 150_000, 20_000, 1_000_000_000, 50_000_000
-#: How often nobody looks where others have just run.
-BUSY = 100
+#: How often nobody looks where others have just run, at first and at most; it doubles each time.
+BUSY, BUSIEST = 4, 128
 
 #: state: FREE, ASLEEP, POSTED (there is work), TAKEN; over: RUNNING, AWAITED (somebody sleeps until it is over), or it
-#: is over: NATIVELY, or AFTERWARDS, behind Python. ends: nobody needs the thread; busy: how often it sleeps at once.
-#: run: the loop; ctx: the worker's context; idle: nanoseconds for which the thread sleeps before it ends.
-SEAT = structure("seat", 64, "i32: state over ends busy\nptr: run ctx\ni64: idle")
+#: is over: NATIVELY, or AFTERWARDS, behind Python. ends: nobody needs the thread; busy: how often it sleeps at once,
+#: more: and the next time that others have run. run: the loop; ctx: the worker's context; idle: nanoseconds for which
+#: the thread sleeps before it ends.
+SEAT = structure("seat", 64, "i32: state over ends busy\nptr: run ctx\ni64: idle\ni32: more")
 _FREE, _ASLEEP, _POSTED, _TAKEN = range(4)
 _RUNNING, _NATIVELY, _AWAITED, _AFTERWARDS = range(4)
 #: What `serve` answers where it is not a RUN_* code that Python has to see to.
@@ -213,10 +215,10 @@ def module(attributes: str) -> str:
     text = _TEXT.format(
         pause=pause, futex=_FUTEX[platform.machine()],
         state=SEAT.offset("state"), over=SEAT.offset("over"), ends=SEAT.offset("ends"), busy=SEAT.offset("busy"),
-        run=SEAT.offset("run"), ctx=SEAT.offset("ctx"), idle=SEAT.offset("idle"),
+        more=SEAT.offset("more"), run=SEAT.offset("run"), ctx=SEAT.offset("ctx"), idle=SEAT.offset("idle"),
         free=_FREE, asleep=_ASLEEP, posted=_POSTED, taken=_TAKEN,
         running=_RUNNING, natively=_NATIVELY, awaited=_AWAITED, afterwards=_AFTERWARDS, expired=_EXPIRED,
-        look=LOOK, gap=GAP, signals=SIGNALS, most=BUSY,
+        look=LOOK, gap=GAP, signals=SIGNALS, busy_first=BUSY, busiest=BUSIEST,
     )  # fmt: skip
     return module_of([expand(text), expand(team.text())], "", attributes)
 
@@ -225,6 +227,8 @@ _TEXT = """
 declare i64 @syscall(i64, ...)
 declare i32 @sched_yield()
 declare i32 @clock_gettime(i32, ptr)
+declare i32 @llvm.umax.i32(i32, i32)
+declare i32 @llvm.umin.i32(i32, i32)
 
 define internal i64 @now() #0 {{
   %time = call i64 @moment(i32 1)
@@ -283,7 +287,13 @@ out:
   %away = icmp ugt i64 %passed, {gap}
   br i1 %away, label %note, label %on
 note:
-  store atomic i32 {most}, ptr %busy monotonic, align 4
+  %more.p = getelementptr i8, ptr %seat, i64 {more}
+  %more.was = load atomic i32, ptr %more.p monotonic, align 4
+  %often = call i32 @llvm.umax.i32(i32 %more.was, i32 {busy_first})
+  store atomic i32 %often, ptr %busy monotonic, align 4
+  %twice = shl i32 %often, 1
+  %more.now = call i32 @llvm.umin.i32(i32 %twice, i32 {busiest})
+  store atomic i32 %more.now, ptr %more.p monotonic, align 4
   ret i64 0
 on:
   ret i64 %time
@@ -310,7 +320,13 @@ look:
   %last = phi i64 [%began, %begin], [%time, %wait]
   %seen = load atomic i32, ptr %state acquire, align 4
   %there = icmp eq i32 %seen, {posted}
-  br i1 %there, label %take, label %wait
+  br i1 %there, label %found, label %wait
+found:                                            ; it was worth it
+  %more.p = getelementptr i8, ptr %seat, i64 {more}
+  %more = load atomic i32, ptr %more.p monotonic, align 4
+  %more.less = lshr i32 %more, 1
+  store atomic i32 %more.less, ptr %more.p monotonic, align 4
+  br label %take
 wait:
   %time = call i64 @rest(ptr %seat, i64 %last, i1 true)
   %passed = sub i64 %time, %began                 ; very much, where others have run

@@ -70,14 +70,11 @@ each.part:
   %part = getelementptr i8, ptr %next.p, i32 %part.place
   %part.end = get part.end
   %part.gone = load atomic i64, ptr %part monotonic, align 8
-  %part.left = call i64 @llvm.usub.sat.i64(i64 %part.end, i64 %part.gone)
-  %part.some = icmp ne i64 %part.left, 0
+  %part.some = icmp ult i64 %part.gone, %part.end
   br i1 %part.some, label %part.take, label %part.next
 part.take:                                        ; little enough for others to help with the rest
-  %piece = udiv i64 %part.left, PART_PIECES
-  %part.least = get part.least
-  %piece.some = call i64 @llvm.umax.i64(i64 %piece, i64 %part.least)
-  %piece.now = select i1 %busy, i64 1, i64 %piece.some
+  %piece = get part.piece
+  %piece.now = select i1 %busy, i64 1, i64 %piece
   %first.part = atomicrmw add ptr %part, i64 %piece.now monotonic
   %part.has = icmp ult i64 %first.part, %part.end
   br i1 %part.has, label %keep, label %part.next

@@ -95,8 +95,8 @@ class Shape:
     given: Given | None = None
     #: What lasting bounds of observers were made into.
     rows: Rows | None = None
-    #: Workers of launches before, which may run another, by how many there are and for how many clusters.
-    teams: dict[tuple[int, int], list[Team]]
+    #: Workers of launches before, which may run another, by how many there are, for how many clusters, in which parts.
+    teams: dict[tuple[int, int, int], list[Team]]
 
     def __init__(self, launch: Launch) -> None:
         self.teams = {}
