@@ -6,9 +6,10 @@ what each release makes of them; `tools/miscompiled.py` asks anew.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
-from ptxtools.ir.nodes import Immediate, Name, Operand
+from ptxtools.ir.nodes import Name, Operand
 from ptxtools.isa.targets import chip_of
 from ptxtools.records import NamedTuple
 
@@ -17,13 +18,14 @@ from .facts import FunctionFacts, Line
 from .releases import VERSIONS, between
 
 _WORD, _DOUBLE = 32, 64
-_BYTE = 0xFF
+_BYTE, _BYTE_BITS, _FULL = 0xFF, 8, 1 << 32
 #: Selectors of prmt that spread the sign of a byte of the first operand.
 _SIGNS_OF_A = range(8, 12)
 #: Chips whose machine code has the minimum and maximum of three numbers.
 _THREE = range(90, 120)
 #: Comparisons with 0 as unsigned numbers: whether 0 stands first.
 _WITH_ZERO = {"setp.gt.u32": True, "setp.le.u32": True, "setp.lt.u32": False, "setp.ge.u32": False}
+_OF_WORDS = re.compile(r"set\.(eq|ne|lt|le|gt|ge)\.[us]32\.[us]32")
 _BYTES = ("u8", "s8", "b8")
 
 
@@ -65,11 +67,12 @@ def _inserted(facts: FunctionFacts, line: Line, chip: int) -> Found | None:
     if len(line.item.operands) != 5:
         return None
     start, width = (constant(facts, line, operand) for operand in line.item.operands[3:])
-    if start is None or width is None or not 0 < start < _WORD or width < _WORD or start + width % _WORD >= _WORD:
+    if start is None or width is None or width < _WORD or start >= _WORD or start % _BYTE_BITS == 0:
+        return None  # whole bytes are moved by another instruction
+    if start + width % _WORD >= _WORD:
         return None
-    bits = f"{width % _WORD} bits" if width % _WORD else "nothing"
-    return Found(f"of a field of {width} bits from bit {start} on, {bits} are inserted, not all up to bit 31",
-                 f"write {_WORD - start} for the length", between("11.8", "13.3"))  # fmt: skip
+    return Found(f"of a field of {width} bits from bit {start} on, the lowest {width % _WORD} are inserted, "
+                 f"not all up to bit 31", f"write {_WORD - start} for the length", between("11.8", "13.3"))  # fmt: skip
 
 
 def _extracted(facts: FunctionFacts, line: Line, chip: int) -> Found | None:
@@ -105,7 +108,8 @@ def _rotated(facts: FunctionFacts, line: Line, chip: int) -> Found | None:
             word = "difference" if family == "sub" else "sum"
             when = "where the bits that are shifted out are not 0" if family == "sub" else "where it is negative"
             return Found(f"the {word} of a number shifted to the left, and to the right{signed}, becomes its rotation",
-                         "use shf for a rotation; else multiply", between("11.8", "13.2"), when)  # fmt: skip
+                         "use shf for a rotation; else mul.lo for the shift to the left",
+                         between("11.8", "13.2"), when)  # fmt: skip
     return None
 
 
@@ -113,47 +117,42 @@ def _saturated(facts: FunctionFacts, line: Line, chip: int) -> Found | None:
     """A sum that may wrap as the operand of another one that saturates."""
     if len(line.item.operands) != 3:
         return None
-    adds = line.plan.family == "add"
     _, one, other = line.item.operands
     for place, (inner, outer) in enumerate(((one, other), (other, one))):
         made = _made(facts, line, inner, "add.s32", "add.u32", "sub.s32", "sub.u32")
-        second = bool(place) and not adds  # of a difference
-        releases: tuple[str, ...] = ()
-        if made is not None and len(made.item.operands) == 3:
-            releases = _folded(facts, line, made, outer, second)
-        negative = (adds or second) and not isinstance(outer, Immediate) and _negated(facts, line, inner) is not None
-        if releases:
+        second = bool(place) and line.plan.family == "sub"  # what is subtracted
+        last = _folded(facts, line, made, outer, second) if made is not None else None
+        if last is not None:
             return Found("a sum that may wrap is taken together with the one that saturates, as if it could not wrap",
-                         "use .sat in both, or 64 bits", releases, "where the inner sum overflows")  # fmt: skip
-        if negative:
+                         "add in 64 bits, and use cvt.sat.s32.s64", between("11.8", last),
+                         "where the inner sum overflows")  # fmt: skip
+        if _negated(facts, line, inner) is not None:
             return Found("the negation of a number is taken together with the sum that saturates",
-                         "use 64 bits", between("11.8", "12.9"), "if the number is -2147483648")  # fmt: skip
+                         "add in 64 bits, and use cvt.sat.s32.s64", between("11.8", "12.9"),
+                         "if the number is -2147483648")  # fmt: skip
     return None
 
 
-def _folded(facts: FunctionFacts, line: Line, made: Line, outer: Operand, second: bool) -> tuple[str, ...]:
-    """The releases that take a sum that is made, and the other operand of the one that saturates, together."""
+def _folded(facts: FunctionFacts, line: Line, made: Line, outer: Operand, second: bool) -> str | None:
+    """The last release that takes a sum that is made, and the other operand of the one that saturates, together."""
+    if len(made.item.operands) != 3:
+        return None
     numbers = [constant(facts, made, operand) for operand in made.item.operands[1:]]
-    known = [number for number in numbers if number is not None]
-    with_constant = len(known) == 1 and known[0] % (1 << _WORD) != 0
     number = constant(facts, line, outer)
     if number is not None:
-        if not with_constant or number % (1 << _WORD) == 0:
-            return ()
-        if second:  # number - (x + number)
-            same = made.plan.family == "add" and known[0] == number
-            return between("11.8", "13.3") if same else ()
-        negative = made.plan.family == "sub" and numbers[1] is not None
-        return () if negative else between("11.8", "13.5")
-    if known:
-        return ()
-    wanted = value_at(facts, line, outer)
+        known = [each for each in numbers if each is not None]
+        if len(known) != 1 or 0 in (known[0] % _FULL, number % _FULL):
+            return None
+        if not second:
+            return "13.5"
+        added = -known[0] if made.plan.family == "sub" and numbers[1] is not None else known[0]
+        return "13.3" if (number - added) % _FULL == 0 else None  # n - (x + n)
+    if any(each is not None for each in numbers):
+        return None
     x, y = (value_at(facts, made, operand) for operand in made.item.operands[1:])
-    if line.plan.family == "sub":
-        found = made.plan.family == "add" and wanted in (x, y)
-    else:
-        found = made.plan.family == "sub" and wanted == y
-    return between("11.8", "13.3") if found else ()
+    subtracts, sums = line.plan.family == "sub", made.plan.family == "add"
+    gone = [x] * subtracts + [y] * (subtracts == sums)  # what the second one takes away again
+    return "13.3" if value_at(facts, line, outer) in gone else None
 
 
 def _three(facts: FunctionFacts, line: Line, chip: int) -> Found | None:
@@ -164,23 +163,21 @@ def _three(facts: FunctionFacts, line: Line, chip: int) -> Found | None:
     _, one, other = line.item.operands
     if any(constant(facts, line, operand) is not None for operand in (one, other)):
         return None
-    inner = [_with_negation(facts, line, operand) for operand in (one, other)]
-    if (inner[0] is None) == (inner[1] is None):
+    inner = _taken_in(facts, line, one) or _taken_in(facts, line, other)
+    if inner is None or _negated(facts, inner, inner.item.operands[2]) is None:
         return None
-    return Found(f"{opcode[:3]} of three numbers forgets to negate one of the first two",
-                 "use abs.s32 where it is |x|; else compare with setp and selp",
+    return Found(f"{opcode[:3]} of three numbers forgets a negation",
+                 "use abs.s32 for |x|; else have the negation first",
                  between("12.6", "13.3"), "where the negated number decides")  # fmt: skip
 
 
-def _with_negation(facts: FunctionFacts, line: Line, operand: Operand) -> Line | None:
-    """The instruction of the same opcode that makes an operand for this one alone, and has a negation."""
+def _taken_in(facts: FunctionFacts, line: Line, operand: Operand) -> Line | None:
+    """The instruction of the same opcode that makes an operand for this one alone, without a constant."""
     made = _made(facts, line, operand, line.item.opcode)
     if made is None or not isinstance(operand, Name) or facts.read_counts[line.registers[operand.name]] != 1:
         return None
     sources = made.item.operands[1:]
-    if any(constant(facts, made, source) is not None for source in sources):
-        return None
-    return made if any(_negated(facts, made, source) is not None for source in sources) else None
+    return made if len(sources) == 2 and all(constant(facts, made, source) is None for source in sources) else None
 
 
 def _half(facts: FunctionFacts, line: Line, chip: int) -> Found | None:
@@ -189,16 +186,19 @@ def _half(facts: FunctionFacts, line: Line, chip: int) -> Found | None:
     if opcode == "cvt.u32.u16":
         made, releases = _made(facts, line, line.item.operands[-1], "abs.s16"), between("13.3", "13.3")
     else:
-        sources = [_made(facts, line, operand, "neg.s16", "abs.s16") for operand in line.item.operands[1:]]
+        sources = [_made(facts, line, operand, "neg.s16", "abs.s16", "sub.s16") for operand in line.item.operands[1:]]
         made, releases = next(filter(None, sources), None), between("11.8", "13.2")
-    number = made.item.operands[1] if made is not None else None
+    if made is not None and made.plan.family == "sub" and constant(facts, made, made.item.operands[1]) != 0:
+        return None
+    number = made.item.operands[-1] if made is not None else None
     if made is None or not isinstance(number, Name) or constant(facts, made, number) is not None:
         return None
     source = reaching_write(facts, made, number.name)
     if source is not None and source.item.opcode.endswith(_BYTES):
         return None
+    better = "abs.s32" if made.plan.family == "abs" else "neg.s32"
     return Found(f"the result of {made.item.opcode} is used with 32 bits, as if it were not cut to 16",
-                 f"convert first, and use {made.plan.family}.s32", releases, "if the number is -32768")  # fmt: skip
+                 f"convert first, and use {better}", releases, "if the number is -32768")  # fmt: skip
 
 
 def _spread(facts: FunctionFacts, line: Line, chip: int) -> Found | None:
@@ -229,9 +229,8 @@ def _zero(facts: FunctionFacts, line: Line, chip: int) -> Found | None:
     x = _negated(facts, line, mask)
     negation = _made(facts, line, mask, "neg.s32") if x is not None else None
     made = _made(facts, negation, x, "cnot.b32") if negation is not None and x is not None else None
-    if made is None and first:
-        made = _made(facts, line, mask, "set.eq.u32.", "set.eq.s32.")
-    if made is None:
+    made = made or _made(facts, line, mask, "set.")
+    if made is None or (made.plan.family == "set" and _OF_WORDS.fullmatch(made.item.opcode) is None):
         return None
     return Found("a mask of no or all bits is compared with 0 as a signed number", "use setp of what the mask tells",
                  between("11.8", "13.3"), "where the mask has all bits")  # fmt: skip
