@@ -23,6 +23,8 @@ _BYTE, _BYTE_BITS, _FULL = 0xFF, 8, 1 << 32
 _SIGNS_OF_A = range(8, 12)
 #: Chips whose machine code has the minimum and maximum of three numbers.
 _THREE = range(90, 120)
+#: The first chip whose machine code has sums that saturate.
+_SATURATING = 120
 #: Comparisons with 0 as unsigned numbers: whether 0 stands first.
 _WITH_ZERO = {"setp.gt.u32": True, "setp.le.u32": True, "setp.lt.u32": False, "setp.ge.u32": False}
 _OF_WORDS = re.compile(r"set\.(eq|ne|lt|le|gt|ge)\.[us]32\.[us]32")
@@ -115,7 +117,7 @@ def _rotated(facts: FunctionFacts, line: Line, chip: int) -> Found | None:
 
 def _saturated(facts: FunctionFacts, line: Line, chip: int) -> Found | None:
     """A sum that may wrap as the operand of another one that saturates."""
-    if len(line.item.operands) != 3:
+    if len(line.item.operands) != 3 or chip >= _SATURATING:
         return None
     _, one, other = line.item.operands
     for place, (inner, outer) in enumerate(((one, other), (other, one))):

@@ -10,7 +10,7 @@ import re
 import struct
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
@@ -29,6 +29,12 @@ _PLACE = re.compile(r"\[(R\w+?)(?:\.64|\.U32)?(?:\+(UR\w+))?(?:\+(-?0x[0-9a-f]+)
 _PARAMETERS = {100: 0x380, 90: 0x210, 0: 0x160}
 #: What computes nothing.
 _IDLE = ("NOP", "BSSY", "BSYNC", "WARPSYNC", "DEPBAR")
+#: Modifiers that the code below looks at, or that say nothing about a result.
+_KNOWN = frozenset((
+    "64", "U64", "S64", "U32", "S32", "U16", "S16", "U8", "S8", "128", "32", "E", "X", "W", "L", "R", "HI", "LO", "LUT",
+    "MOV", "SHL", "IADD", "WIDE", "SX32", "SH", "AND", "OR", "XOR", "EX", "EQ", "NE", "LT", "LE", "GT", "GE", "4A",
+    "2A", "16x2", "U16x2", "S16x2", "ISAT", "MMA", "SYS",
+))  # fmt: skip
 #: The same instruction for registers that all threads share.
 _SHARED = re.compile(
     r"U(?=(MOV|IADD3|IMAD|LOP3|PRMT|SHF|SEL|ISETP|LEA|FLO|POPC|BREV|SGXT|BMSK|PLOP3|IABS|VIADD|VIMNMX|LDC)\b)"
@@ -87,7 +93,7 @@ class Thread:
             if name in _IDLE:
                 continue
             execute = _EXECUTE.get(name)
-            if execute is None:
+            if execute is None or not _KNOWN.issuperset(modifiers):
                 raise UnsupportedError(text)
             try:
                 execute(self, modifiers, operands)
@@ -222,9 +228,21 @@ def _sum(thread: Thread, modifiers: Modifiers, operands: tuple[str, ...]) -> Non
     total = sum(thread.value(source, wide) for source in values)
     if "X" in modifiers:
         total += sum(thread.predicate(source) for source in sources[len(values) :])
+    if "ISAT" in modifiers:
+        total = _saturated(thread, values)
     thread.write(into, total, 1 + wide)
     for count, carry in enumerate(carries, 1):
         thread.decide(carry, total >> (64 if wide else 32) >= count)
+
+
+def _saturated(thread: Thread, operands: Sequence[str]) -> int:
+    """A sum of signed words; -x of the least one is beyond them, too."""
+    total = 0
+    for operand in operands:
+        negative = operand[0] == "-" and not operand.startswith("-0x")
+        value = signed(thread.value(operand[negative:]))
+        total += -value if negative else value
+    return max(-(1 << 31), min((1 << 31) - 1, total))
 
 
 def _halves(thread: Thread, modifiers: Modifiers, operands: tuple[str, ...]) -> None:
@@ -232,6 +250,8 @@ def _halves(thread: Thread, modifiers: Modifiers, operands: tuple[str, ...]) -> 
     a, b = (thread.value(operand) for operand in operands[1:3])
     if {"16x2", "U16x2"} & set(modifiers):
         thread.write(operands[0], (a + b & 0xFFFF) | ((a >> 16) + (b >> 16) << 16))
+    elif "ISAT" in modifiers:
+        thread.write(operands[0], _saturated(thread, operands[1:3]))
     else:
         thread.write(operands[0], a + b)
 
