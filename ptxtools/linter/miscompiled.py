@@ -117,7 +117,7 @@ def _rotated(facts: FunctionFacts, line: Line, chip: int) -> Found | None:
 
 def _saturated(facts: FunctionFacts, line: Line, chip: int) -> Found | None:
     """A sum that may wrap as the operand of another one that saturates."""
-    if len(line.item.operands) != 3 or chip >= _SATURATING:
+    if len(line.item.operands) != 3:
         return None
     _, one, other = line.item.operands
     for place, (inner, outer) in enumerate(((one, other), (other, one))):
@@ -128,7 +128,7 @@ def _saturated(facts: FunctionFacts, line: Line, chip: int) -> Found | None:
             return Found("a sum that may wrap is taken together with the one that saturates, as if it could not wrap",
                          "add in 64 bits, and use cvt.sat.s32.s64", between("11.8", last),
                          "where the inner sum overflows")  # fmt: skip
-        if _negated(facts, line, inner) is not None:
+        if chip < _SATURATING and _negated(facts, line, inner) is not None:
             return Found("the negation of a number is taken together with the sum that saturates",
                          "add in 64 bits, and use cvt.sat.s32.s64", between("11.8", "12.9"),
                          "if the number is -2147483648")  # fmt: skip

@@ -3,9 +3,9 @@
 What: an instruction that ends one of these forms, for which ptxas 11.8 to 13.5 or some of them make code that computes
 something else, so far as they know the version that the module declares: bfi and bfe of constant fields that leave the
 word; the difference of a number of 64 bits shifted to the left and to the right, taken for a rotation; a saturating sum
-of a sum that may wrap, up to sm_110; max and min of three numbers with a negation, on sm_90 to sm_110; neg and abs of
-16 bits, used as a signed number; the sign of a byte that prmt spreads; a mask of no or all bits, compared with 0. The
-finding names the releases, and for which numbers the result is wrong.
+of a sum that may wrap; max and min of three numbers with a negation, on sm_90 to sm_110; neg and abs of 16 bits, used
+as a signed number; the sign of a byte that prmt spreads; a mask of no or all bits, compared with 0. The finding names
+the releases, and for which numbers the result is wrong.
 Why: the driver contains the same compiler, and says nothing. The code of ptxas without optimisation is right.
 Measured: the machine code that sixteen releases make of 165 statements for sm_90, and of some for sm_75, sm_80, sm_100
 and sm_120, was evaluated over 64 sets of numbers near all boundaries and compared with the manual's results
