@@ -207,6 +207,11 @@ class FunctionFacts:
         return list(runs_of(self))
 
     @cached_property
+    def stretches(self) -> dict[int, int]:
+        """Which of the runs each instruction is in, by its identity."""
+        return {id(line.item): number for number, run in enumerate(self.runs) for line in run}
+
+    @cached_property
     def steps(self) -> list[list[Step]]:
         """The steps of each run of instructions that access memory or order accesses."""
         from .memory import steps_of

@@ -13,9 +13,10 @@ from ptxtools.isa.types import TYPES
 from ptxtools.records import NamedTuple
 
 from .facts import Line
+from .releases import VERSIONS
 
 #: The releases of ptxas that were asked, and the newest PTX version that each of them reads.
-RELEASES = {"12.9": (8, 8), "13.0": (9, 0), "13.2": (9, 2), "13.5": (9, 5)}
+RELEASES = {name: VERSIONS[name] for name in ("12.9", "13.0", "13.2", "13.5")}
 _ALL = tuple(RELEASES)
 _CRASHES, _REFUSES = "without a message", "with an error"
 
