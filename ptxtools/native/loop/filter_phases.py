@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from ptxtools.machine import filters
 from ptxtools.machine.residents import GUARDED
-from ptxtools.native.code.structures import OWNERS, PHASED, USE
+from ptxtools.native.code.structures import OWNERS
+from ptxtools.native.code.timed import PHASED, USE
 from ptxtools.program.mbarrier import COUNT_MASK, EXPECTED_SHIFT, PENDING_SHIFT, PHASE_SHIFT, TX_MASK, TX_SHIFT
 from ptxtools.program.program import LANES
 
