@@ -47,8 +47,9 @@ class Deciders:
 
     def decide(self, where: int, what: str) -> None:
         """This line decides an order."""
-        self._decided.add(where)
-        self._session.decide(self._program, where, what)
+        if where not in self._decided:
+            self._decided.add(where)
+            self._session.decide(self._program, where, what)
 
     @property
     def calm(self) -> bool:
@@ -95,7 +96,7 @@ class Deciders:
         if not self._open:
             return
         clocks, warp = who
-        for place in np.unique(words).tolist():
+        for place in sorted(set(words.tolist())):
             where, what, times = self._open.get((memory, place), (-1, "", {}))
             if where >= 0 and self.reads(view, access):
                 self.decide(where, what)
@@ -123,7 +124,7 @@ class Deciders:
         if not (self._atomics or tracked):
             return
         sort, reads = sort_of(view, access), self.reads(view, access)
-        for place in np.unique(words).tolist():
+        for place in sorted(set(words.tolist())):
             before = self._atomics.get((memory, place), {})
             for (agent, where), (time, other) in list(before.items()):
                 if agent == warp.agent or time <= clocks.known(np.array([agent]), warp.known)[0]:
@@ -145,7 +146,7 @@ class Deciders:
 
     def together(self, view: View, access: Access, memory: object, places: Array, warp: Warp) -> None:
         """Lanes of one atomic that meet at one place: their order is open."""
-        if access.action != "atomic":
+        if access.action != "atomic" or len(places) == 1:
             return
         found, counts = np.unique(places, return_counts=True)
         if len(found) == len(places):

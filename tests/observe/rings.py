@@ -1,16 +1,8 @@
-"""Random kernels whose warps hand memory over by mbarriers, in rounds, for some of which something is wrong.
-
-    python -m tests.observe.rings [--seed N] [--seconds N]
-
-Compares racecheck's closer look with its judge, and prints each seed on which they differ; exits 1 if there is one.
-"""
+"""Random kernels whose warps hand memory over by mbarriers, in rounds, for some of which something is wrong, under
+racecheck's closer look and its judge alone. `tools/sweep_rings.py` runs many."""
 
 from __future__ import annotations
 
-import argparse
-import sys
-import time
-from collections import Counter
 from typing import Any
 from unittest import mock
 
@@ -180,9 +172,12 @@ def run(seed: int, more: str = "") -> Any:
         )
     except ptxtools.Trap as trap:
         return ("trap", str(trap).partition(",")[0]) if "timeout" not in str(trap) else ("timeout",)
-    # Waits with a time limit make the order of warps, and with it counts, another one in each run.
     reports = {(found.checker, found.line, tuple(site.line for site in found.others)) for found in result.reports}
     return sorted(reports), str(result.verdict), [] if reports else words.tolist()
+
+
+#: Waits with a time limit make the order of warps another one in each run, and with it what is reported first.
+RUNS = 5
 
 
 def compared(seed: int) -> tuple[Any, Any, list[int]]:
@@ -201,27 +196,6 @@ def compared(seed: int) -> tuple[Any, Any, list[int]]:
     return found, judged, closer
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--seconds", type=float, default=60)
-    options = parser.parse_args()
-    seed, failed, end = options.seed, 0, time.monotonic() + options.seconds
-    kinds: Counter[Any] = Counter()
-    while time.monotonic() < end:
-        found, judged, looks = compared(seed)
-        kinds[tuple(looks), judged[0] if isinstance(judged[0], str) else bool(judged[0])] += 1
-        again = 0
-        while found != judged and again < 4 and ("timeout",) not in (found, judged):
-            found, judged, looks = compared(seed)
-            again += 1
-        if found != judged and ("timeout",) not in (found, judged):
-            failed += 1
-            print(f"seed {seed}: {looks}\n  {str(found)[:600]}\n  {str(judged)[:600]}", flush=True)
-        seed += 1
-    print(f"seeds {options.seed} to {seed - 1}: {failed} differ; {dict(kinds)}")
-    return int(failed > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def differ(found: Any, judged: Any) -> bool:
+    """Whether two runs found different things, neither of which has come to the limit of instructions."""
+    return bool(found != judged and ("timeout",) not in (found, judged))

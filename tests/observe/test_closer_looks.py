@@ -160,9 +160,12 @@ def test_clusters_are_judged_alike(seed: int, make: Any, monkeypatch: pytest.Mon
 @pytest.mark.share(10)
 @pytest.mark.parametrize("seed", range(60))
 def test_rings_of_mbarriers_are_judged_alike(seed: int) -> None:
-    found, judged, looks = rings.compared(seed)
-    assert looks[0] == 2
-    assert found == judged or ("timeout",) in (found, judged)
+    for _ in range(rings.RUNS):
+        found, judged, looks = rings.compared(seed)
+        assert looks[0] == 2
+        if not rings.differ(found, judged):
+            return
+    assert found == judged
 
 
 #: A warp fills what another one reads, in rounds, each behind a wait for an mbarrier, and arrives at the other one.

@@ -19,7 +19,7 @@ from ptxtools.machine.residents import (
     SEVERAL_GRID,
     SEVERAL_WARPS,
 )
-from ptxtools.native.code.structures import MOMENT
+from ptxtools.native.code.timed import MOMENT
 from ptxtools.program.program import LANES
 
 from .filter_flags import GATHER
@@ -27,6 +27,11 @@ from .filter_owners import SCATTER
 
 _NUMBERS = f"<{', '.join(f'i32 {lane}' for lane in range(LANES))}>"
 _LANE = (1 << CLOCK_SHIFT) - 1
+#: Of lanes at pieces in a row: where their words are, the first and the second words of 32 pieces, and both together.
+_IN_A_ROW = f"<{', '.join(f'i64 {8 * lane}' for lane in range(LANES))}>"
+_FIRST = f"<{', '.join(f'i32 {2 * lane}' for lane in range(LANES))}>"
+_SECOND = f"<{', '.join(f'i32 {2 * lane + 1}' for lane in range(LANES))}>"
+_BOTH = f"<{', '.join(f'i32 {lane}, i32 {LANES + lane}' for lane in range(LANES))}>"
 _TIMES = MOST_TIMES - 1 << CLOCK_SHIFT  # what is guarded, too, gives one
 
 
@@ -61,7 +66,39 @@ def _known(name: str) -> str:
   %{name}.alike.bits = bits %{name}.alike
   %{name}.alike.own = and i32 %{name}.alike.bits, %group
   %{name}.lead.alone = icmp eq i32 %{name}.alike.own, %group
-  br i1 %{name}.lead.alone, label %{name}.by.one, label %{name}.by.each
+  br i1 %{name}.lead.alone, label %{name}.by.one, label %{name}.perhaps
+{name}.perhaps:                                    ; perhaps two, as where two warps have been
+  %{name}.others = xor i32 %{name}.alike.own, %group
+  %{name}.second.lane = call i32 @llvm.cttz.i32(i32 %{name}.others, i1 true)
+  %{name}.second = extractelement <32 x i32> %{name}.time, i32 %{name}.second.lane
+  %{name}.second.all = splat32 %{name}.second
+  %{name}.seconds = icmp eq <32 x i32> %{name}.time, %{name}.second.all
+  %{name}.seconds.bits = bits %{name}.seconds
+  %{name}.seconds.own = and i32 %{name}.seconds.bits, %{name}.others
+  %{name}.two = icmp eq i32 %{name}.seconds.own, %{name}.others
+  br i1 %{name}.two, label %{name}.by.two, label %{name}.by.each
+{name}.by.two:
+  %{name}.two.64 = zext i32 %{name}.lead to i64
+  %{name}.two.p = getelementptr i32, ptr %clock.warps, i64 %{name}.two.64
+  %{name}.two.warp = load i32, ptr %{name}.two.p
+  %{name}.two.warp.64 = zext i32 %{name}.two.warp to i64
+  %{name}.two.until.p = getelementptr i32, ptr %clock.row, i64 %{name}.two.warp.64
+  %{name}.two.until = load i32, ptr %{name}.two.until.p
+  %{name}.second.64 = zext i32 %{name}.second to i64
+  %{name}.second.p = getelementptr i32, ptr %clock.warps, i64 %{name}.second.64
+  %{name}.second.warp = load i32, ptr %{name}.second.p
+  %{name}.second.warp.64 = zext i32 %{name}.second.warp to i64
+  %{name}.second.until.p = getelementptr i32, ptr %clock.row, i64 %{name}.second.warp.64
+  %{name}.second.until = load i32, ptr %{name}.second.until.p
+  %{name}.two.warp.all = splat32 %{name}.two.warp
+  %{name}.second.warp.all = splat32 %{name}.second.warp
+  %{name}.two.until.all = splat32 %{name}.two.until
+  %{name}.second.until.all = splat32 %{name}.second.until
+  %{name}.two.warps = select <32 x i1> %{name}.seconds,
+                             <32 x i32> %{name}.second.warp.all, <32 x i32> %{name}.two.warp.all
+  %{name}.two.untils = select <32 x i1> %{name}.seconds,
+                              <32 x i32> %{name}.second.until.all, <32 x i32> %{name}.two.until.all
+  br label %{name}.looked
 {name}.by.one:                                    ; one time for all lanes
   %{name}.lead.64 = zext i32 %{name}.lead to i64
   %{name}.lead.p = getelementptr i32, ptr %clock.warps, i64 %{name}.lead.64
@@ -76,8 +113,10 @@ def _known(name: str) -> str:
 {_gather(f"{name}.warps", "%clock.warps", f"%{name}.time")}{_gather(f"{name}.untils", "%clock.row", f"%{name}.warps")}
   br label %{name}.looked
 {name}.looked:
-  %{name}.warp = phi <32 x i32> [ %{name}.warp.all, %{name}.by.one ], [ %{name}.warps, %{name}.by.each ]
-  %{name}.until = phi <32 x i32> [ %{name}.until.all, %{name}.by.one ], [ %{name}.untils, %{name}.by.each ]
+  %{name}.warp = phi <32 x i32> [ %{name}.warp.all, %{name}.by.one ], [ %{name}.two.warps, %{name}.by.two ],
+                              [ %{name}.warps, %{name}.by.each ]
+  %{name}.until = phi <32 x i32> [ %{name}.until.all, %{name}.by.one ], [ %{name}.two.untils, %{name}.by.two ],
+                               [ %{name}.untils, %{name}.by.each ]
   %{name}.known = icmp uge <32 x i32> %{name}.until, %{name}.time
   %{name}.lane = and <32 x i32> %{name}, splat (i32 {_LANE})
   %{name}.own.warp = icmp eq <32 x i32> %{name}.warp, %clock.me.all
@@ -176,8 +215,28 @@ piece:                                            ; one piece of each lane at a 
   %piece.ptrs = inttoptr <32 x i64> %piece.places to <32 x ptr>
   %piece.read.places = add <32 x i64> %piece.places, splat (i64 4)
   %piece.read.ptrs = inttoptr <32 x i64> %piece.read.places to <32 x ptr>
-  %write = {_words("%piece.ptrs")}
-  %read = {_words("%piece.read.ptrs")}
+  %line.lead = extractelement <32 x i64> %piece.offset, i32 0
+  %line.lead.all = splat64 %line.lead
+  %line.offset = add <32 x i64> %line.lead.all, {_IN_A_ROW}
+  %line.same = icmp eq <32 x i64> %piece.offset, %line.offset
+  %line.bits = bits %line.same
+  %line.own = and i32 %line.bits, %group
+  %line = icmp eq i32 %line.own, -1
+  %line.at = add i64 %kept.base, %line.lead
+  %line.p = inttoptr i64 %line.at to ptr
+  br i1 %line, label %line.load, label %apart.load
+line.load:                                         ; all lanes, at pieces in a row
+  %line.words = load <64 x i32>, ptr %line.p, align 4
+  %line.write = shufflevector <64 x i32> %line.words, <64 x i32> poison, <32 x i32> {_FIRST}
+  %line.read = shufflevector <64 x i32> %line.words, <64 x i32> poison, <32 x i32> {_SECOND}
+  br label %piece.words
+apart.load:
+  %apart.write = {_words("%piece.ptrs")}
+  %apart.read = {_words("%piece.read.ptrs")}
+  br label %piece.words
+piece.words:
+  %write = phi <32 x i32> [ %line.write, %line.load ], [ %apart.write, %apart.load ]
+  %read = phi <32 x i32> [ %line.read, %line.load ], [ %apart.read, %apart.load ]
 {_known("write")}{_known("read")}
   %write.none = icmp eq <32 x i32> %write, zeroinitializer
   %write.either = or <32 x i1> %write.known, %write.mine
@@ -232,6 +291,12 @@ piece.write:
   %piece.changed.none = icmp eq i32 %piece.changed.own, 0
   br i1 %piece.changed.none, label %piece.done, label %piece.store
 piece.store:
+  br i1 %line, label %line.store, label %apart.store
+line.store:
+  %line.stored = shufflevector <32 x i32> %clock.new, <32 x i32> zeroinitializer, <64 x i32> {_BOTH}
+  store <64 x i32> %line.stored, ptr %line.p, align 4
+  br label %piece.done
+apart.store:
   call void @{SCATTER}(<32 x i32> %clock.new, <32 x ptr> align 4 %piece.ptrs, <32 x i1> %clock.lanes)
   call void @{SCATTER}(<32 x i32> zeroinitializer, <32 x ptr> align 4 %piece.read.ptrs, <32 x i1> %clock.lanes)
   %piece.again = {_words("%piece.ptrs")}
@@ -256,6 +321,12 @@ piece.read:
   %read.steady = icmp eq i32 %read.moved.own, 0
   br i1 %read.steady, label %piece.done, label %piece.note
 piece.note:
+  br i1 %line, label %line.note, label %apart.note
+line.note:
+  %line.noted = shufflevector <32 x i32> %write, <32 x i32> %read.now, <64 x i32> {_BOTH}
+  store <64 x i32> %line.noted, ptr %line.p, align 4
+  br label %piece.done
+apart.note:
   call void @{SCATTER}(<32 x i32> %read.now, <32 x ptr> align 4 %piece.read.ptrs, <32 x i1> %clock.lanes)
   %piece.noted.now = {_words("%piece.read.ptrs")}
   %piece.noted.other = icmp ne <32 x i32> %piece.noted.now, %read.now

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from ptxtools.machine import filters
 from ptxtools.native.code.structures import (
-    JOINING,
     MEETS_ARRIVE,
     MEETS_COME,
     MEETS_GO,
     MEETS_LEAVE,
     MEETS_WAIT,
     MEETS_WARP,
-    MOMENT,
 )
+from ptxtools.native.code.timed import JOINING, MOMENT
 
 #: Of the warp at hand: its number %me, its MOMENT and row of times; its CTA and the barrier of that.
 ME = f"""

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from ptxtools.machine import filters
 from ptxtools.machine.residents import GUARDED
-from ptxtools.native.code.structures import OWNERS, PHASED, USE
+from ptxtools.native.code.structures import OWNERS
+from ptxtools.native.code.timed import PHASED, USE
 from ptxtools.program.mbarrier import COUNT_MASK, EXPECTED_SHIFT, PENDING_SHIFT, PHASE_SHIFT, TX_MASK, TX_SHIFT
 from ptxtools.program.program import LANES
 
@@ -72,7 +73,18 @@ phases.look:
   %phases.again = and i32 %rule, {filters.REPEATS}
   %phases.once = icmp eq i32 %phases.again, 0
   %phases.done = icmp eq i32 %phases.found, {DONE}
-  br i1 %phases.done, label %done, label %phases.left
+  br i1 %phases.done, label %phases.good, label %phases.left
+phases.good:                                      ; what is told of an arrival, nobody may see before it
+  %phases.pend = get warp.pend
+  %phases.unshared = icmp eq i32 %phases.pend, NOWHERE
+  %phases.slice = get ctx.slice
+  %phases.time = icmp sge i32 %phases.slice, 0
+  %phases.first.of.all = and i1 %phases.unshared, %phases.time
+  %phases.waits = xor i1 %phases.arrives, true
+  %phases.go = or i1 %phases.first.of.all, %phases.waits
+  br i1 %phases.go, label %done, label %phases.at.once
+phases.at.once:
+  ret i32 SERVED_ON
 phases.left:
   %phases.asks = icmp eq i32 %phases.found, {ASK}
   %phases.told = or i1 %phases.asks, %phases.once

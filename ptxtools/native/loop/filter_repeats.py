@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from ptxtools.machine import filters
 from ptxtools.machine.residents import REPEAT_FACTOR, REPEAT_ROWS, REPEAT_SHIFT
-from ptxtools.native.code.structures import MOMENT, REPEAT
+from ptxtools.native.code.structures import REPEAT
+from ptxtools.native.code.timed import MOMENT
 from ptxtools.program.mbarrier import PHASE_SHIFT
 
 #: The factor in two's complement, as LLVM writes it.
