@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, cast
 from ptxtools.ir.nodes import Immediate, Variable
 from ptxtools.records import NamedTuple
 
-from ..accesses import variable_bytes
+from ..accesses import ACCESSING, variable_bytes
 from ..facts import Line
 from ..memory import access_bytes
 from ..values import THREADS, WARP, ZERO, Value, plus, shortest
-from .barriers import first_of, look_at_divergence, look_at_end, look_at_number, waits_for_its_warp
+from .alignment import look_at_alignment
+from .barriers import first_of, look_at_company, look_at_divergence, look_at_end, look_at_number, waits_for_its_warp
 from .calls import plain_call
 from .clusters import Clusters
 from .collectives import Collectives
@@ -277,6 +278,8 @@ class Memory:
             op.line, operand, place.space, place.address, size, mask, moment, kind, strong, data, group.doubtful,
             flight, token,
         )  # fmt: skip
+        if size > 1 and op.family in ACCESSING:
+            look_at_alignment(self.walker, touch)
         if place.space == "shared":
             if not self.threads.apart:
                 self._look_at_size(touch)
@@ -515,6 +518,7 @@ class Memory:
             elif place[0] == "bar":
                 if len(by_place) == 1:
                     look_at_end(walker, groups, len(self._arrived.get(place[1], ())))
+                    look_at_company(walker, groups)
                 self._meet(place[1], groups)
             for group in groups:
                 group.waits = None

@@ -294,6 +294,8 @@ class Walker:
                 new = Value((), 1) if waits else unknown(False, id(op.line.item), self.moment)
             elif op.family == "ld" or op.family == "mapa":
                 new = self.memory.loaded(group, op, mask)
+            elif op.family == "alloca":
+                new = self.memory.owned.stack(group, op)
             else:
                 new = result(op, [self.value(group, source) for source in op.sources or ()], self.moment)
             if mask == group.mask and not group.missing:
