@@ -54,14 +54,10 @@ UNSEEN = {
     "vector_of_which_half_is_fresh": "the host may have set words 2 and 3 of each vector of b",
     "high_byte_of_a_field_is_an_index": "bytes of local memory are not followed one by one; could be seen",
     "early_return_keeps_its_block": "heap blocks are followed in kernels alone; could be seen",
-    "second_try_counts_as_a_wait": "a try whose result nobody looks at counts as a wait; could be seen",
-    "tries_end_after_a_hundred": "behind a loop around a wait its phase counts as complete; could be seen",
-    "loop_of_a_wait_turned_round": "behind a loop around a wait its phase counts as complete; could be seen",
-    "failed_try_goes_on": "a wait whose result is looked at counts as one that succeeds; could be seen",
 }  # fmt: skip
 
 #: Rules about hazards whose numbers begin otherwise.
-OTHERS = ("PTX606", "PTX609", "PTX612", "PTX614", "PTX615")
+OTHERS = ("PTX606", "PTX609", "PTX612", "PTX614", "PTX615", "PTX617")
 
 
 def hazards(pair: bugs.Pair, sign: str) -> list[str]:
