@@ -38,13 +38,11 @@ UNSEEN = {
     "sum_of_a_half_written_word": "the host may have set bytes 1 to 3 of each record of b; only byte 0 is stored",
     "exchange_in_the_warp_of_vectors": "a shuffle says which lane's vector is read",
     "wide_nc_load_of_what_the_function_stored": "what a called function stores is not kept; could be seen",
-    "peer_reads_after_half_of_the_stores_have_come": "bytes of st.async at the peer's mbarrier are not added up",
     "function_that_arrives_at_the_leader_for_its_cta_alone":
     "arrivals in a called function are not held against what its caller stores; could be seen",
     "tile_filled_anew_under_a_store_that_was_not_committed":
     "the commit of the round before counts for the store of this one; could be seen",
     "gathered_rows_are_four_and_expected_are_three": "the map says how long the rows are",
-    "bytes_completed_by_hand_are_short": "bytes of mbarrier.complete_tx are not added up; could be seen",
     "only_the_first_cta_acquires":
     "libraries acquire a map only where they have changed it: who changes it for others is not known",
     "generic_store_behind_dynamic_shared_memory": "that dynamic shared memory has 256 bytes is in the launch alone",
