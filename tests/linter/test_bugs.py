@@ -40,8 +40,6 @@ UNSEEN = {
     "wide_nc_load_of_what_the_function_stored": "what a called function stores is not kept; could be seen",
     "function_that_arrives_at_the_leader_for_its_cta_alone":
     "arrivals in a called function are not held against what its caller stores; could be seen",
-    "tile_filled_anew_under_a_store_that_was_not_committed":
-    "the commit of the round before counts for the store of this one; could be seen",
     "gathered_rows_are_four_and_expected_are_three": "the map says how long the rows are",
     "only_the_first_cta_acquires":
     "libraries acquire a map only where they have changed it: who changes it for others is not known",

@@ -17,6 +17,7 @@ from ptxtools.records import NamedTuple
 from ..facts import Line
 from ..values import WARP, Terms, Value
 from .calls import Callee, Calls, Frame, ends_threads
+from .collectives import lowest_lanes
 from .computing import (
     Op,
     compared,
@@ -314,9 +315,8 @@ class Walker:
                 group.registers[key] = new
             else:
                 self.put(group, key, new, mask)
-        if op.opcode == "elect.sync" and len(op.into) == 2:
-            lowest = sum((part & -part) for part in (mask & half for half in _HALVES))
-            group.registers[op.into[1]] = Value((), tuple(lowest >> thread & 1 for thread in range(2 * WARP)))
+        if op.family == "elect" and op.into:
+            group.registers[op.into[-1]] = lowest_lanes(mask)
 
     def _computed(self, group: Group, op: Op) -> Value:
         """What follows from the sources of an instruction."""
