@@ -37,19 +37,15 @@ UNSEEN = {
     "byte_of_a_field_kept_by_lop3": "the host may have set byte 1 of each record of b; only byte 0 is stored",
     "sum_of_a_half_written_word": "the host may have set bytes 1 to 3 of each record of b; only byte 0 is stored",
     "exchange_in_the_warp_of_vectors": "a shuffle says which lane's vector is read",
-    "wide_nc_load_of_what_the_function_stored": "what a called function stores is not kept; could be seen",
-    "function_that_arrives_at_the_leader_for_its_cta_alone":
-    "arrivals in a called function are not held against what its caller stores; could be seen",
     "gathered_rows_are_four_and_expected_are_three": "the map says how long the rows are",
     "only_the_first_cta_acquires":
     "libraries acquire a map only where they have changed it: who changes it for others is not known",
     "generic_store_behind_dynamic_shared_memory": "that dynamic shared memory has 256 bytes is in the launch alone",
     "reduction_of_bytes_behind_the_buffer": "that a has 64 words is in the launch alone",
-    "stack_argument_of_a_function_overrun": "how far a called function stores is not kept; could be seen",
-    "node_used_after_another_function_freed_it": "what a called function frees is not kept; could be seen",
+    "node_used_after_another_function_freed_it":
+    "the pointer goes through global memory, where other CTAs may have stored theirs",
     "vector_of_which_half_is_fresh": "the host may have set words 2 and 3 of each vector of b",
     "high_byte_of_a_field_is_an_index": "bytes of local memory are not followed one by one; could be seen",
-    "early_return_keeps_its_block": "heap blocks are followed in kernels alone; could be seen",
 }  # fmt: skip
 
 #: Rules about hazards whose numbers begin otherwise.

@@ -65,7 +65,8 @@ def check(context: LintContext) -> None:
 def check_ways(context: LintContext, facts: FunctionFacts) -> None:
     """Follow what malloc gives: a block that the function alone knows has to be freed on each way to its end."""
     functions = {f.name for f in context.module.functions if f.body is None and f.name in _RUNTIME}
-    if functions != _RUNTIME or facts.function.kind != "entry" or "brx" in facts.families:
+    gives = facts.function.kind != "entry" and bool(facts.function.returns)  # it may give back the pointer
+    if functions != _RUNTIME or gives or "brx" in facts.families:
         return
     places = {id(line.item): place for place, line in enumerate(facts.lines)}
     for run in facts.runs:
@@ -122,7 +123,7 @@ def _way_without(facts: FunctionFacts, call: int, pointer: RegisterKey) -> Line 
 
 
 def _past(facts: FunctionFacts, call: Line, frees: set[int]) -> Line | None:
-    """The first guarded jump on a way from a call to the end that meets none of some others."""
+    """The first guarded jump, or guarded end, on a way from a call to the end that meets none of some others."""
     flow = control_flow(facts.function, facts.names)
     lines = {id(line.item): line for line in facts.lines}
     start = next((block.index for block in flow.blocks if any(item is call.item for item in block.instructions)), 0)
@@ -137,7 +138,9 @@ def _past(facts: FunctionFacts, call: Line, frees: set[int]) -> Line | None:
         if not block.successors:
             return jump
         last = lines[id(block.instructions[-1])] if block.instructions else None
-        parts = last is not None and last.plan.family == "bra" and last.item.guard is not None
+        parts = last is not None and last.item.guard is not None
+        if last is not None and parts and last.plan.family in ("ret", "exit"):
+            return jump or last
         waiting += [(to, jump or (last if parts else None)) for to in block.successors]
     return None
 

@@ -229,15 +229,15 @@ class Memory:
             self.narrow.unknown(manner.space, op.family in ("ld", "ldu"))
         if strong:
             self.releases.access(op, mask, place, size)
-        if place is not None and group.stack and ".nc" in op.opcode:
+        if place is not None and self.walker.program.callees and ".nc" in op.opcode:
             self._look_at_constant(op, manner.operand, place, size, mask)
         return None
 
     def _look_at_constant(self, op: Op, operand: int, place: Place, size: int, mask: int) -> None:
-        """Whether a function loads with .nc what its caller has written."""
-        own = {number for thread, number in enumerate(place.address.numbers) if mask >> thread & 1}
+        """Whether a function loads with .nc what its caller has written, or the other way round."""
+        own = _bytes(place.address, size, mask)
         for touch in self.shadow.at(place.space, place.address.terms):
-            if touch.kind != "reads" and touch.size == size and not own.isdisjoint(touch.address.numbers):
+            if touch.kind != "reads" and not own.isdisjoint(_bytes(touch.address, touch.size, touch.mask)):
                 message = "the kernel writes in line {line} what this .nc load reads"
                 self.walker.report("constant written", op.line, None, message, touch.line)
                 return
@@ -554,3 +554,9 @@ class Memory:
             if mask & _HALVES[1 - half] and not self.threads.apart:
                 known = self.shadow.known[half]
                 known[1 - half] = max(known[1 - half], first[1])
+
+
+def _bytes(address: Value, size: int, mask: int) -> set[int]:
+    """The bytes that some threads access, as distances from one address."""
+    begins = {number for thread, number in enumerate(address.numbers) if mask >> thread & 1}
+    return {byte for begin in begins for byte in range(begin, begin + size)}

@@ -554,6 +554,7 @@ class Walker:
         if known and rounds <= _SHORT_ROUNDS and group.pc - target < _SHORT:
             return True
         fills = known and self.threads.whole and self.memory.all_seen and not self.program.meets(target, group.pc)
+        fills |= known and self.memory.owned.active  # how far it goes matters in a thread's own memory, too
         if fills and rounds * (group.pc - target + 1) <= _SHORT_STEPS:
             return True
         if self.program.flies(target, group.pc):
