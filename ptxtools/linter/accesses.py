@@ -80,3 +80,10 @@ def accessed_bytes(op: Opcode) -> int:
         return 0
     vector = next((int(atom[1:]) for atom in ("v2", "v4", "v8") if op.has(atom)), 1)
     return info.bytes * vector
+
+
+def rows_of(opcode: str) -> int:
+    """How many lanes of a warp give ldmatrix or stmatrix the address of a row of 16 bytes, the first ones
+    (9.7.14.5.15)."""
+    matrices = 4 if ".x4" in opcode else 2 if ".x2" in opcode else 1
+    return matrices * (16 if ".m16n16" in opcode else 8)

@@ -15,7 +15,7 @@ _MAYBE = frozenset({
 
 
 #: Rules of other numbers that are about what runs wrong.
-_TOO = frozenset({"PTX606", "PTX609", "PTX612", "PTX614", "PTX615"})
+_TOO = frozenset({"PTX606", "PTX609", "PTX612", "PTX614", "PTX615", "PTX617"})
 
 
 def with_level(code: str, help: tuple[str, ...]) -> tuple[str, ...]:

@@ -366,6 +366,14 @@ def _bits(line: Line, sources: list[Value]) -> Value | None:
     return Value(a.terms, shortest(apply(x, y) for x, y in zip(a.numbers, b.numbers, strict=True)))
 
 
+def rounded_down(line: Line, value: Value, step: int) -> Value | None:
+    """An address in a variable without the bits below a power of two, if the variable is aligned to that."""
+    symbol = line.names.lookup(value.variable or "")
+    if not isinstance(symbol, Variable) or value.terms[0][1] != 1 or (symbol.align or 1) % step:
+        return None
+    return Value(value.terms, shortest(number - number % step for number in value.numbers))
+
+
 def _field(line: Line, sources: list[Value]) -> Value | None:
     """bfe.u32 and bfe.u64 of numbers."""
     value, place, length = sources

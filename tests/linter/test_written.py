@@ -157,22 +157,26 @@ def test_before_what_is_given(body, codes):
 
 
 S = Value((("&s", 1),), 256)
-UNITS = unknown(False, "shr.u32", S, Value((), 4))
+
+
+def units() -> Value:
+    """The variable's address in units of 16 bytes; what unknown values are called belongs to a walk."""
+    return unknown(False, "shr.u32", S, Value((), 4))
 
 
 @rows(("value", "described"), [
-    (S, (256, 0, True)),
-    (UNITS, (256, 0, True)),
-    (Value(UNITS.terms, 3), (304, 0, True)),  # units of 16 bytes
-    (Value(UNITS.terms, -1), (240, 0, True)),
-    (Value(UNITS.terms, (1 << 62) + 2), (288, 1 << 62, True)),  # a sum may have both
-    (unknown(False, "or.b64", UNITS, Value((), 1 << 32)), (256, 1 << 32, True)),
-    (unknown(False, "or.b64", UNITS, Value((("=other", 1),), 0)), (256, 0, False)),
-    (unknown(False, "or.b64", Value(UNITS.terms, 1), Value((), 1 << 32)), (272, 1 << 32, True)),
-    (unknown(False, "and.b32", UNITS, Value((), 0x3FFF)), (256, 0, True)),
-    (Value((("=other", 1),), 0), None),
+    (lambda: S, (256, 0, True)),
+    (units, (256, 0, True)),
+    (lambda: Value(units().terms, 3), (304, 0, True)),  # units of 16 bytes
+    (lambda: Value(units().terms, -1), (240, 0, True)),
+    (lambda: Value(units().terms, (1 << 62) + 2), (288, 1 << 62, True)),  # a sum may have both
+    (lambda: unknown(False, "or.b64", units(), Value((), 1 << 32)), (256, 1 << 32, True)),
+    (lambda: unknown(False, "or.b64", units(), Value((("=other", 1),), 0)), (256, 0, False)),
+    (lambda: unknown(False, "or.b64", Value(units().terms, 1), Value((), 1 << 32)), (272, 1 << 32, True)),
+    (lambda: unknown(False, "and.b32", units(), Value((), 0x3FFF)), (256, 0, True)),
+    (lambda: Value((("=other", 1),), 0), None),
 ])  # fmt: skip
 def test_where_descriptors_point(value, described):
-    found = origin(value)
+    found = origin(value())
     assert described == (None if found is None else (found.address.each, found.bits, found.whole))
     assert found is None or isinstance(found, Described)

@@ -1,7 +1,7 @@
 """PTX528 | tensor map that is used without a fence behind its change | 9.7.13.4, 9.7.9.25.4
 
 What: tensormap.replace or tensormap.cp_fenceproxy writes a tensor map, and a tensor copy uses it with no fence of the
-tensormap proxy in between. Certain if no label stands between
+tensormap proxy for it in between. Certain if no label stands between
 the two, else possible.
 Why: tensor copies read maps through a proxy of their own, which may still have the old map.
 Example:
@@ -44,8 +44,9 @@ from ptxtools.ir.symbols import RegisterKey
 
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
-from ..memory import Step
+from ..memory import MAP_BYTES, Reach, Step, changed_map
 from ..registry import bodies_with
+from ..values import plus
 
 CODE = "PTX528"
 
@@ -70,6 +71,34 @@ def check_stores(context: LintContext, facts: FunctionFacts) -> None:
                 if before is not None:
                     _report(context, before.line, step.line)
                     return
+
+
+@bodies_with("tensormap")
+def check_fences(context: LintContext, facts: FunctionFacts) -> None:
+    """Maps that are changed, where the fence behind it is for another one."""
+    for steps in facts.steps:
+        changed: list[tuple[Step, Reach]] = []
+        fenced: list[tuple[Step, Reach]] = []  # of these a fence leaves out
+        for step in steps:
+            if step.family == "call":
+                changed, fenced = [], []
+            elif step.family == "tensormap":
+                one = changed_map(step)
+                changed = [*changed[-_MOST:], (step, one)] if one is not None else changed
+            elif step.family == "fence" and step.has("acquire") and step.addresses and step.addresses[0] is not None:
+                fence = Reach(0, "global", step.addresses[0], MAP_BYTES)
+                fenced, changed = [each for each in [*fenced, *changed] if _apart(fence, each[1])], []
+            elif step.map is not None:
+                before = next((one for one, change in fenced if change.meets(step.map)), None)
+                if before is not None:
+                    _report(context, before.line, step.line)
+                    return
+
+
+def _apart(one: Reach, other: Reach) -> bool:
+    """Whether two maps are certainly different ones: at different distances from one place."""
+    difference = plus(one.address, other.address, -1)
+    return not difference.terms and isinstance(difference.each, int) and not one.meets(other)
 
 
 @bodies_with("tensormap")

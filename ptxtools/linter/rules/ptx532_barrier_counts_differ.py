@@ -4,6 +4,7 @@ What: instructions of one kernel name the same barrier with different thread cou
 constants or registers that hold one. Possible: the barrier
 may be used for different groups, one after the other. Or a count that is computed is certainly no multiple of 32; or
 more threads than the count certainly come to an instruction (.reqntid says how many there are), or as many only arrive.
+Or a reduction meets another operation at its barrier.
 Why: a barrier completes when the expected number of threads has arrived: those that expect others may wait for ever,
 and of more than that, any go on without the others.
 Example:

@@ -3,8 +3,8 @@
 What: a load or store at an offset that is not a multiple of its size, at least for one thread that comes to it: of a
 variable (certain), or of a pointer that the kernel is given (possible: it is not if that pointer is misaligned, too).
 So for both addresses of a cp.async, for mbarriers and st.bulk (8 bytes), and for rows of ldmatrix and stmatrix (16);
-discard.L2 needs a multiple of 128. Or a variable has a smaller alignment than an
-access of it needs (possible: it may stand at a suitable address).
+discard.L2 needs a multiple of 128. Or a variable has a smaller alignment than an access of it needs (possible: it may
+stand at a suitable address).
 Why: misaligned accesses fault at run time.
 Example:
     .shared .align 8 .b8 table[32];
@@ -19,7 +19,7 @@ from __future__ import annotations
 from ptxtools.ir.positions import part_span
 from ptxtools.isa.types import TYPES
 
-from ..accesses import Access, element_bytes
+from ..accesses import Access, element_bytes, rows_of
 from ..arguments import is_pointer, misalignment
 from ..constants import constant
 from ..context import LintContext
@@ -27,19 +27,20 @@ from ..facts import FunctionFacts, Line
 from ..memory import Reach, Step, variable_of
 from ..registry import bodies_with, variable_accesses
 from ..values import WARP, Value
+from ..walk import tell
 
 CODE = "PTX541"
 
 #: Bytes that any variable of words is aligned to.
 _LEAST = 4
 _GIVEN = "possible: the pointer may be off by as much"
+#: Bytes of a row of a matrix, and their alignment.
+_ROW = 16
+_SECTIONS = {"ldmatrix": "9.7.14.5.15", "stmatrix": "9.7.14.5.16"}
 #: Bytes that discard takes, and their alignment.
 _LINE = 128
-#: What others have to be aligned to, and the section that says so; of "st" only st.bulk.
-_BULK = 8, "9.7.9.13"
-_ALIGNED = {
-    "mbarrier": (8, "9.7.13.15.1"), "ldmatrix": (16, "9.7.14.5.15"), "stmatrix": (16, "9.7.14.5.16"), "st": (0, ""),
-}  # fmt: skip
+#: Bytes of mbarriers and st.bulk, and the sections that say what they are aligned to.
+_ALIGNED = {"mbarrier": (8, "9.7.13.15.1"), "st": (8, "9.7.9.13")}
 
 
 @variable_accesses
@@ -73,6 +74,7 @@ def check_arguments(context: LintContext, facts: FunctionFacts) -> None:
                 "given is aligned"
             )
             context.warn(CODE, message, part_span(step.line.item, access.operand), section="6.4.1")
+    tell(context, facts, CODE, "misaligned", "6.4.1")
 
 
 @bodies_with("cp")
@@ -97,13 +99,13 @@ def check_copies(context: LintContext, facts: FunctionFacts) -> None:
                     context.warn(CODE, message, part_span(step.line.item, place), help=help, section="9.7.9.25.3")
 
 
-@bodies_with("mbarrier", "ldmatrix", "stmatrix", "st")
+@bodies_with("mbarrier", "st")
 def check_others(context: LintContext, facts: FunctionFacts) -> None:
     for steps in facts.steps:
         for step in steps:
             size, section = _ALIGNED.get(step.family, (0, ""))
-            if step.family == "st" and step.line.item.opcode.startswith("st.bulk"):
-                size, section = _BULK
+            if step.family == "st" and not step.line.item.opcode.startswith("st.bulk"):
+                continue
             for place, address in enumerate(step.addresses if size else ()):
                 if address is not None and _off(step, address, size):
                     message = f"the address of a thread is no multiple of {size}"
@@ -118,6 +120,22 @@ def _off(step: Step, address: Value, size: int) -> bool:
     rests = [number % size for number in address.numbers]
     active = step.active or (False,) * len(rests)
     return all(rests) or any(rest and runs for rest, runs in zip(rests, active, strict=True))
+
+
+@bodies_with("ldmatrix", "stmatrix")
+def check_rows(context: LintContext, facts: FunctionFacts) -> None:
+    for steps in facts.steps:
+        for step in steps:
+            place = 0 if step.family == "stmatrix" else 1
+            address = step.addresses[place] if step.family in _SECTIONS else None
+            symbol = variable_of(step.line, address) if address is not None else None
+            if address is None or symbol is None or len(address.terms) > 1 or (symbol.align or 1) % _ROW:
+                continue
+            rows = address.numbers[: rows_of(step.line.item.opcode)]
+            thread = next((at for at, number in enumerate(rows) if number % _ROW), None)
+            if thread is not None:
+                message = f"the row of thread {thread} is at no multiple of {_ROW} bytes"
+                context.warn(CODE, message, part_span(step.line.item, place), section=_SECTIONS[step.family])
 
 
 @bodies_with("discard")

@@ -26,6 +26,7 @@ from ..registry import bodies_with, instructions
 CODE = "PTX556"
 
 _WIDE = re.compile(r"^(?!.*(proxy|mbarrier_init)).*\.(cluster|gpu|sys)\b(?!::)")
+_GIVEN = "possible: the function may be given addresses of its own CTA alone"
 _WIDER = re.compile(r"(?<!:)\.cta\b")
 
 
@@ -34,11 +35,13 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
     op = line.plan.op
     if op is None or not (op.has("cta") and op.has("shared::cluster")):
         return
-    if "mapa" in facts.families:
+    asked = facts.function.kind != "entry" and any("mapa" in one.families for one in context.facts.functions)
+    if "mapa" in facts.families or asked:
         message = "the scope .cta does not reach threads of the CTA that this memory belongs to"
         fix = rewritten(context.source.text, line.item, _WIDER.sub(".cluster", line.item.opcode))
         section = "8.5, 8.10.6 (Causality)"
-        context.warn(CODE, message, parts_of(line.item).opcode, help=("use .cluster",), section=section, fix=fix)
+        sure = () if "mapa" in facts.families else (_GIVEN,)
+        context.warn(CODE, message, parts_of(line.item).opcode, help=(*sure, "use .cluster"), section=section, fix=fix)
 
 
 @bodies_with("mapa")

@@ -126,7 +126,7 @@ def _way_without(facts: FunctionFacts, call: int, pointer: RegisterKey) -> Line 
 
 
 def _past(facts: FunctionFacts, call: Line, frees: set[int]) -> Line | None:
-    """The first guarded jump on a way from a call to the end that meets none of some others."""
+    """The first guarded jump, or guarded end, on a way from a call to the end that meets none of some others."""
     flow = control_flow(facts.function, facts.names)
     lines = {id(line.item): line for line in facts.lines}
     start = next((block.index for block in flow.blocks if any(item is call.item for item in block.instructions)), 0)

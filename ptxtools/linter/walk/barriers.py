@@ -70,3 +70,20 @@ def look_at_end(walker: Walker, groups: list[Group], arrived: int) -> None:
     if isinstance(count, int) and come < count and mask == walker.alive:
         message = f"{walker.threads.name(first_of(mask))} waits here for ever: {come} of {count} threads come"
         walker.report("barrier without end", op.line, None, message)
+
+
+def look_at_company(walker: Walker, groups: list[Group]) -> None:
+    """Whether a reduction meets others at its barrier: all of these groups are at it, and nobody else comes before."""
+    if walker.assumed or walker.memory.blind:
+        return
+    first, *others = [walker.program.at(pc - 1) for pc in sorted(group.pc for group in groups)]
+    sort = _reduction(first)
+    other = next((op for op in others if _reduction(op) != sort), None)
+    if other is not None:
+        message = f"'{first.opcode}' and '{other.opcode}' meet at one barrier, where a reduction needs all threads"
+        walker.report("barrier count", other.line, None, message, first.line)
+
+
+def _reduction(op: Op) -> str:
+    """What a barrier operation reduces by; empty if it does not."""
+    return next((word for word in ("popc", "and", "or") if word in op.opcode.split(".")), "")

@@ -174,3 +174,9 @@ class Collectives:
         for group in groups:
             group.waits = None
         return groups[0]
+
+
+def lowest_lanes(mask: int) -> Value:
+    """What elect gives: that a lane is the lowest one of its warp in a mask."""
+    lowest = sum(part & -part for part in (mask & half for half in (ALL, ALL << WARP)))
+    return Value((), tuple(lowest >> thread & 1 for thread in range(THREADS)))

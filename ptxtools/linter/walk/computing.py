@@ -17,7 +17,7 @@ from ptxtools.isa.types import TYPES
 from ptxtools.records import NamedTuple
 
 from ..facts import Line, operand_names
-from ..values import COMPARE, THREADS, Value, plus, shortest, symbolic
+from ..values import COMPARE, THREADS, Value, plus, rounded_down, shortest, symbolic
 
 #: A source operand: a value, or the register that holds it.
 Source = Value | RegisterKey
@@ -590,6 +590,9 @@ def _floored(op: Op, sources: list[Value]) -> Value | None:
         step = (1 << int(bits)) + step
     if mask.terms or step <= 1 or step & (step - 1) or step >= 1 << 31:
         return None
+    aligned = rounded_down(op.line, a, step)
+    if aligned is not None:
+        return aligned
     return plus(_ZERO, unknown(differs(a) or not isinstance(a.each, int), "floor", a, step), step)
 
 

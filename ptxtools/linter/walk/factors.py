@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ptxtools.isa.descriptors import variant_of
 
+from ..accesses import rows_of
 from ..values import WARP, Value, shortest
 from .computing import Described, Op, origin, truth
 from .shadow import OWNER, Place
@@ -36,8 +37,7 @@ class Factors:
     def rows(self, group: Group, op: Op, mask: int) -> None:
         """ldmatrix, stmatrix: each lane gives the address of a row of 16 bytes, as many as there are matrices."""
         operand, kind = (0, "stores") if op.family == "stmatrix" else (1, "reads")
-        lanes = 32 if ".x4" in op.opcode else 16 if ".x2" in op.opcode else 8
-        given = sum(((1 << lanes) - 1) << half for half in (0, WARP))
+        given = sum(((1 << rows_of(op.opcode)) - 1) << half for half in (0, WARP))
         place = self.memory.place_of(group, op, operand, "shared")
         if place is not None and ".m8n8" in op.opcode and mask & given:
             self.memory.touch(group, op, operand, place, 16, mask & given, kind, False)

@@ -337,9 +337,12 @@ class Flights:
         if not known and ".arrive" in op.opcode:
             self._look_at_unknown(op, value)
         self._met(group, op, mask, op.addresses[0][0], "updates")
-        if ".arrive" in op.opcode or ".complete_tx" in op.opcode:
+        if op.opcode.startswith("mbarrier.complete_tx"):
+            bar.bring(self.memory.size_at(group, op, len(op.line.item.operands) - 1) or None, mask)
+            return self.wake()
+        if ".arrive" in op.opcode:
             counted = ".expect_tx" not in op.opcode and len(op.line.item.operands) - op.addresses[0][0] > 1
-            bar.vague |= counted or ".noComplete" in op.opcode or ".drop" in op.opcode or ".complete_tx" in op.opcode
+            bar.vague |= counted or ".noComplete" in op.opcode or ".drop" in op.opcode
             self.columns.lanes.tell(op, mask)
             size = self.memory.size_at(group, op, len(op.line.item.operands) - 1) if ".expect_tx" in op.opcode else 0
             look_at_arrivals(self.memory, bar, value, op, mask)

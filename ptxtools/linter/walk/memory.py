@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, cast
 from ptxtools.ir.nodes import Immediate, Variable
 from ptxtools.records import NamedTuple
 
-from ..accesses import variable_bytes
+from ..accesses import ACCESSING, variable_bytes
 from ..facts import Line
 from ..memory import access_bytes
 from ..values import THREADS, WARP, ZERO, Value, plus, shortest
-from .barriers import first_of, look_at_divergence, look_at_end, look_at_number, waits_for_its_warp
+from .alignment import look_at_alignment
+from .barriers import first_of, look_at_company, look_at_divergence, look_at_end, look_at_number, waits_for_its_warp
 from .calls import plain_call
 from .clusters import Clusters
 from .collectives import Collectives
@@ -231,15 +232,15 @@ class Memory:
             self.narrow.unknown(manner.space, op.family in ("ld", "ldu"))
         if strong:
             self.releases.access(op, mask, place, size)
-        if place is not None and group.stack and ".nc" in op.opcode:
+        if place is not None and self.walker.program.callees and ".nc" in op.opcode:
             self._look_at_constant(op, manner.operand, place, size, mask)
         return None
 
     def _look_at_constant(self, op: Op, operand: int, place: Place, size: int, mask: int) -> None:
-        """Whether a function loads with .nc what its caller has written."""
-        own = {number for thread, number in enumerate(place.address.numbers) if mask >> thread & 1}
+        """Whether a function loads with .nc what its caller has written, or the other way round."""
+        own = _bytes(place.address, size, mask)
         for touch in self.shadow.at(place.space, place.address.terms):
-            if touch.kind != "reads" and touch.size == size and not own.isdisjoint(touch.address.numbers):
+            if touch.kind != "reads" and not own.isdisjoint(_bytes(touch.address, touch.size, touch.mask)):
                 message = "the kernel writes in line {line} what this .nc load reads"
                 self.walker.report("constant written", op.line, None, message, touch.line)
                 return
@@ -280,6 +281,8 @@ class Memory:
             op.line, operand, place.space, place.address, size, mask, moment, kind, strong, data, group.doubtful,
             flight, token,
         )  # fmt: skip
+        if size > 1 and op.family in ACCESSING:
+            look_at_alignment(self.walker, touch)
         if place.space == "shared":
             beyond = not self.threads.apart and self._look_at_size(touch)
             self.all_seen &= not (self.threads.apart and self.blind)  # what a CTA waits for may come later in the walk
@@ -518,6 +521,7 @@ class Memory:
             elif place[0] == "bar":
                 if len(by_place) == 1:
                     look_at_end(walker, groups, len(self._arrived.get(place[1], ())))
+                    look_at_company(walker, groups)
                 self._meet(place[1], groups)
             for group in groups:
                 group.waits = None
@@ -553,3 +557,9 @@ class Memory:
             if mask & _HALVES[1 - half] and not self.threads.apart:
                 known = self.shadow.known[half]
                 known[1 - half] = max(known[1 - half], first[1])
+
+
+def _bytes(address: Value, size: int, mask: int) -> set[int]:
+    """The bytes that some threads access, as distances from one address."""
+    begins = {number for thread, number in enumerate(address.numbers) if mask >> thread & 1}
+    return {byte for begin in begins for byte in range(begin, begin + size)}

@@ -1,5 +1,5 @@
-"""Memory that belongs to one thread of a walk: its .local variables, and the blocks that it has from malloc. What it
-and others do with pointers to such memory, and with null pointers, that they have from shared memory."""
+"""Memory that belongs to one thread of a walk: its .local variables, and the blocks that it has from malloc or alloca.
+What it and others do with pointers to such memory, and with null pointers, that they have from shared memory."""
 
 from __future__ import annotations
 
@@ -81,8 +81,10 @@ class Owned:
         self._memory, self._walker, self._threads = memory, memory.walker, memory.threads
         self._locals = self._walker.program.locals
         self._sizes: dict[str, int | None] = {}  # of blocks, by the names of their addresses
+        self._stacked: set[str] = set()  # of those that alloca gives
         self._freed: dict[tuple[str, int], _Freed] = {}
-        self.active = not memory.threads.apart and bool(self._locals or self._walker.program.heap)
+        program = self._walker.program
+        self.active = not memory.threads.apart and bool(self._locals or program.heap or program.stack)
 
     def of(self, value: Value) -> Pointer | None:
         """The memory that an address is in; None if it is not known to be a thread's own."""
@@ -98,7 +100,7 @@ class Owned:
         roots = [name for name, count in terms if count == 1 and (name in self._sizes or self._local(name) is not None)]
         if len(roots) != 1:
             return None
-        block = roots[0] in self._sizes
+        block = roots[0] in self._sizes and roots[0] not in self._stacked
         known = all(term in ((roots[0], 1), (_GENERIC, 1)) for term in terms)
         offsets = value.numbers if known else None
         return Pointer(roots[0], block, owners, offsets, block or (_GENERIC, 1) in terms)
@@ -123,6 +125,14 @@ class Owned:
             if pointer is not None:
                 self._free(op, pointer, mask)
 
+    def stack(self, group: Group, op: Op) -> Value:
+        """What alloca gives."""
+        block = unknown(True, _BLOCK, id(op.line.item), self._walker.moment)
+        root = block.terms[0][0]
+        self._sizes[root] = self._memory.size_at(group, op, 1) or None
+        self._stacked.add(root)
+        return block
+
     def _free(self, op: Op, pointer: Pointer, mask: int) -> None:
         operand = len(op.line.item.operands) - 1
         moment = self._memory.shadow.now
@@ -131,7 +141,7 @@ class Owned:
                 continue
             owner, name = pointer.owners[thread], self._threads.name(thread)
             if not pointer.block:
-                self._report(op.line, operand, f"{name} frees memory of a .local variable")
+                self._report(op.line, operand, f"{name} frees memory of its stack or a .local variable")
                 return
             offset = pointer.offsets[thread] if pointer.offsets is not None else 0
             before = self._freed.get((pointer.root, owner))

@@ -153,7 +153,9 @@ class Peers:
         arrives = ".arrive" in opcode
         counted = arrives and not expects and last > operand
         times = memory.size_at(group, op, last, mask) if counted else 1
-        if (expects and not all(sizes[half] for _, half, _ in targets)) or not times or not (arrives or expects):
+        nothing = getattr(op.line.item.operands[last], "value", None) == 0  # no bytes, and not an unknown number
+        known = not expects or nothing or all(sizes[half] for _, half, _ in targets)
+        if not known or not times or not (arrives or expects):
             self.lose()
             return None
         if any(key.numbers[0] >> OWNER != half + 1 for key, half, _ in targets):

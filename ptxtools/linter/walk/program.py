@@ -92,6 +92,7 @@ class Program:
         self._facts = facts
         self._first: FirstRounds | None = None
         self.heap = any(_of_the_heap(line) for one in (facts, *inner) for line in one.of("call"))
+        self.stack = any("alloca" in one.families for one in (facts, *inner))
         self.hands_over = bool(self.callees) or self.heap
         variables = [item for one in (facts, *inner) for item in one.others if isinstance(item, Variable)]
         self.locals = {item.name: item for item in variables if item.space == "local" and item.count is None}

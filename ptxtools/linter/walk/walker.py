@@ -17,6 +17,7 @@ from ptxtools.records import NamedTuple
 from ..facts import Line
 from ..values import WARP, Terms, Value
 from .calls import Callee, Calls, Frame, ends_threads
+from .collectives import lowest_lanes
 from .computing import (
     Op,
     compared,
@@ -294,6 +295,8 @@ class Walker:
                 new = Value((), 1) if waits else unknown(False, id(op.line.item), self.moment)
             elif op.family == "ld" or op.family == "mapa":
                 new = self.memory.loaded(group, op, mask)
+            elif op.family == "alloca":
+                new = self.memory.owned.stack(group, op)
             else:
                 new = result(op, [self.value(group, source) for source in op.sources or ()], self.moment)
             if mask == group.mask and not group.missing:
@@ -312,9 +315,8 @@ class Walker:
                 group.registers[key] = new
             else:
                 self.put(group, key, new, mask)
-        if op.opcode == "elect.sync" and len(op.into) == 2:
-            lowest = sum((part & -part) for part in (mask & half for half in _HALVES))
-            group.registers[op.into[1]] = Value((), tuple(lowest >> thread & 1 for thread in range(2 * WARP)))
+        if op.family == "elect" and op.into:
+            group.registers[op.into[-1]] = lowest_lanes(mask)
 
     def _computed(self, group: Group, op: Op) -> Value:
         """What follows from the sources of an instruction."""
@@ -552,6 +554,7 @@ class Walker:
         if known and rounds <= _SHORT_ROUNDS and group.pc - target < _SHORT:
             return True
         fills = known and self.threads.whole and self.memory.all_seen and not self.program.meets(target, group.pc)
+        fills |= known and self.memory.owned.active  # how far it goes matters in a thread's own memory, too
         if fills and rounds * (group.pc - target + 1) <= _SHORT_STEPS:
             return True
         if self.program.flies(target, group.pc):
