@@ -54,7 +54,6 @@ UNSEEN = {
     "lanes_give_two_descriptors": "descriptors of several warps are not compared; could be seen",
     "arrives_again_before_the_reset": "that an arrival comes too early is not looked for; could be seen",
     "scales_of_a_block_never_copied": "which columns of tensor memory are written is not kept; could be seen",
-    "bytes_of_the_peer_counted_before_it_is_told": "bytes at mbarriers of a peer are not added up; could be seen",
 }  # fmt: skip
 
 #: Rules about hazards whose numbers begin otherwise.

@@ -8,6 +8,7 @@ from ptxtools.ir.nodes import Function, Variable
 
 from ..accesses import element_bytes
 from ..arguments import is_pointer
+from ..memory import access_bytes
 from ..values import Value
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 def look_at_alignment(walker: Walker, touch: Touch) -> None:
     """Whether a thread's address is no multiple of the bytes that it accesses: in a variable, or behind a pointer that
     the kernel is given, each aligned at least so (6.4.1)."""
-    size, each = touch.size, touch.address.each
-    if isinstance(each, int) and not each % size:
+    size, each = access_bytes(touch.line), touch.address.each
+    if size < 2 or (isinstance(each, int) and not each % size):  # st.bulk has a number of bytes
         return
     numbers, mask = touch.address.numbers, touch.mask
     thread = next((at for at, number in enumerate(numbers) if mask >> at & 1 and number % size), None)

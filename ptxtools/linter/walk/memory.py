@@ -281,7 +281,7 @@ class Memory:
             op.line, operand, place.space, place.address, size, mask, moment, kind, strong, data, group.doubtful,
             flight, token,
         )  # fmt: skip
-        if size > 1 and op.family in ACCESSING:
+        if op.family in ACCESSING:
             look_at_alignment(self.walker, touch)
         if place.space == "shared":
             beyond = not self.threads.apart and self._look_at_size(touch)
