@@ -35,6 +35,12 @@ def suffix_of(kind: str) -> str:
     return f"v{count}{short}" if count else short
 
 
+def shuffled(kind: str, order: Iterable[int], first: str, second: str = "poison") -> str:
+    """The instruction that takes these elements of two vectors, concatenated, in this order."""
+    mask = ", ".join(f"i32 {i}" for i in order)
+    return f"shufflevector {kind} {first}, {kind} {second}, {vector('i32', mask.count(',') + 1)} <{mask}>"
+
+
 class Emitter:
     """Collects the IR of one module.
 
@@ -167,9 +173,7 @@ class Emitter:
 
     def shuffle(self, kind: str, order: Iterable[int], first: str, second: str = "poison", name: str = "") -> str:
         """These elements of two vectors, concatenated, in this order."""
-        mask = ", ".join(f"i32 {i}" for i in order)
-        count = mask.count(",") + 1
-        return self.value(f"shufflevector {kind} {first}, {kind} {second}, {vector('i32', count)} <{mask}>", name)
+        return self.value(shuffled(kind, order, first, second), name)
 
     @property
     def rounds(self) -> bool:

@@ -19,6 +19,7 @@ from ptxtools.machine.residents import (
     SEVERAL_GRID,
     SEVERAL_WARPS,
 )
+from ptxtools.native.code.emitter import shuffled
 from ptxtools.native.code.timed import MOMENT
 from ptxtools.program.program import LANES
 
@@ -29,9 +30,8 @@ _NUMBERS = f"<{', '.join(f'i32 {lane}' for lane in range(LANES))}>"
 _LANE = (1 << CLOCK_SHIFT) - 1
 #: Of lanes at pieces in a row: where their words are, the first and the second words of 32 pieces, and both together.
 _IN_A_ROW = f"<{', '.join(f'i64 {8 * lane}' for lane in range(LANES))}>"
-_FIRST = f"<{', '.join(f'i32 {2 * lane}' for lane in range(LANES))}>"
-_SECOND = f"<{', '.join(f'i32 {2 * lane + 1}' for lane in range(LANES))}>"
-_BOTH = f"<{', '.join(f'i32 {lane}, i32 {LANES + lane}' for lane in range(LANES))}>"
+_FIRST, _SECOND = range(0, 2 * LANES, 2), range(1, 2 * LANES, 2)
+_BOTH = tuple(each for lane in range(LANES) for each in (lane, LANES + lane))
 _TIMES = MOST_TIMES - 1 << CLOCK_SHIFT  # what is guarded, too, gives one
 
 
@@ -227,8 +227,8 @@ piece:                                            ; one piece of each lane at a 
   br i1 %line, label %line.load, label %apart.load
 line.load:                                         ; all lanes, at pieces in a row
   %line.words = load <64 x i32>, ptr %line.p, align 4
-  %line.write = shufflevector <64 x i32> %line.words, <64 x i32> poison, <32 x i32> {_FIRST}
-  %line.read = shufflevector <64 x i32> %line.words, <64 x i32> poison, <32 x i32> {_SECOND}
+  %line.write = {shuffled("<64 x i32>", _FIRST, "%line.words")}
+  %line.read = {shuffled("<64 x i32>", _SECOND, "%line.words")}
   br label %piece.words
 apart.load:
   %apart.write = {_words("%piece.ptrs")}
@@ -293,7 +293,7 @@ piece.write:
 piece.store:
   br i1 %line, label %line.store, label %apart.store
 line.store:
-  %line.stored = shufflevector <32 x i32> %clock.new, <32 x i32> zeroinitializer, <64 x i32> {_BOTH}
+  %line.stored = {shuffled("<32 x i32>", _BOTH, "%clock.new", "zeroinitializer")}
   store <64 x i32> %line.stored, ptr %line.p, align 4
   br label %piece.done
 apart.store:
@@ -323,7 +323,7 @@ piece.read:
 piece.note:
   br i1 %line, label %line.note, label %apart.note
 line.note:
-  %line.noted = shufflevector <32 x i32> %write, <32 x i32> %read.now, <64 x i32> {_BOTH}
+  %line.noted = {shuffled("<32 x i32>", _BOTH, "%write", "%read.now")}
   store <64 x i32> %line.noted, ptr %line.p, align 4
   br label %piece.done
 apart.note:

@@ -191,7 +191,7 @@ who:
   %word.p = getelementptr i8, ptr %words.first, i64 %piece.at
   %wrote = load i32, ptr %word.p
   %guarded = icmp eq i32 %wrote, {GUARDED - (1 << 32)}
-  %index.p = getelementptr i8, ptr %word.p, i64 4
+  %index.p = getelementptr i32, ptr %word.p, i64 1
   %index = load i32, ptr %index.p
   %some = icmp ne i32 %index, 0
   %noted = and i1 %guarded, %some
