@@ -156,6 +156,7 @@ class RaceClocked(RaceCheck):
             return ALWAYS
         what = op.detail.what if isinstance(op.detail, Meeting) else ""
         natively = what.startswith("mbarrier") and (op.opcode is None or not op.opcode.has("relaxed"))
+        natively = natively and op.where not in self._ignored
         if natively and waits(op):
             return AGAIN | PHASES
         if natively and op.kind == "observe.arrive" and not what.endswith((" init", " inval")) and not self._multiplies:
