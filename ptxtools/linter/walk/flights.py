@@ -19,6 +19,7 @@ from .phases import (
     look_at_bytes,
     look_at_everybody,
     look_at_lanes,
+    look_at_last,
     look_at_store,
     look_at_stuck,
     look_at_waiting,
@@ -54,6 +55,7 @@ class Flights:
         self.memory, self.walker = memory, memory.walker
         self.shadow, self.threads = memory.shadow, memory.threads
         self._groups: dict[tuple[str, int], list[set[int]]] = {}
+        self._issued: dict[int, int] = {}  # the threads that have issued work of tcgen05, by its token
         self._token = 0
         self._bars: dict[Value, Bar] = {}
         self._commits = False  # whether tcgen05.commit may arrive at any of them
@@ -342,6 +344,8 @@ class Flights:
             return self.wake()
         if ".arrive" in op.opcode:
             counted = ".expect_tx" not in op.opcode and len(op.line.item.operands) - op.addresses[0][0] > 1
+            if ".noComplete" in op.opcode:
+                look_at_last(self.memory, bar, op, self.memory.size_at(group, op, len(op.line.item.operands) - 1), mask)
             bar.vague |= counted or ".noComplete" in op.opcode or ".drop" in op.opcode
             self.columns.lanes.tell(op, mask)
             size = self.memory.size_at(group, op, len(op.line.item.operands) - 1) if ".expect_tx" in op.opcode else 0
@@ -537,20 +541,34 @@ class Flights:
         if own:
             self._unfenced.append(op)
 
+    def _issue(self, mask: int) -> int:
+        """Work of tcgen05 that some threads issue: its token."""
+        token = self._add("tcgen05", mask)
+        self._issued[token] = mask
+        return token
+
+    def _issued_by(self, mask: int) -> set[int]:
+        """What a commit by some threads tells of: what they have issued themselves (9.7.16.12)."""
+        found = {token for token in self._all("tcgen05", mask) if self._issued[token] & mask}
+        for half in _halves(mask):
+            self._groups["tcgen05", half] = [set().union(*self._open("tcgen05", half)) - found]
+        return found
+
     def tensor(self, group: Group, op: Op, mask: int) -> None:
         self.columns.lanes.note(op, mask)
         if op.opcode.startswith("tcgen05.alloc"):
+            self.columns.comes(op, mask)
             place = self.memory.place_of(group, op, 0, "shared")
             if place is not None:
                 self.memory.touch(group, op, 0, place, 4, mask, "stores", False, Value((("=alloc", 1),), 0))
                 count = self.memory.size_at(group, op, 1)
                 if count:
                     terms = unknown(False, "slot", place.address).terms
-                    self.columns.allocate(terms, count, op)
+                    self.columns.allocate(terms, count, op, mask)
                     self.memory.slots.add(place.address)
         elif op.opcode.startswith("tcgen05.mma"):
             self._tensor_order(group, op, mask)
-            token = self._add("tcgen05", mask)
+            token = self._issue(mask)
             self.columns.look_at_lanes(group, op, mask)
             self.factors.read(group, op, mask, token)
             self.columns.touch(group, op, mask, 1, True, token)
@@ -558,7 +576,7 @@ class Flights:
             self._tensor_order(group, op, mask)
             if op.opcode.startswith("tcgen05.cp"):
                 self.columns.unseen = True
-                token = self._add("tcgen05", mask)
+                token = self._issue(mask)
                 self.factors.read(group, op, mask, token)
                 self.columns.touch(group, op, mask, 1, True, token)
             else:
@@ -571,15 +589,13 @@ class Flights:
         elif op.opcode.startswith("tcgen05.fence::after") and self._crossed is not None:
             self._crossed = self._crossed if self._crossed[1] == "before" else None
         elif op.opcode.startswith("tcgen05.commit"):
-            bar = self._completes(group, op)
+            bar, told = self._completes(group, op), self._issued_by(mask)
             self._commits |= bar is None or bar.count is None or ".multicast" in op.opcode
             self.memory.clusters.commits(group, op)
             if ".multicast" in op.opcode and bar is not None:
                 self.multicasts.arrives(op, self._where(group, op) or ZERO, mask)
             if bar is not None:
                 bar.arrive(1, _halves(mask), self.shadow.tick())
-                bar.copies |= self._all("tcgen05", mask)
+                bar.copies |= told
                 bar.product = op
                 bar.commits = True
-            for half in _halves(mask):
-                self._groups["tcgen05", half] = [set()]

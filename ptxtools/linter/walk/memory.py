@@ -281,7 +281,7 @@ class Memory:
             op.line, operand, place.space, place.address, size, mask, moment, kind, strong, data, group.doubtful,
             flight, token,
         )  # fmt: skip
-        if size > 1 and op.family in ACCESSING:
+        if size > 1 and op.family in ACCESSING and not op.opcode.startswith("st.bulk"):  # for which 8 bytes are enough
             look_at_alignment(self.walker, touch)
         if place.space == "shared":
             beyond = not self.threads.apart and self._look_at_size(touch)
@@ -424,6 +424,7 @@ class Memory:
             self._report(meeting)
         if self.threads.apart:
             self.clusters.end()
+            self.flights.columns.look_at_pairs()
         else:
             self.grids.end()
             if not self.blind:
@@ -548,6 +549,7 @@ class Memory:
         self.shadow.order(mask)
         self.grids.meet(mask)
         self.flights.crossed()
+        self.flights.columns.meet(mask)
         arrived = self._arrived.get(number, [])
         for half in (0, 1):
             first = next((one for one in arrived if one[0] == half), None)

@@ -129,6 +129,19 @@ def look_at_lanes(memory: Memory, bar: Bar, op: Op, size: int, mask: int) -> Non
         walker.report("phase of fewer", op.line, None, message)
 
 
+def look_at_last(memory: Memory, bar: Bar, op: Op, times: int, mask: int) -> None:
+    """Whether arrivals that must not complete a phase, of each thread so many, are as many as it takes still."""
+    if bar.count is None or bar.vague or memory.walker.assumed or memory.blind or memory.threads.apart:
+        return
+    left, come = bar.count - bar.arrivals % bar.count, mask.bit_count() * times
+    if come >= left:
+        message = (
+            f"{come} arrival{'s' * (come > 1)} come here, and this phase takes {left} still: .noComplete must not "
+            "complete it"
+        )
+        memory.walker.report("phase of fewer", op.line, None, message)
+
+
 def look_at_waiting(memory: Memory, op: Op, place: Place, mask: int) -> None:
     """Whether threads invalidate an mbarrier of which they cannot know that another warp has done with waiting."""
     if memory.threads.apart or memory.blind or memory.walker.assumed or place.space != "shared":
