@@ -48,7 +48,6 @@ UNSEEN = {
     "high_byte_of_a_field_is_an_index": "bytes of local memory are not followed one by one; could be seen",
     "state_of_two_phases_ago": "phases are not followed through states of mbarriers; could be seen",
     "lanes_give_two_descriptors": "descriptors of several warps are not compared; could be seen",
-    "arrives_again_before_the_reset": "that an arrival comes too early is not looked for; could be seen",
     "scales_of_a_block_never_copied": "which columns of tensor memory are written is not kept; could be seen",
 }  # fmt: skip
 

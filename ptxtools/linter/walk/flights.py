@@ -371,6 +371,7 @@ class Flights:
         if "wait" not in op.opcode or not self.walker.program.is_asked(group.pc - 1):
             return False
         self.hear()
+        self.memory.arrivals.hear(mask)
         if not known:
             self._look_at_unknown(op, value)
             self.lose()  # it may be any of them
