@@ -47,7 +47,6 @@ UNSEEN = {
     "vector_of_which_half_is_fresh": "the host may have set words 2 and 3 of each vector of b",
     "high_byte_of_a_field_is_an_index": "bytes of local memory are not followed one by one; could be seen",
     "state_of_two_phases_ago": "phases are not followed through states of mbarriers; could be seen",
-    "lanes_give_two_descriptors": "descriptors of several warps are not compared; could be seen",
     "scales_of_a_block_never_copied": "which columns of tensor memory are written is not kept; could be seen",
 }  # fmt: skip
 

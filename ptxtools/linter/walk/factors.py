@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from ptxtools.isa.descriptors import variant_of
 
 from ..accesses import rows_of
-from ..values import WARP, Value, shortest
-from .computing import Described, Op, origin, truth
+from ..values import THREADS, WARP, Value, shortest
+from .barriers import first_of
+from .computing import Described, Op, differs, origin, truth
 from .shadow import OWNER, Place
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ _LEADING, _STRIDE, _FIELD = 16, 32, 0x3FFF
 _ABSOLUTE = 52
 #: What tells the shared memory of one CTA from that of the other one of a pair.
 _PEER = 3 << OWNER
+_HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
 
 
 class Factors:
@@ -53,6 +55,30 @@ class Factors:
         if missing is not None:
             message = f"'{missing[1]}' is added to, and nothing has written it"
             self.walker.report("unwritten register", op.line, None, message, name=missing[1])
+
+    def look_at_descriptors(self, group: Group, op: Op, mask: int) -> None:
+        """Whether all threads of a warpgroup give a product the same descriptors (9.7.15.5.2)."""
+        threads = self.memory.threads
+        if threads.apart or group.doubtful or self.walker.assumed:
+            return
+        for place, spec in enumerate(op.line.plan.specs[: len(op.line.item.operands)]):
+            value = self._operand(group, op, spec.name) if spec.name.endswith("_desc") else None
+            if value is not None and differs(value):
+                start = origin(value)
+                value = start.address if start is not None else None
+            if value is None or isinstance(value.each, int) or differs(value):
+                continue
+            unit = 16 if value.variable else 1  # of an address
+            for part in (mask,) if threads.group else (mask & half for half in _HALVES):
+                numbers, first = [number // unit for number in value.numbers], first_of(part)
+                other = next((at for at in range(THREADS) if part >> at & 1 and numbers[at] != numbers[first]), None)
+                if other is not None:
+                    message = (
+                        f"{threads.name(other)} gives this product another descriptor than {threads.name(first)}: it "
+                        "is one for the whole warpgroup"
+                    )
+                    self.walker.report("part of a warpgroup", op.line, place, message)
+                    return
 
     def _operand(self, group: Group, op: Op, wanted: str) -> Value | None:
         """A register among the operands, by the name that the manual gives it."""

@@ -519,6 +519,7 @@ class Flights:
         elif ".mma_async" in op.opcode:
             self.memory.together(op, mask)
             self.factors.look_at_sums(group, op)
+            self.factors.look_at_descriptors(group, op, mask)
             self.factors.read(group, op, mask, self._add("wgmma", mask))
 
     def crossed(self) -> None:
