@@ -23,6 +23,8 @@ from .phases import (
     look_at_store,
     look_at_stuck,
     look_at_waiting,
+    parity_of,
+    phase_of,
 )
 from .shadow import FLIGHT, OWNER, Place, Touch, within
 
@@ -58,6 +60,7 @@ class Flights:
         self._issued: dict[int, int] = {}  # the threads that have issued work of tcgen05, by its token
         self._token = 0
         self._bars: dict[Value, Bar] = {}
+        self._state: tuple[Value, int] | None = None  # the mbarrier and phase of the last arrival, if known
         self._commits = False  # whether tcgen05.commit may arrive at any of them
         self._alive: dict[Terms, list[int]] = {}  # the mbarriers between their mbarrier.init and mbarrier.inval
         #: tcgen05 instructions that no fence::before_thread_sync follows; one that a barrier then came behind, or
@@ -301,7 +304,14 @@ class Flights:
             found = self._bars[value] = Bar(None)
         return found
 
+    def state(self, op: Op) -> Value:
+        """What an instruction at an mbarrier gives: the phase in which it arrives."""
+        if self._state is None or ".arrive" not in op.opcode:
+            return unknown(False, id(op.line.item), self.walker.moment)
+        return unknown(False, "phase", *self._state)
+
     def mbarrier(self, group: Group, op: Op, mask: int) -> bool:
+        self._state = None
         if not op.addresses:
             return False
         _, base, offset = op.addresses[0]
@@ -354,6 +364,7 @@ class Flights:
             look_at_lanes(self.memory, bar, op, size, mask)
             told = self.memory.releases.fenced if ".relaxed" in op.opcode else None
             bar.arrive(mask.bit_count(), _halves(mask), self.shadow.tick(), told)
+            self._state = (value, bar.phase) if known and not bar.vague else None
             self.shadow.part(mask)
             if ".expect_tx" in op.opcode:
                 bar.expect(op, size or None, mask)
@@ -375,7 +386,9 @@ class Flights:
         if not known:
             self._look_at_unknown(op, value)
             self.lose()  # it may be any of them
-        parity = self.parity(group, op)
+        parity = parity_of(self.walker, group, op)
+        if parity is None and known and not bar.vague:
+            parity = phase_of(self.walker, group, op, value)
         if self.threads.apart and parity == 0 and not bar.phase:
             self.memory.clusters.waits_first(op, mask)
         if self.threads.apart or parity is None or mask != group.mask or not known:
@@ -473,19 +486,6 @@ class Flights:
         if not (bar.vague or bar.is_over(parity) or self.threads.apart):
             bar.complete_with_others(self.shadow.tick())
         bar.vague |= not bar.is_over(parity)
-
-    def parity(self, group: Group, op: Op, mask: int = 0) -> int | None:
-        """The parity of the phase that all threads wait for, or those of a mask; None if that is not known."""
-        operands = op.line.item.operands
-        parity = operands[2] if ".parity" in op.opcode and len(operands) > 2 else None
-        if isinstance(parity, Immediate):
-            return parity.value & 1
-        key = next((key for key in op.reads if key[1] == getattr(parity, "name", None)), None)
-        value = self.walker.value(group, key) if key is not None else None
-        if value is None or value.terms or not (mask or isinstance(value.each, int)):
-            return None
-        found = {number & 1 for thread, number in enumerate(value.numbers) if not mask or mask >> thread & 1}
-        return found.pop() if len(found) == 1 else None
 
     def async_store(self, group: Group, op: Op, mask: int, size: int) -> bool:
         """st.async: it stores in the memory of a peer, and an mbarrier there completes it. Whether threads go on."""
