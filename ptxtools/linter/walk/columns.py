@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..values import THREADS, WARP, Terms, Value, plus
 from .barriers import first_of
 from .computing import Op, differs
+from .scales import Scales
 from .shadow import Place
 from .tensor_lanes import TensorLanes
 
@@ -40,6 +41,7 @@ class Columns:
         self._pairs: list[tuple[Op, int]] = []  # allocations for pairs of CTAs, and the threads that come to them
         self.unseen = False
         self.lanes = TensorLanes(self._walker)
+        self.scales = Scales(self, self._walker)
 
     def allocate(self, terms: Terms, count: int, op: Op, mask: int) -> None:
         """tcgen05.alloc: each warp gets so many columns."""
@@ -48,6 +50,11 @@ class Columns:
             if mask & _HALVES[half]:
                 self._held.append((terms, half, count, op))
                 self._look_at_all([held for held in self._held if held[1] == half], "")
+
+    def allocated(self, terms: Terms) -> int | None:
+        """The columns of an allocation; None for any other address."""
+        found = self._allocated.get(terms)
+        return found[0] if found is not None else None
 
     def comes(self, op: Op, mask: int) -> None:
         """Threads come to a tcgen05.alloc, of whatever size."""
@@ -134,6 +141,7 @@ class Columns:
 
     def end(self) -> None:
         """All threads have ended."""
+        self.scales.end()
         for op in self._made.values():
             message = "on some way to the end of the kernel, nothing frees what this allocates"
             self._walker.report("never freed", op.line, None, message)

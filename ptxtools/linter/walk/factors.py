@@ -48,7 +48,7 @@ class Factors:
 
     def look_at_sums(self, group: Group, op: Op) -> None:
         """Whether a product certainly adds to registers that nothing has written."""
-        scale = self._operand(group, op, "scale_d")
+        scale = self.operand(group, op, "scale_d")
         if scale is None or truth(scale) != -1 or group.stack or self.walker.assumed:
             return
         missing = next((key for key in op.into if key not in group.registers), None)
@@ -62,7 +62,7 @@ class Factors:
         if threads.apart or group.doubtful or self.walker.assumed:
             return
         for place, spec in enumerate(op.line.plan.specs[: len(op.line.item.operands)]):
-            value = self._operand(group, op, spec.name) if spec.name.endswith("_desc") else None
+            value = self.operand(group, op, spec.name) if spec.name.endswith("_desc") else None
             if value is not None and differs(value):
                 start = origin(value)
                 value = start.address if start is not None else None
@@ -80,7 +80,7 @@ class Factors:
                     self.walker.report("part of a warpgroup", op.line, place, message)
                     return
 
-    def _operand(self, group: Group, op: Op, wanted: str) -> Value | None:
+    def operand(self, group: Group, op: Op, wanted: str) -> Value | None:
         """A register among the operands, by the name that the manual gives it."""
         names = [spec.name for spec in op.line.plan.specs]
         place = names.index(wanted) if wanted in names else len(op.line.item.operands)
@@ -91,7 +91,7 @@ class Factors:
     def read(self, group: Group, op: Op, mask: int, token: int) -> None:
         """What a product, or a copy to tensor memory, reads of shared memory through descriptors."""
         for place, spec in enumerate(op.line.plan.specs[: len(op.line.item.operands)]):
-            value = self._operand(group, op, spec.name) if spec.name.endswith("_desc") else None
+            value = self.operand(group, op, spec.name) if spec.name.endswith("_desc") else None
             start = origin(value) if value is not None else None
             where = self.memory.placed(start.address, "shared", op.line) if start is not None else None
             if where is None or start is None:
@@ -133,7 +133,7 @@ class Factors:
             plain = all(self._number(group, op, f"imm_trans_{side}") in (0, None) for side in "ab")
             rows = 64 if first else int(shape[4:].partition("k")[0])
             return (rows, True) if plain else (0, False)
-        described = self._operand(group, op, "idesc") if op.opcode.startswith("tcgen05.mma") else None
+        described = self.operand(group, op, "idesc") if op.opcode.startswith("tcgen05.mma") else None
         if described is None or described.constant is None:
             return 0, False
         value, variant = described.constant, variant_of(opcode, wide=False)

@@ -570,12 +570,15 @@ class Flights:
                     self.memory.slots.add(place.address)
         elif op.opcode.startswith("tcgen05.mma"):
             self._tensor_order(group, op, mask)
+            self.columns.scales.note(group, op)
             token = self._issue(mask)
             self.columns.look_at_lanes(group, op, mask)
             self.factors.read(group, op, mask, token)
             self.columns.touch(group, op, mask, 1, True, token)
         elif op.opcode.startswith(("tcgen05.ld", "tcgen05.st", "tcgen05.cp")):
             self._tensor_order(group, op, mask)
+            if not op.opcode.startswith("tcgen05.ld"):
+                self.columns.scales.note(group, op)
             if op.opcode.startswith("tcgen05.cp"):
                 self.columns.unseen = True
                 token = self._issue(mask)
