@@ -46,14 +46,6 @@ UNSEEN = {
     "the pointer goes through global memory, where other CTAs may have stored theirs",
     "vector_of_which_half_is_fresh": "the host may have set words 2 and 3 of each vector of b",
     "high_byte_of_a_field_is_an_index": "bytes of local memory are not followed one by one; could be seen",
-    "arrival_that_must_not_complete_completes": "which arrival is the last one is not looked for",
-    "state_of_two_phases_ago": "phases are not followed through states of mbarriers; could be seen",
-    "lane_that_did_not_issue_commits": "a commit of any thread counts for all of the CTA's work; could be seen",
-    "two_warps_want_all_columns": "columns of several warps are not added up; could be seen",
-    "one_cta_of_the_pair_allocates": "that the peer does not allocate is not looked for; could be seen",
-    "lanes_give_two_descriptors": "descriptors of several warps are not compared; could be seen",
-    "arrives_again_before_the_reset": "that an arrival comes too early is not looked for; could be seen",
-    "scales_of_a_block_never_copied": "which columns of tensor memory are written is not kept; could be seen",
 }  # fmt: skip
 
 #: Rules about hazards whose numbers begin otherwise.

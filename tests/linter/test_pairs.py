@@ -33,7 +33,8 @@ def hazards(text: str) -> set[str]:
 
 def text_of(pair: bugs.Pair, sign: str) -> str:
     shape = pair.keys.get("shape", pair.keys.get("block", "64")).replace("x", ", ")
-    return pair.text(sign).replace(".param .u64 b) {", f".param .u64 b) .reqntid {shape} {{")
+    cluster = f".reqnctapercluster {pair.keys['cluster']} " if "cluster" in pair.keys else ""
+    return pair.text(sign).replace(".param .u64 b) {", f".param .u64 b) .reqntid {shape} {cluster}{{")
 
 
 @pytest.mark.share(2)

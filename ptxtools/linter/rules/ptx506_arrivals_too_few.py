@@ -1,7 +1,8 @@
 """PTX506 | mbarrier that expects other arrivals than come | 9.7.13.15.9
 
 What: an mbarrier is initialised with a count that all arrivals of the module, each by all threads of the CTA, do not
-reach; or with a count that some warps reach without the others, which arrive in the same phase without knowing of them.
+reach; or with a count that some warps reach without the others, which arrive in the same phase without knowing of them;
+or arrivals with .noComplete are as many as it takes.
 Certain: the kernel declares its number of threads, and all mbarriers are known variables; and of those that too few
 reach, no arrival is in a loop.
 Why: the phase never completes: whoever waits for it waits forever. Or it completes before all have arrived, and what

@@ -1,8 +1,8 @@
 """PTX523 | memory is read that nothing writes | 5.1.6, 5.1.7
 
 What: a .local or .shared variable that instructions only load from or add to, by its name; or a column of tensor memory
-that a tcgen05.ld reads, or a product adds to, and nothing has written. Or a word of a .local variable is loaded at the
-begin of a function where only some of its bytes have been stored, and something is computed of the others (possible).
+that a tcgen05.ld reads, or a product reads or adds to, and nothing has written. Or a word of a .local variable is loaded
+at the begin of a function where only some of its bytes have been stored, and something is computed of the others (possible).
 Why: its bytes have no value.
 Example:
     .local .align 4 .b32 v[4];

@@ -4,9 +4,11 @@ What: instructions of one kernel name the same barrier with different thread cou
 constants or registers that hold one. Possible: the barrier
 may be used for different groups, one after the other. Or a count that is computed is certainly no multiple of 32; or
 more threads than the count certainly come to an instruction (.reqntid says how many there are), or as many only arrive.
-Or a reduction meets another operation at its barrier.
+Or a reduction meets another operation at its barrier. Or a warp comes again to a barrier at which it has arrived
+without waiting, and nothing has told it since what others do.
 Why: a barrier completes when the expected number of threads has arrived: those that expect others may wait for ever,
-and of more than that, any go on without the others.
+and of more than that, any go on without the others. A warp that arrives twice in one round counts for one that does
+not come.
 Example:
     bar.arrive 1, 64;
     bar.sync 1, 96;

@@ -1,7 +1,8 @@
 """PTX538 | matrix instruction that part of a warp misses | 9.7.14.5, 9.7.15
 
 What: an .aligned matrix instruction under a guard, or behind a branch or exit, that certainly differs between the
-threads of a warp; or a setmaxnreg or wgmma to which other warps of the warpgroup certainly do not come.
+threads of a warp; or a setmaxnreg or wgmma to which other warps of the warpgroup certainly do not come, or a wgmma
+to which its threads give different descriptors.
 Why: all threads of the warp must execute it together, or the behaviour is undefined.
 Example:
     mov.u32 %r9, %laneid;

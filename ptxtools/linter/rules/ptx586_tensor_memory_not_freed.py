@@ -2,9 +2,11 @@
 
 What: the module has tcgen05.alloc, and no tcgen05.dealloc, or no tcgen05.relinquish_alloc_permit; or a kernel has more
 tcgen05.alloc one behind the other than it has tcgen05.dealloc, all outside of loops; or on some way to its end a kernel
-does not free what it has allocated.
-Why: all tensor memory must be freed before a kernel ends; a later kernel may wait for it for ever. While a CTA keeps
-its permit, no other one of its SM can allocate.
+does not free what it has allocated; or warps have allocated more columns than there are when they come to a barrier, or
+one of a pair of CTAs does not allocate with the other one.
+Why: all tensor memory must be freed before a kernel ends; a later kernel may wait for it for ever, as may a warp for
+what nobody frees. While a CTA keeps its permit, no other one of its SM can allocate. A warp of each CTA of a pair has
+to execute what allocates or frees for both.
 Example:
     .version 9.0
     .target sm_100a
@@ -79,3 +81,4 @@ def _count(context: LintContext, facts: FunctionFacts) -> None:
 @bodies_with("tcgen05")
 def check_ways(context: LintContext, facts: FunctionFacts) -> None:
     tell(context, facts, CODE, "never freed", "9.7.16.7.1")
+    tell(context, facts, CODE, "columns wanted", "9.7.16.7.1")

@@ -19,6 +19,35 @@ def first_of(mask: int) -> int:
     return (mask & -mask).bit_length() - 1
 
 
+class Arrivals:
+    """Arrivals that do not wait: of each half of the threads those behind which it has learnt nothing of others."""
+
+    def __init__(self, walker: Walker) -> None:
+        self._walker = walker
+        self._open: tuple[dict[object, tuple[Op, int]], ...] = ({}, {})
+
+    def hear(self, mask: int) -> None:
+        """Some threads may have learnt what others have done."""
+        for half in (0, 1):
+            if mask & _HALVES[half]:
+                self._open[half].clear()
+
+    def come(self, op: Op, number: object, mask: int) -> None:
+        """Threads come to a barrier: whether they have arrived there already, and cannot know that this is over."""
+        walker = self._walker
+        for half in (0, 1):
+            before, who = self._open[half].get(number, (op, 0))
+            again = who & mask
+            if again and not (walker.assumed or walker.memory.blind or walker.threads.apart):
+                message = (
+                    f"{walker.threads.name(first_of(again))} has arrived at this barrier in line {{line}}, and cannot "
+                    "know whether that round of it is over: it may count twice"
+                )
+                walker.report("barrier count", op.line, None, message, before.line)
+            if mask & _HALVES[half]:
+                self._open[half][number] = op, who | mask & _HALVES[half]
+
+
 def look_at_number(walker: Walker, op: Op, which: Value, mask: int) -> None:
     """Whether a barrier is named that no CTA has."""
     if which.terms or walker.assumed or (isinstance(which.each, int) and which.each < _BARRIERS):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..values import THREADS, WARP, Terms, Value, plus
 from .barriers import first_of
 from .computing import Op, differs
+from .scales import Scales
 from .shadow import Place
 from .tensor_lanes import TensorLanes
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 #: Bit of an address of tensor memory from which on it says the quarter of the lanes.
 _QUARTER = 21
+#: Columns of tensor memory that an SM has (9.7.16.1.1).
+_ALL = 512
+_HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
 
 
 def columns_of(op: Op) -> int:
@@ -33,12 +37,42 @@ class Columns:
         self._shadow, self._threads = memory.shadow, memory.threads
         self._allocated: dict[Terms, tuple[int, list[set[int]]]] = {}
         self._made: dict[Terms, Op] = {}  # what has not been freed
+        self._held: list[tuple[Terms, int, int, Op]] = []  # of it: what each half of the threads has, and how much
+        self._pairs: list[tuple[Op, int]] = []  # allocations for pairs of CTAs, and the threads that come to them
         self.unseen = False
         self.lanes = TensorLanes(self._walker)
+        self.scales = Scales(self, self._walker)
 
-    def allocate(self, terms: Terms, count: int, op: Op) -> None:
-        """tcgen05.alloc."""
+    def allocate(self, terms: Terms, count: int, op: Op, mask: int) -> None:
+        """tcgen05.alloc: each warp gets so many columns."""
         self._allocated[terms], self._made[terms] = (count, [set(), set()]), op
+        for half in (0, 1):
+            if mask & _HALVES[half]:
+                self._held.append((terms, half, count, op))
+                self._look_at_all([held for held in self._held if held[1] == half], "")
+
+    def allocated(self, terms: Terms) -> int | None:
+        """The columns of an allocation; None for any other address."""
+        found = self._allocated.get(terms)
+        return found[0] if found is not None else None
+
+    def comes(self, op: Op, mask: int) -> None:
+        """Threads come to a tcgen05.alloc, of whatever size."""
+        if ".cta_group::2" in op.opcode:
+            self._pairs.append((op, mask))
+
+    def meet(self, mask: int) -> None:
+        """A barrier of the CTA: what its threads have got by then, they have all got, and nobody has freed it."""
+        if all(mask & half for half in _HALVES):
+            self._look_at_all(self._held, ", as warps wait for each other before they free any")
+
+    def _look_at_all(self, held: list[tuple[Terms, int, int, Op]], behind: str) -> None:
+        """Whether there are as many columns as are allocated at one time."""
+        total = sum(count for _, _, count, _ in held)
+        if total > _ALL and not (self._walker.assumed or self._threads.apart or self._memory.blind):
+            message = f"{total} columns of tensor memory are allocated of {_ALL}: this waits for ever{behind}"
+            self._walker.report("columns wanted", held[-1][3].line, None, message)
+            held.clear()
 
     def _place(self, group: Group, op: Op, flight: bool) -> tuple[int, Value] | None:
         """Which operand is an address of tensor memory, and the address."""
@@ -93,8 +127,10 @@ class Columns:
         address = self._walker.value(group, op.sources[0]) if op.sources else None
         if address is None or address.terms not in self._allocated:
             self._made.clear()  # any of them
+            self._held.clear()
         elif address.terms in self._made:
             del self._made[address.terms]
+            self._held = [held for held in self._held if held[0] != address.terms]
             made, freed = self._allocated[address.terms][0], self._memory.size_at(group, op, 1)
             if freed and freed != made:
                 message = f"{freed} columns are freed here, and {made} were allocated"
@@ -105,9 +141,19 @@ class Columns:
 
     def end(self) -> None:
         """All threads have ended."""
+        self.scales.end()
         for op in self._made.values():
             message = "on some way to the end of the kernel, nothing frees what this allocates"
             self._walker.report("never freed", op.line, None, message)
+
+    def look_at_pairs(self) -> None:
+        """All threads of two CTAs have ended: whether both of a pair have allocated (9.7.16.7.1)."""
+        threads, come = self._threads, [any(mask & half for _, mask in self._pairs) for half in _HALVES]
+        known = threads.kind == "cluster" and threads.whole and not self._memory.clusters.unseen
+        if any(come) and not all(come) and known and not self._walker.assumed:
+            op, _ = self._pairs[0]
+            message = "a warp of each CTA of a pair has to execute this, and in one none does: the other waits"
+            self._walker.report("columns wanted", op.line, None, message)
 
     def _look_at(self, group: Group, op: Op, operand: int, value: Value, mask: int, size: int, flight: bool) -> None:
         """Whether columns are allocated, and have been written."""

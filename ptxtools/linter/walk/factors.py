@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from ptxtools.isa.descriptors import variant_of
 
 from ..accesses import rows_of
-from ..values import WARP, Value, shortest
-from .computing import Described, Op, origin, truth
+from ..values import THREADS, WARP, Value, shortest
+from .barriers import first_of
+from .computing import Described, Op, differs, origin, truth
 from .shadow import OWNER, Place
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ _LEADING, _STRIDE, _FIELD = 16, 32, 0x3FFF
 _ABSOLUTE = 52
 #: What tells the shared memory of one CTA from that of the other one of a pair.
 _PEER = 3 << OWNER
+_HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
 
 
 class Factors:
@@ -46,7 +48,7 @@ class Factors:
 
     def look_at_sums(self, group: Group, op: Op) -> None:
         """Whether a product certainly adds to registers that nothing has written."""
-        scale = self._operand(group, op, "scale_d")
+        scale = self.operand(group, op, "scale_d")
         if scale is None or truth(scale) != -1 or group.stack or self.walker.assumed:
             return
         missing = next((key for key in op.into if key not in group.registers), None)
@@ -54,7 +56,31 @@ class Factors:
             message = f"'{missing[1]}' is added to, and nothing has written it"
             self.walker.report("unwritten register", op.line, None, message, name=missing[1])
 
-    def _operand(self, group: Group, op: Op, wanted: str) -> Value | None:
+    def look_at_descriptors(self, group: Group, op: Op, mask: int) -> None:
+        """Whether all threads of a warpgroup give a product the same descriptors (9.7.15.5.2)."""
+        threads = self.memory.threads
+        if threads.apart or group.doubtful or self.walker.assumed:
+            return
+        for place, spec in enumerate(op.line.plan.specs[: len(op.line.item.operands)]):
+            value = self.operand(group, op, spec.name) if spec.name.endswith("_desc") else None
+            if value is not None and differs(value):
+                start = origin(value)
+                value = start.address if start is not None else None
+            if value is None or isinstance(value.each, int) or differs(value):
+                continue
+            unit = 16 if value.variable else 1  # of an address
+            for part in (mask,) if threads.group else (mask & half for half in _HALVES):
+                numbers, first = [number // unit for number in value.numbers], first_of(part)
+                other = next((at for at in range(THREADS) if part >> at & 1 and numbers[at] != numbers[first]), None)
+                if other is not None:
+                    message = (
+                        f"{threads.name(other)} gives this product another descriptor than {threads.name(first)}: it "
+                        "is one for the whole warpgroup"
+                    )
+                    self.walker.report("part of a warpgroup", op.line, place, message)
+                    return
+
+    def operand(self, group: Group, op: Op, wanted: str) -> Value | None:
         """A register among the operands, by the name that the manual gives it."""
         names = [spec.name for spec in op.line.plan.specs]
         place = names.index(wanted) if wanted in names else len(op.line.item.operands)
@@ -65,7 +91,7 @@ class Factors:
     def read(self, group: Group, op: Op, mask: int, token: int) -> None:
         """What a product, or a copy to tensor memory, reads of shared memory through descriptors."""
         for place, spec in enumerate(op.line.plan.specs[: len(op.line.item.operands)]):
-            value = self._operand(group, op, spec.name) if spec.name.endswith("_desc") else None
+            value = self.operand(group, op, spec.name) if spec.name.endswith("_desc") else None
             start = origin(value) if value is not None else None
             where = self.memory.placed(start.address, "shared", op.line) if start is not None else None
             if where is None or start is None:
@@ -107,7 +133,7 @@ class Factors:
             plain = all(self._number(group, op, f"imm_trans_{side}") in (0, None) for side in "ab")
             rows = 64 if first else int(shape[4:].partition("k")[0])
             return (rows, True) if plain else (0, False)
-        described = self._operand(group, op, "idesc") if op.opcode.startswith("tcgen05.mma") else None
+        described = self.operand(group, op, "idesc") if op.opcode.startswith("tcgen05.mma") else None
         if described is None or described.constant is None:
             return 0, False
         value, variant = described.constant, variant_of(opcode, wide=False)

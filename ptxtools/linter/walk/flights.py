@@ -19,9 +19,12 @@ from .phases import (
     look_at_bytes,
     look_at_everybody,
     look_at_lanes,
+    look_at_last,
     look_at_store,
     look_at_stuck,
     look_at_waiting,
+    parity_of,
+    phase_of,
 )
 from .shadow import FLIGHT, OWNER, Place, Touch, within
 
@@ -54,8 +57,10 @@ class Flights:
         self.memory, self.walker = memory, memory.walker
         self.shadow, self.threads = memory.shadow, memory.threads
         self._groups: dict[tuple[str, int], list[set[int]]] = {}
+        self._issued: dict[int, int] = {}  # the threads that have issued work of tcgen05, by its token
         self._token = 0
         self._bars: dict[Value, Bar] = {}
+        self._state: tuple[Value, int] | None = None  # the mbarrier and phase of the last arrival, if known
         self._commits = False  # whether tcgen05.commit may arrive at any of them
         self._alive: dict[Terms, list[int]] = {}  # the mbarriers between their mbarrier.init and mbarrier.inval
         #: tcgen05 instructions that no fence::before_thread_sync follows; one that a barrier then came behind, or
@@ -299,7 +304,14 @@ class Flights:
             found = self._bars[value] = Bar(None)
         return found
 
+    def state(self, op: Op) -> Value:
+        """What an instruction at an mbarrier gives: the phase in which it arrives."""
+        if self._state is None or ".arrive" not in op.opcode:
+            return unknown(False, id(op.line.item), self.walker.moment)
+        return unknown(False, "phase", *self._state)
+
     def mbarrier(self, group: Group, op: Op, mask: int) -> bool:
+        self._state = None
         if not op.addresses:
             return False
         _, base, offset = op.addresses[0]
@@ -342,6 +354,8 @@ class Flights:
             return self.wake()
         if ".arrive" in op.opcode:
             counted = ".expect_tx" not in op.opcode and len(op.line.item.operands) - op.addresses[0][0] > 1
+            if ".noComplete" in op.opcode:
+                look_at_last(self.memory, bar, op, self.memory.size_at(group, op, len(op.line.item.operands) - 1), mask)
             bar.vague |= counted or ".noComplete" in op.opcode or ".drop" in op.opcode
             self.columns.lanes.tell(op, mask)
             size = self.memory.size_at(group, op, len(op.line.item.operands) - 1) if ".expect_tx" in op.opcode else 0
@@ -350,6 +364,7 @@ class Flights:
             look_at_lanes(self.memory, bar, op, size, mask)
             told = self.memory.releases.fenced if ".relaxed" in op.opcode else None
             bar.arrive(mask.bit_count(), _halves(mask), self.shadow.tick(), told)
+            self._state = (value, bar.phase) if known and not bar.vague else None
             self.shadow.part(mask)
             if ".expect_tx" in op.opcode:
                 bar.expect(op, size or None, mask)
@@ -367,10 +382,13 @@ class Flights:
         if "wait" not in op.opcode or not self.walker.program.is_asked(group.pc - 1):
             return False
         self.hear()
+        self.memory.arrivals.hear(mask)
         if not known:
             self._look_at_unknown(op, value)
             self.lose()  # it may be any of them
-        parity = self.parity(group, op)
+        parity = parity_of(self.walker, group, op)
+        if parity is None and known and not bar.vague:
+            parity = phase_of(self.walker, group, op, value)
         if self.threads.apart and parity == 0 and not bar.phase:
             self.memory.clusters.waits_first(op, mask)
         if self.threads.apart or parity is None or mask != group.mask or not known:
@@ -469,19 +487,6 @@ class Flights:
             bar.complete_with_others(self.shadow.tick())
         bar.vague |= not bar.is_over(parity)
 
-    def parity(self, group: Group, op: Op, mask: int = 0) -> int | None:
-        """The parity of the phase that all threads wait for, or those of a mask; None if that is not known."""
-        operands = op.line.item.operands
-        parity = operands[2] if ".parity" in op.opcode and len(operands) > 2 else None
-        if isinstance(parity, Immediate):
-            return parity.value & 1
-        key = next((key for key in op.reads if key[1] == getattr(parity, "name", None)), None)
-        value = self.walker.value(group, key) if key is not None else None
-        if value is None or value.terms or not (mask or isinstance(value.each, int)):
-            return None
-        found = {number & 1 for thread, number in enumerate(value.numbers) if not mask or mask >> thread & 1}
-        return found.pop() if len(found) == 1 else None
-
     def async_store(self, group: Group, op: Op, mask: int, size: int) -> bool:
         """st.async: it stores in the memory of a peer, and an mbarrier there completes it. Whether threads go on."""
         if self.peers.follows(group):
@@ -514,6 +519,7 @@ class Flights:
         elif ".mma_async" in op.opcode:
             self.memory.together(op, mask)
             self.factors.look_at_sums(group, op)
+            self.factors.look_at_descriptors(group, op, mask)
             self.factors.read(group, op, mask, self._add("wgmma", mask))
 
     def crossed(self) -> None:
@@ -537,28 +543,45 @@ class Flights:
         if own:
             self._unfenced.append(op)
 
+    def _issue(self, mask: int) -> int:
+        """Work of tcgen05 that some threads issue: its token."""
+        token = self._add("tcgen05", mask)
+        self._issued[token] = mask
+        return token
+
+    def _issued_by(self, mask: int) -> set[int]:
+        """What a commit by some threads tells of: what they have issued themselves (9.7.16.12)."""
+        found = {token for token in self._all("tcgen05", mask) if self._issued[token] & mask}
+        for half in _halves(mask):
+            self._groups["tcgen05", half] = [set().union(*self._open("tcgen05", half)) - found]
+        return found
+
     def tensor(self, group: Group, op: Op, mask: int) -> None:
         self.columns.lanes.note(op, mask)
         if op.opcode.startswith("tcgen05.alloc"):
+            self.columns.comes(op, mask)
             place = self.memory.place_of(group, op, 0, "shared")
             if place is not None:
                 self.memory.touch(group, op, 0, place, 4, mask, "stores", False, Value((("=alloc", 1),), 0))
                 count = self.memory.size_at(group, op, 1)
                 if count:
                     terms = unknown(False, "slot", place.address).terms
-                    self.columns.allocate(terms, count, op)
+                    self.columns.allocate(terms, count, op, mask)
                     self.memory.slots.add(place.address)
         elif op.opcode.startswith("tcgen05.mma"):
             self._tensor_order(group, op, mask)
-            token = self._add("tcgen05", mask)
+            self.columns.scales.note(group, op)
+            token = self._issue(mask)
             self.columns.look_at_lanes(group, op, mask)
             self.factors.read(group, op, mask, token)
             self.columns.touch(group, op, mask, 1, True, token)
         elif op.opcode.startswith(("tcgen05.ld", "tcgen05.st", "tcgen05.cp")):
             self._tensor_order(group, op, mask)
+            if not op.opcode.startswith("tcgen05.ld"):
+                self.columns.scales.note(group, op)
             if op.opcode.startswith("tcgen05.cp"):
                 self.columns.unseen = True
-                token = self._add("tcgen05", mask)
+                token = self._issue(mask)
                 self.factors.read(group, op, mask, token)
                 self.columns.touch(group, op, mask, 1, True, token)
             else:
@@ -571,15 +594,13 @@ class Flights:
         elif op.opcode.startswith("tcgen05.fence::after") and self._crossed is not None:
             self._crossed = self._crossed if self._crossed[1] == "before" else None
         elif op.opcode.startswith("tcgen05.commit"):
-            bar = self._completes(group, op)
+            bar, told = self._completes(group, op), self._issued_by(mask)
             self._commits |= bar is None or bar.count is None or ".multicast" in op.opcode
             self.memory.clusters.commits(group, op)
             if ".multicast" in op.opcode and bar is not None:
                 self.multicasts.arrives(op, self._where(group, op) or ZERO, mask)
             if bar is not None:
                 bar.arrive(1, _halves(mask), self.shadow.tick())
-                bar.copies |= self._all("tcgen05", mask)
+                bar.copies |= told
                 bar.product = op
                 bar.commits = True
-            for half in _halves(mask):
-                self._groups["tcgen05", half] = [set()]

@@ -13,7 +13,15 @@ from ..facts import Line
 from ..memory import access_bytes
 from ..values import THREADS, WARP, ZERO, Value, plus, shortest
 from .alignment import look_at_alignment
-from .barriers import first_of, look_at_company, look_at_divergence, look_at_end, look_at_number, waits_for_its_warp
+from .barriers import (
+    Arrivals,
+    first_of,
+    look_at_company,
+    look_at_divergence,
+    look_at_end,
+    look_at_number,
+    waits_for_its_warp,
+)
 from .calls import plain_call
 from .clusters import Clusters
 from .collectives import Collectives
@@ -113,6 +121,7 @@ class Memory:
         }  # fmt: skip
         self.releases = Releases(self)
         self._arrived: dict[object, list[tuple[int, int]]] = {}
+        self.arrivals = Arrivals(walker)
         self.clusters: Clusters = Clusters(self)
         self.bytes = Written(self)
         self.all_seen = self.bytes.active
@@ -232,6 +241,8 @@ class Memory:
             self.narrow.unknown(manner.space, op.family in ("ld", "ldu"))
         if strong:
             self.releases.access(op, mask, place, size)
+        if manner.strong and manner.kind != "stores":
+            self.arrivals.hear(mask)
         if place is not None and self.walker.program.callees and ".nc" in op.opcode:
             self._look_at_constant(op, manner.operand, place, size, mask)
         return None
@@ -386,6 +397,7 @@ class Memory:
         if op.family == "call" and plain_call(op.line):
             self.owned.call(group, op, mask)
             return
+        self.arrivals.hear(mask)
         self.kept.give_up()
         self.blind = self.clusters.unseen = True
         self.shadow.order_all()
@@ -424,6 +436,7 @@ class Memory:
             self._report(meeting)
         if self.threads.apart:
             self.clusters.end()
+            self.flights.columns.look_at_pairs()
         else:
             self.grids.end()
             if not self.blind:
@@ -448,6 +461,7 @@ class Memory:
         if aligned and mask == group.mask and waits_for_its_warp(self.walker, group):
             return True
         if "cluster" in words:
+            self.arrivals.hear(mask)
             return self.clusters.barrier(group, op, mask)
         sources = op.sources or ()
         which = (
@@ -474,12 +488,15 @@ class Memory:
         else:
             numbers = which.numbers
             ids = {(which.terms, numbers[thread]) for thread in range(THREADS) if mask >> thread & 1}
+        if len(ids) == 1:
+            self.arrivals.come(op, min(ids), mask)
         if "arrive" in words:
             now = self.shadow.tick()
             for half in (0, 1):
                 if mask & _HALVES[half]:
                     self._arrived.setdefault(min(ids), []).append((half, now))
             return False
+        self.arrivals.hear(mask)
         if aligned:
             look_at_divergence(self.walker, op, mask)
         if len(ids) > 1:
@@ -548,6 +565,7 @@ class Memory:
         self.shadow.order(mask)
         self.grids.meet(mask)
         self.flights.crossed()
+        self.flights.columns.meet(mask)
         arrived = self._arrived.get(number, [])
         for half in (0, 1):
             first = next((one for one in arrived if one[0] == half), None)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..values import THREADS, WARP, Value
 from .computing import Op
-from .phases import spins
+from .phases import parity_of, spins
 from .releases import strong_read
 from .shadow import FLIGHT, OWNER, Meeting, Touch, within
 
@@ -230,7 +230,7 @@ class Peers:
 
     def _waits(self, group: Group, op: Op, mask: int, targets: list[tuple[Value, int, int]]) -> bool | None:
         """Threads wait at mbarriers of their own CTA: those whose phase is over go on."""
-        parities = [self._memory.flights.parity(group, op, mask & half) if mask & half else 0 for half in _HALVES]
+        parities = [parity_of(self._walker, group, op, mask & half) if mask & half else 0 for half in _HALVES]
         own = all(key.numbers[0] >> OWNER == half + 1 for key, half, _ in targets)
         if None in parities or not own or len({half for _, half, _ in targets}) != len(targets):
             self.lose()

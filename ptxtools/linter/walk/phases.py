@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from ptxtools.ir.nodes import Variable
+from ptxtools.ir.nodes import Immediate, Variable
 
 from ..accesses import variable_bytes
 from ..values import WARP, Value
 from .barriers import first_of
 from .bars import Bar
-from .computing import Op
+from .computing import Op, reason_of
 from .shadow import ends
 
 if TYPE_CHECKING:
@@ -129,6 +129,19 @@ def look_at_lanes(memory: Memory, bar: Bar, op: Op, size: int, mask: int) -> Non
         walker.report("phase of fewer", op.line, None, message)
 
 
+def look_at_last(memory: Memory, bar: Bar, op: Op, times: int, mask: int) -> None:
+    """Whether arrivals that must not complete a phase, of each thread so many, are as many as it takes still."""
+    if bar.count is None or bar.vague or memory.walker.assumed or memory.blind or memory.threads.apart:
+        return
+    left, come = bar.count - bar.arrivals % bar.count, mask.bit_count() * times
+    if come >= left:
+        message = (
+            f"{come} arrival{'s' * (come > 1)} come here, and this phase takes {left} still: .noComplete must not "
+            "complete it"
+        )
+        memory.walker.report("phase of fewer", op.line, None, message)
+
+
 def look_at_waiting(memory: Memory, op: Op, place: Place, mask: int) -> None:
     """Whether threads invalidate an mbarrier of which they cannot know that another warp has done with waiting."""
     if memory.threads.apart or memory.blind or memory.walker.assumed or place.space != "shared":
@@ -156,6 +169,32 @@ def look_at_store(memory: Memory, touch: Touch, alive: list[int]) -> None:
                 message = f"{memory.threads.name(thread)} stores into an mbarrier"
                 memory.walker.report("mbarrier stored", touch.line, touch.operand, message)
                 return
+
+
+def parity_of(walker: Walker, group: Group, op: Op, mask: int = 0) -> int | None:
+    """The parity of the phase that all threads wait for, or those of a mask; None if that is not known."""
+    value = _waited_for(walker, group, op) if ".parity" in op.opcode else None
+    if value is None or value.terms or not (mask or isinstance(value.each, int)):
+        return None
+    found = {number & 1 for thread, number in enumerate(value.numbers) if not mask or mask >> thread & 1}
+    return found.pop() if len(found) == 1 else None
+
+
+def phase_of(walker: Walker, group: Group, op: Op, where: Value) -> int | None:
+    """The parity of the phase of an mbarrier of which threads hold the state, and for which they wait; None if that is
+    not known."""
+    value = _waited_for(walker, group, op) if ".parity" not in op.opcode else None
+    why = reason_of(value) if value is not None else ()
+    return cast("int", why[2]) & 1 if why[:2] == ("phase", where) else None
+
+
+def _waited_for(walker: Walker, group: Group, op: Op) -> Value | None:
+    """What a wait says of the phase that it is for."""
+    operand = op.line.item.operands[2] if len(op.line.item.operands) > 2 else None
+    if isinstance(operand, Immediate):
+        return Value((), operand.value)
+    key = next((key for key in op.reads if key[1] == getattr(operand, "name", None)), None)
+    return walker.value(group, key) if key is not None else None
 
 
 def spins(program: Program, pc: int) -> bool:

@@ -291,8 +291,7 @@ class Walker:
                 known = self.memory.collectives.result(group, op, mask)
                 new = known if known is not None else unknown(True, id(op.line.item), self.moment)
             elif op.family == "mbarrier":  # a wait ends for all that wait
-                waits = "wait" in op.opcode
-                new = Value((), 1) if waits else unknown(False, id(op.line.item), self.moment)
+                new = Value((), 1) if "wait" in op.opcode else self.memory.flights.state(op)
             elif op.family == "ld" or op.family == "mapa":
                 new = self.memory.loaded(group, op, mask)
             elif op.family == "alloca":
