@@ -23,7 +23,7 @@ from ptxtools.program.mbarrier import HASTY
 from ptxtools.program.operations import ISSUES, OPERATIONS, fenced
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 
-from .awaited import Awaited
+from .awaited import Awaited, signals
 from .in_flight import InFlight
 from .maps_in_use import MapsInUse
 from .outstanding import Outstanding
@@ -101,12 +101,15 @@ class AsyncCheck:
         self._registers.issued(claim)
         self._outstanding.add(claim)
         self._awaited.issued(claim)
+        if signals(claim):
+            self._proxies.issued(claim)
         self._maps.issued(claim)
 
     def completed(self, claim: Claim) -> None:
         """The work is done."""
         self._outstanding.remove(claim)
         self._awaited.completed(claim)
+        self._proxies.completed(claim)
         self._registers.completed(claim)
         self._maps.completed(claim)
 
@@ -167,10 +170,12 @@ class AsyncCheck:
     def transacted(self, at: View, cta: Cta, offset: int, size: int) -> None:
         """A copy signals an mbarrier."""
         self._awaited.transacted(at, cta, offset)
+        self._proxies.transacted(at, cta, offset)
 
     def signalled(self, at: View, cta: Cta, offset: int) -> None:
         """tcgen05.commit does."""
         self._awaited.signalled(at, cta, offset)
+        self._proxies.signalled(at, cta, offset)
 
     def bulk_grouped(self, at: View, lanes: Numbers) -> None:
         """Lanes close groups of copies, or have waited for some."""

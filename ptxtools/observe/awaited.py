@@ -128,7 +128,7 @@ class Awaited:
             warp.stores.append(claim)
         elif kind in COMMITTED:
             work.piped.append(claim)
-        elif kind == "clusterlaunchcontrol.try_cancel" or signalled(view, claim.lane):
+        elif signals(claim):
             self._begin(claim)
         else:
             warp.open["bulk", claim.lane].append(claim)
@@ -138,8 +138,7 @@ class Awaited:
         view = claim.view
         clocks, (mine,) = self._clocks_of(view)
         if id(view) not in self._signals:
-            self._signals[id(view)] = [], clocks.time[:, mine].copy()
-            clocks.give(np.array([mine]), None)
+            self._signals[id(view)] = [], clocks.now(np.array([mine]))
         self._signals[id(view)][0].append(claim)
 
     def completed(self, claim: Claim) -> None:
@@ -160,8 +159,7 @@ class Awaited:
         key = mbarrier_key(cta, offset)
         self._signal(view, key, claims)
         if knew is not None:
-            carried = self._told.clocks(view).carried
-            carried[key][:, : len(knew[0])] = np.maximum(carried[key][:, : len(knew[0])], knew)
+            self._told.clocks(view).hand_on(key, knew)
 
     def signalled(self, view: View, cta: Cta, offset: int) -> None:
         """tcgen05.commit does, for all work of its thread before it (9.7.16.12.1), and what that comes behind
@@ -267,9 +265,14 @@ class Awaited:
                 work.products[group] = [one for one in products if one[1] in self._moments]
 
 
+def signals(claim: Claim) -> bool:
+    """Whether work tells an mbarrier, by itself, that it has completed."""
+    return claim.view.op.kind == "clusterlaunchcontrol.try_cancel" or bool(signalled(claim.view, claim.lane))
+
+
 def _work(view: View) -> _Work:
     found: _Work = view.cta.state.get(_NAME) or view.cta.state.setdefault(_NAME, _Work())
     return found
 
 
-__all__ = ["Awaited"]
+__all__ = ["Awaited", "signals"]

@@ -52,14 +52,19 @@ class Clocks:
         known[KNOWN, column] = max(time, int(known[KNOWN, column]))
 
     def give(self, threads: Numbers, key: Any) -> None:
-        """Let whoever takes from `key` know what these threads know; None: nobody, but their time goes on."""
-        if key is None:
-            self._tick(threads)
-            return
-        told = self.time[:, threads].max(axis=1)
-        known = self.carried.get(key)
-        self.carried[key] = told if known is None else np.maximum(known, told)
+        """Let whoever takes from `key` know what these threads know."""
+        self.hand_on(key, self.now(threads))
+
+    def now(self, threads: Numbers) -> Numbers:
+        """What these threads know together: what they do from now on is no part of it."""
+        told: Numbers = self.time[:, threads].max(axis=1)
         self._tick(threads)
+        return told
+
+    def hand_on(self, key: Any, knew: Numbers) -> None:
+        """Let whoever takes from `key` know what threads knew once (`now`)."""
+        known = self.carried.setdefault(key, np.zeros(self.time.shape[::2], np.int32))
+        np.maximum(known[:, : len(knew[0])], knew, out=known[:, : len(knew[0])])
 
     def take(self, threads: Numbers, key: Any) -> None:
         known = self.carried.get(key)

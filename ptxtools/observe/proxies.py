@@ -2,9 +2,10 @@
 
 A fence counts for a store if it lies on a path of causality from the store to the asynchronous operation: the thread
 that runs the fence has stored itself, or was told by barriers, mbarriers or strong accesses, and the thread that starts
-the operation was told of the fence in the same way. So every thread has vector clocks (`causality`): what it knows of
-the others' stores, and which of them are fenced as far as it knows. In clusters of very many threads a warp has one for
-all of its lanes. Between clusters any later fence counts.
+the operation was told of the fence in the same way; so is who waits for an mbarrier that a copy signals, of what the
+copy's thread knew when it began that. So every thread has vector clocks (`causality`): what it knows of the others'
+stores, and which of them are fenced as far as it knows. In clusters of very many threads a warp has one for all of its
+lanes. Between clusters any later fence counts.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ import numpy.typing as npt
 from ptxtools.machine.claims import WORD
 from ptxtools.machine.residents import Cta
 
-from .causality import FENCED, KNOWN, Causality
+from .causality import FENCED, KNOWN, Causality, mbarrier_key
 
 if TYPE_CHECKING:
+    from ptxtools.machine.claims import Claim
     from ptxtools.machine.events import View
 
 Numbers: TypeAlias = npt.NDArray[Any]
@@ -48,6 +50,8 @@ class Proxies(Causality):
         self._order = 0
         self._last_fence = 0
         self._pages: dict[int, Stores] = {}  # of global memory, by number
+        #: By view: work that signals mbarriers and has not completed, and what its threads knew when it began.
+        self._signals: dict[int, tuple[set[Claim], Numbers]] = {}
 
     # --- what happens -------------------------------------------------------------------------------------------------
 
@@ -69,6 +73,31 @@ class Proxies(Causality):
                 stores.place[inside] = view.op.where + 1
                 stores.thread[inside], stores.time[inside] = threads[mine], times[mine]
                 stores.cluster[inside], stores.order[inside] = view.cluster.number, self._order
+
+    def issued(self, claim: Claim) -> None:
+        """Work begins that signals mbarriers: who waits for them knows what its thread knows now."""
+        view = claim.view
+        knows = self.clocks(view).now(self.threads(view, np.array([claim.lane])))
+        claims, knew = self._signals.get(id(view), (set(), knows))
+        self._signals[id(view)] = {*claims, claim}, np.maximum(knew, knows)
+
+    def completed(self, claim: Claim) -> None:
+        """Work is over."""
+        claims, _ = self._signals.get(id(claim.view), (None, None))
+        if claims is not None:
+            claims.discard(claim)
+            if not claims:
+                del self._signals[id(claim.view)]
+
+    def transacted(self, view: View, cta: Cta, offset: int) -> None:
+        """A copy signals an mbarrier."""
+        if id(view) in self._signals:
+            _, knew = self._signals[id(view)]
+            self.clocks(view).hand_on(mbarrier_key(cta, offset), knew)
+
+    def signalled(self, view: View, cta: Cta, offset: int) -> None:
+        """tcgen05.commit does, for what its thread knows."""
+        self.clocks(view).give(self.threads(view, np.array(list(view.lanes()))), mbarrier_key(cta, offset))
 
     # --- what is asked ------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from ptxtools.machine.observers import Doubt
 from . import race_reports
 from .clocks import CTA, WEAK, Clocks, Warp
 from .race_accesses import Strength, lanes_late, sort_of
-from .race_shadow import EARLIER, FAR, NARROWER, OWN, PAGE, READ, UNORDERED, WORD, Page
+from .race_shadow import BEHIND, EARLIER, FAR, NARROWER, OWN, PAGE, READ, SAW, SEEN, UNORDERED, WORD, Page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,7 +55,7 @@ class Pages:
             self._deciders.meets(at, access, memory, words, (self._clocks, warp), weak=not scope)
         hides: dict[int, Array] = {}
         apart = behind = inside[:0]
-        replaced = np.zeros(len(inside), np.bool_)  # by an atomic, which sees the write
+        sees = np.zeros(len(inside), np.bool_)  # an atomic, the write that it replaces
         if writes["written"][inside].any():
             late, strong, same = self._against(warp, page, writes, inside, lanes, values, strength)
             if same.any():  # no race with that; but whoever comes next may race with either
@@ -82,8 +82,10 @@ class Pages:
                     hides[NARROWER] |= replaced & (before < scope)
                     hides[UNORDERED] = replaced | same
                     behind = inside[replaced]  # its own thread comes behind those
+                    sees = strength.fits(before, writes["unit"][inside], distance)
                 else:
-                    hides[OWN] = ~late & (before >= scope) & (writes["writer"][inside] == warp.agent)
+                    mine, wide = writes["writer"][inside] == warp.agent, ~late & (before >= scope)
+                    hides[OWN], hides[BEHIND] = wide & mine, wide & ~mine & ~same
             racing, found_in = late & ~strong, writes
             for hidden in page.hidden:
                 if hidden is None or racing.any():
@@ -117,8 +119,9 @@ class Pages:
             now = warp.time
         for why, some in hides.items():
             if some.any():
-                sees = replaced[some]
-                page.hide(inside[some], why, (np.where(sees, warp.agent, -1), np.where(sees, now, 0)))
+                page.hide(inside[some], why, (np.where(sees[some], warp.agent, -1), np.where(sees[some], now, 0)))
+        if sees.any():
+            page.pass_on(inside[sees], warp.agent, now)
         if len(apart):
             page.hide_apart(apart)
         since: int | Array = now
@@ -164,20 +167,36 @@ class Pages:
             late &= ~self._seen(warp, page, inside, writes["writer"], writes["written"])
             if "by" in writes:  # and who sees the atomic that has seen it
                 late &= ~self._seen(warp, page, inside, writes["by"], writes["by_at"])
+                late &= ~self._lost(warp, page, inside)
+        if "by" in writes:  # or knows of it
+            by = writes["by"][inside]
+            told = self._clocks.known(np.maximum(by, 0), warp.known)
+            late &= ~((by >= 0) & (told >= writes["by_at"][inside]))
         needed = self._clocks.distance(warp, writes["writer"][inside])
         return late, strength.fits(writes["scope"][inside], writes["unit"][inside], needed), same
 
     def _seen(self, warp: Warp, page: Page, inside: Array, writers: Array, times: Array) -> Array:
         """Where some strong read has seen a write, and this warp knows of the read."""
-        count, reads = len(page.readers), page.reads
+        known, written = self._readers_known(warp, page), times[inside]
+        found = np.zeros(len(inside), np.bool_)
+        for which in SEEN:
+            saw = {name: page.reads[f"{which}{name}"][: len(known), inside] for name in SAW}
+            same = (saw["writer"] == writers[inside]) & (saw["since"] <= written) & (written <= saw["written"])
+            found |= (same & (saw["at"] > 0) & (saw["at"] <= known)).any(0)
+        return found
+
+    def _lost(self, warp: Warp, page: Page, inside: Array) -> Array:
+        """Where this warp knows of more strong reads than are kept: what they have seen may have been any write."""
+        known = self._readers_known(warp, page)
+        lost = page.reads["lost_at"][: len(known), inside]
+        return np.asarray(((lost > 0) & (lost <= known)).any(0))
+
+    def _readers_known(self, warp: Warp, page: Page) -> Array:
+        """Up to when a warp knows what the readers of a page have done, one a row."""
         agents = np.array(page.readers)
         known = self._clocks.known(agents, warp.known)
         known[agents == warp.agent] = warp.time
-        saw = {name: reads[f"saw_{name}"][:count, inside] for name in ("writer", "since", "written", "at")}
-        written = times[inside]
-        same = (saw["writer"] == writers[inside]) & (saw["since"] <= written) & (written <= saw["written"])
-        found: Array = (same & (saw["at"] > 0) & (saw["at"] <= known[:, None])).any(0)
-        return found
+        return known[:, None]
 
     def late(self, warp: Warp, writes: Columns, inside: Array, lanes: Array) -> Array:
         """Where writes are not known to these lanes. Lane -1: all lanes of a warp together."""
@@ -220,12 +239,14 @@ class Pages:
         reads["lanes"][row, inside] = np.where(stays, old, 0)
         np.bitwise_or.at(reads["lanes"][row], inside, np.uint32(1) << lanes.astype(np.uint32))
 
-    def _note_seen(self, page: Page, warp: Warp, inside: Array, now: int) -> None:
-        row = page.row(warp.agent)
-        page.reads["saw_writer"][row, inside] = page.writes["writer"][inside]
-        page.reads["saw_since"][row, inside] = page.writes["since"][inside]
-        page.reads["saw_written"][row, inside] = page.writes["written"][inside]
-        page.reads["saw_at"][row, inside] = now
+    @staticmethod
+    def _note_seen(page: Page, warp: Warp, inside: Array, now: int) -> None:
+        row, reads = page.row(warp.agent), page.reads
+        lost, before = reads["lost_at"][row, inside], reads["before_at"][row, inside]
+        reads["lost_at"][row, inside] = np.where(lost > 0, lost, before)
+        for name in SAW:
+            reads[f"before_{name}"][row, inside] = reads[f"saw_{name}"][row, inside]
+            reads[f"saw_{name}"][row, inside] = now if name == "at" else page.writes[name][inside]
 
     def _against_reads(
         self, at: View, access: Access, warp: Warp, owner: Cta | None, which: tuple[int, Page], inside: Array,

@@ -33,22 +33,26 @@ _WRITES = {
 #: Of one read; of which there are several, by what stands before these names.
 READ = {"time": np.int64, "where": np.int32, "scope": np.uint8, "unit": np.uint8}
 EARLIER = ("", "narrow_", "narrowest_", "apart_")
+#: Of a write that a strong read has seen.
+SAW = {"writer": np.int32, "since": np.int64, "written": np.int64, "at": np.int64}
+SEEN = ("saw_", "before_")
 #: Columns of a warp's reads: the time of the last one, the first time of those that `lanes` stands for, line, scope and
 #: bytes of its scalars; of the last one before it whose scope was narrower (time 0: none was), of the last one before
-#: that whose scope was narrower still, and of the last one whose scalars had another size; and the last write that one
-#: has seen with scopes that fit, by its warp, the first and last time that it stands for, and when that was.
+#: that whose scope was narrower still, and of the last one whose scalars had another size; the last two writes that one
+#: has seen with scopes that fit, by their warps, the first and last times that they stand for, and when that was; and
+#: when the first one before these was seen, which is not kept.
 _READS = {
     "since": np.int64, "lanes": np.uint32,
     **{f"{which}{name}": kind for which in EARLIER for name, kind in READ.items()},
-    "saw_writer": np.int32, "saw_since": np.int64, "saw_written": np.int64, "saw_at": np.int64,
+    **{f"{which}{name}": kind for which in SEEN for name, kind in SAW.items()}, "lost_at": np.int64,
 }  # fmt: skip
 
 
 #: Why the last write of a granule does not stand for one before it: that one is not ordered before it; is not, and is
 #: of another warp than the last one of these; has a narrower scope; had one, before another one of these; is a strong
-#: write of the same warp, which the last one has not read; is one of another CTA, which is farther from threads of this
-#: one; or from APART on, for each size: is made of larger or smaller scalars.
-UNORDERED, OTHER, NARROWER, NARROWEST, OWN, FAR, APART = range(7)
+#: write of the same warp, which the last one has not read, or of another one that it comes behind; is one of another
+#: CTA, which is farther from threads of this one; or from APART on, for each size: is made of scalars of another size.
+UNORDERED, OTHER, NARROWER, NARROWEST, OWN, BEHIND, FAR, APART = range(8)
 #: Logarithms of the sizes of scalars, 1 to 16 bytes, and more.
 _SIZES = 6
 
@@ -91,6 +95,14 @@ class Page:
         kept = self.hidden[why]
         if kept is not None:
             kept["by"][places], kept["by_at"][places] = by
+
+    def pass_on(self, places: Array, agent: int, now: int) -> None:
+        """An atomic sees the last writes of granules, and so what atomics among those have seen (8.9.2)."""
+        writer, since, written = (self.writes[name][places] for name in ("writer", "since", "written"))
+        for some in filter(None, self.hidden):
+            when = some["by_at"][places]
+            there = places[(some["by"][places] == writer) & (since <= when) & (when <= written)]
+            some["by"][there], some["by_at"][there] = agent, now
 
     def hide_apart(self, places: Array) -> None:
         """The same for those made of scalars of another size than what replaces them."""

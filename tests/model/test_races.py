@@ -267,6 +267,9 @@ ld.weak r1, x | ld.relaxed.cta r2, x | atom.acquire.sys.or r4, y, 4 ;
 st.release.cta x, 257 | fence.acq_rel.gpu | st.weak y, 1542 ;
 | atom.release.sys.max r3, y, 2 | red.relaxed.gpu.max x, 1285 ;
 | st.relaxed.cta y, 771 | ;"""),
+    "a store behind that of another thread": (4, True, """P0@cta 0,gpu 0 | P1@cta 0,gpu 0 | P2@cta 0,gpu 0 ;
+ld.relaxed.gpu r1, x | st.release.sys x, 3 | ld.acquire.sys r3, y ;
+ld.weak r2, x | st.release.cta y, 4 | st.relaxed.cta x, 7 ;"""),
     "a store that two atomics have passed on": (33, False, """P0@cta 1,gpu 0 | P1@cta 1,gpu 0 | P2@cta 0,gpu 0 ;
 atom.relaxed.sys.add r1, y, 1 | atom.relaxed.gpu.add r2, y, 2 | st.relaxed.gpu y, 6 ;
 | st.relaxed.cta y, 8 | ;"""),
@@ -280,6 +283,46 @@ def test_what_stands_before_other_writes(name):
     allowed = run(read(text))
     (state,), result = Kernel(read(text)).run(seed, allowed.names, 1, engine="reference", checks="racecheck")
     assert bool(allowed.racing.get(state, 0)) == bool(result.reports) == racing, result.reports
+
+
+#: Loops that see one write after another, or one through an atomic, and then access the place weakly (8.9.2, 8.9.4).
+POLLS = {
+    "two threads' stores": (("st.relaxed.gpu x, 1",),
+                            ("L: ld.relaxed.gpu r0, x", "beq r0, 0, L", "st.relaxed.gpu z, 1",
+                             "M: ld.relaxed.gpu r1, x", "beq r1, 1, M", "ld.weak r2, x"),
+                            ("N: ld.relaxed.gpu r3, z", "beq r3, 0, N", "st.relaxed.gpu x, 2")),
+    "one thread's stores": (("st.relaxed.gpu x, 1", "N: ld.relaxed.gpu r3, z", "beq r3, 0, N", "st.relaxed.gpu x, 2"),
+                            ("L: ld.relaxed.gpu r0, x", "beq r0, 0, L", "st.relaxed.gpu z, 1",
+                             "M: ld.relaxed.gpu r1, x", "beq r1, 1, M", "ld.weak r2, x")),
+    "a third thread is told": (("st.relaxed.gpu x, 1",),
+                               ("L: ld.relaxed.gpu r0, x", "beq r0, 0, L", "st.relaxed.gpu z, 1",
+                                "M: ld.relaxed.gpu r1, x", "beq r1, 1, M", "st.release.gpu y, 1"),
+                               ("N: ld.relaxed.gpu r3, z", "beq r3, 0, N", "st.relaxed.gpu x, 2"),
+                               ("K: ld.acquire.gpu r4, y", "beq r4, 0, K", "ld.weak r5, x")),
+    "a narrow store, through an atomic": (("M: ld.relaxed.gpu r5, x", "bne r5, 11, M", "ld.weak r2, x"),
+                                          ("st.relaxed.cta x, 3", "st.release.gpu y, 4"),
+                                          ("K: ld.acquire.gpu r3, y", "beq r3, 0, K", "atom.relaxed.gpu.add r7, x, 8")),
+    "a narrow store, through two": (("M: ld.acquire.gpu r5, z", "bne r5, 1, M", "ld.weak r2, x"),
+                                    ("st.relaxed.cta x, 3", "st.release.gpu y, 4"),
+                                    ("K: ld.acquire.gpu r3, y", "beq r3, 0, K", "atom.relaxed.gpu.add r7, x, 8"),
+                                    ("N: ld.relaxed.gpu r8, x", "bne r8, 11, N", "atom.relaxed.gpu.add r7, x, 16",
+                                     "st.release.gpu z, 1")),
+}  # fmt: skip
+
+
+@rows("name", list(POLLS))
+def test_what_loops_have_seen(name):
+    columns, near = POLLS[name], "narrow" in name
+    longest = max(map(len, columns))
+    text = litmus(*((*column, *["nop"] * (longest - len(column))) for column in columns))
+    text = text.replace("y=0;", "y=0; z=0;")
+    text = re.sub(r"cta \d", "cta 0", text) if near else text
+    allowed = run(read(text))
+    for seed in range(4):
+        (state,), result = Kernel(read(text)).run(seed, allowed.names, 1, engine="reference", checks="racecheck")
+        assert state in allowed.states
+        assert not allowed.racing.get(state, 0)
+        assert not result.reports, result.reports
 
 
 def test_who_sees_an_atomic_has_seen_what_that_has_seen():
