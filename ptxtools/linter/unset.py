@@ -135,6 +135,8 @@ def _computed(line: Line, known: Mapping[RegisterKey, _Bits]) -> dict[RegisterKe
     """The unset bits of a result. Of a sum each bit changes with that of one of its terms."""
     words, operands, width = line.item.opcode.split("."), line.item.operands, _width(line)
     into = _key(operands[0], line) if operands else None
+    if words[0] in ("mul", "mad") and len(words) == 3 and words[1] in ("lo", "wide"):
+        width *= 1 + (words.pop(1) == "wide")
     if into is None or len(words) != 2 or not width:
         return {}
     reads = [known.get(key) if (key := _key(operand, line)) is not None else None for operand in operands[1:]]
@@ -155,6 +157,9 @@ def _computed(line: Line, known: Mapping[RegisterKey, _Bits]) -> dict[RegisterKe
         mask, computed = mask >> min(numbers[0], width), computed or numbers[0] % _BYTE != 0
     elif words[0] == "shl" and first and len(numbers) == 1 and 0 <= numbers[0] < width:
         mask, computed = mask << numbers[0] & all_bits, computed or numbers[0] % _BYTE != 0
+    elif words[0] in ("mul", "mad") and first and isinstance(operands[2], Immediate) and operands[2].value > 0:
+        factor = operands[2].value
+        mask, computed = (mask & -mask) * (factor & -factor) & all_bits, True
     elif words[0] == "bfe" and first and len(numbers) == 2 and min(numbers) >= 0 and max(numbers) <= width:
         mask, computed = mask >> numbers[0] & (1 << numbers[1]) - 1, computed or numbers[0] % _BYTE != 0
     else:

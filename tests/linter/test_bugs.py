@@ -45,7 +45,6 @@ UNSEEN = {
     "node_used_after_another_function_freed_it":
     "the pointer goes through global memory, where other CTAs may have stored theirs",
     "vector_of_which_half_is_fresh": "the host may have set words 2 and 3 of each vector of b",
-    "high_byte_of_a_field_is_an_index": "bytes of local memory are not followed one by one; could be seen",
 }  # fmt: skip
 
 #: Rules about hazards whose numbers begin otherwise.

@@ -1,8 +1,9 @@
 """PTX523 | memory is read that nothing writes | 5.1.6, 5.1.7
 
 What: a .local or .shared variable that instructions only load from or add to, by its name; or a column of tensor memory
-that a tcgen05.ld reads, or a product reads or adds to, and nothing has written. Or a word of a .local variable is loaded
-at the begin of a function where only some of its bytes have been stored, and something is computed of the others (possible).
+that a tcgen05.ld reads, or a product reads or adds to, and nothing has written. Or a word of a .local variable, by its
+name or a register that holds its address, is loaded at the begin of a function where only some of its bytes have been
+stored, and something is computed of the others (possible).
 Why: its bytes have no value.
 Example:
     .local .align 4 .b32 v[4];
@@ -15,8 +16,9 @@ Better:
 
 from __future__ import annotations
 
-from ptxtools.ir.nodes import Address, Name, Operand, Variable
+from ptxtools.ir.nodes import Address, Immediate, Name, Operand, Variable
 from ptxtools.ir.positions import part_span
+from ptxtools.ir.symbols import RegisterKey
 from ptxtools.isa.types import TYPES
 
 from ..context import LintContext
@@ -89,16 +91,23 @@ def _jumped_to(facts: FunctionFacts) -> bool:
 
 def _partly_stored(run: list[Line], own: set[int]) -> dict[int, Source]:
     """Loads of some variables (their identities) of which only some bytes have been stored, by the identity of the
-    load. A variable whose address is taken is not looked at any more."""
+    load. A variable whose address goes elsewhere than into registers that hold it is not looked at any more."""
     stored: dict[int, set[int]] = {number: set() for number in own}
     found: dict[int, Source] = {}
+    held: dict[RegisterKey, tuple[int, int]] = {}  # registers that hold the address of a variable, and bytes behind it
     for line in run:
+        taken = _taken(line, held, own)
+        if taken is not None:
+            held[taken[0]] = taken[1]
+            continue
         for operand in line.item.operands:
             for name, _ in operand_names(operand):
-                known = stored.get(id(line.names.lookup(name)))
-                reach = _reach(line, operand)
+                key = line.registers[name]
+                number, behind = held.get(key, (0, 0)) if key is not None else (id(line.names.lookup(name)), 0)
+                known = stored.get(number)
+                reach = _reach(line, operand, behind)
                 if known is None or reach is None:
-                    stored.pop(id(line.names.lookup(name)), None)
+                    stored.pop(number, None)
                 elif line.plan.family == "st":
                     known.update(reach)  # perhaps, if it is guarded
                 elif not known.isdisjoint(reach) and not known.issuperset(reach) and line.item.guard is None:
@@ -107,14 +116,35 @@ def _partly_stored(run: list[Line], own: set[int]) -> dict[int, Source]:
     return found
 
 
-def _reach(line: Line, operand: Operand) -> range | None:
-    """The bytes that a load or store accesses behind the name in an address; None if it is none, or one of a vector."""
+def _taken(
+    line: Line, held: dict[RegisterKey, tuple[int, int]], own: set[int]
+) -> tuple[RegisterKey, tuple[int, int]] | None:
+    """The register into which the address of a variable goes, or one a constant further, and what it holds then."""
+    operands = line.item.operands
+    if len(operands) != {"mov": 2, "add": 3}.get(line.plan.family) or line.item.guard is not None:
+        return None
+    target, source = operands[:2]
+    if not isinstance(target, Name) or not isinstance(source, Name):
+        return None
+    into, key = line.registers[target.name], line.registers[source.name]
+    if into is None or into in held:
+        return None
+    number, behind = held.get(key, (0, 0)) if key is not None else (id(line.names.lookup(source.name)), 0)
+    more = operands[2] if line.plan.family == "add" else None
+    if number not in own or not (more is None or isinstance(more, Immediate)):
+        return None
+    return into, (number, behind + (more.value if more is not None else 0))
+
+
+def _reach(line: Line, operand: Operand, behind: int) -> range | None:
+    """The bytes that a load or store accesses behind an address, which is so many behind a variable's; None if it is
+    none, or one of a vector."""
     info = TYPES.get((line.plan.op.type if line.plan.op is not None else "") or "")
     if info is None or not isinstance(operand, Address) or line.plan.family not in ("ld", "st"):
         return None
     if operand.extra or ".v" in line.item.opcode:
         return None
-    return range(operand.offset, operand.offset + info.bytes)
+    return range(behind + operand.offset, behind + operand.offset + info.bytes)
 
 
 @bodies_with("tcgen05")

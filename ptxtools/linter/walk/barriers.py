@@ -38,7 +38,8 @@ class Arrivals:
         for half in (0, 1):
             before, who = self._open[half].get(number, (op, 0))
             again = who & mask
-            if again and not (walker.assumed or walker.memory.blind or walker.threads.apart):
+            doubts = walker.assumed or walker.memory.blind or walker.threads.apart or not walker.threads.declared
+            if again and not doubts:
                 message = (
                     f"{walker.threads.name(first_of(again))} has arrived at this barrier in line {{line}}, and cannot "
                     "know whether that round of it is over: it may count twice"
