@@ -36,7 +36,6 @@ UNSEEN = {
     "the host may have set bytes 4 to 7 of each record of b; only byte 0 is stored",
     "byte_of_a_field_kept_by_lop3": "the host may have set byte 1 of each record of b; only byte 0 is stored",
     "sum_of_a_half_written_word": "the host may have set bytes 1 to 3 of each record of b; only byte 0 is stored",
-    "exchange_in_the_warp_of_vectors": "a shuffle says which lane's vector is read",
     "gathered_rows_are_four_and_expected_are_three": "the map says how long the rows are",
     "only_the_first_cta_acquires":
     "libraries acquire a map only where they have changed it: who changes it for others is not known",

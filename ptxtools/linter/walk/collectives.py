@@ -72,12 +72,14 @@ class Collectives:
         return False
 
     def result(self, group: Group, op: Op, mask: int) -> Value | None:
-        """What vote.sync.ballot and match.any.sync give, if what they compare is known in all lanes that come."""
+        """What vote.sync.ballot, match.any.sync and shfl.sync give, if what they are given is known in all lanes."""
         place = mask_operand(op.line)
         named = None if place is None else self._named(group, op, place)
         if named is None or not op.sources:
             return None
         source = self.walker.value(group, op.sources[0])
+        if op.family == "shfl":
+            return self._shuffled(group, op, source, mask)
         if ".any" in op.opcode and op.family == "match" and not source.terms:
             return Value((), shortest(iter(_alike(source.numbers, named.numbers, mask))))
         if ".ballot" not in op.opcode:
@@ -87,6 +89,25 @@ class Collectives:
             return None
         halves = [(holds & mask) >> half * WARP & ALL for half in (0, 1)]
         return Value((), shortest(iter([halves[thread // WARP] & named.numbers[thread] for thread in range(THREADS)])))
+
+    def _shuffled(self, group: Group, op: Op, given: Value, mask: int) -> Value | None:
+        """What lanes have from others; None if some lane reads one that does not come. Not what all have from one lane
+        (.idx): that is how compilers name warps, and which roles all of them have is more than two walked ones show."""
+        if ".idx" in op.opcode:
+            return None
+        place, clamp = (self._number(group, op, operand) for operand in op.line.item.operands[2:4])
+        if given.terms or place is None or clamp is None:
+            return None
+        numbers = list(given.numbers)
+        for thread in range(THREADS):
+            lane = thread % WARP
+            if mask >> thread & 1:
+                source, inside = source_lane(op.opcode, lane, place.numbers[thread], clamp.numbers[thread])
+                if inside and not mask >> thread - lane + source & 1:
+                    return None
+                if inside:
+                    numbers[thread] = given.numbers[thread - lane + source]
+        return Value((), shortest(iter(numbers)))
 
     def _look_at_source(self, group: Group, op: Op, mask: int) -> None:
         """Whether shfl.sync.idx reads a lane that the mask does not name, where both are known for each lane."""

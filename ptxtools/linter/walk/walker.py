@@ -287,7 +287,7 @@ class Walker:
                 new = _ANY
             elif op.pure:
                 new = self._computed(group, op)
-            elif op.family in ("vote", "match"):
+            elif op.family in ("vote", "match", "shfl"):
                 known = self.memory.collectives.result(group, op, mask)
                 new = known if known is not None else unknown(True, id(op.line.item), self.moment)
             elif op.family == "mbarrier":  # a wait ends for all that wait
