@@ -16,8 +16,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
-from conformance.failing import FILE, Row, read, write  # noqa: E402
 from conformance.oracle import Oracle, given  # noqa: E402
+from conformance.recorded import FOLDER, Row, read, write  # noqa: E402
 
 
 def verdict(oracle: Oracle, row: Row) -> tuple[str, bool]:
@@ -29,7 +29,7 @@ def verdict(oracle: Oracle, row: Row) -> tuple[str, bool]:
 def main() -> int:
     oracles = given(__doc__)
     rows, changed = [], 0
-    for row in read(FILE):
+    for row in read(FOLDER / "failing.tsv"):
         known = dict(row.by_release)
         for release, oracle in oracles.items():
             said, works = verdict(oracle, row)
@@ -40,7 +40,7 @@ def main() -> int:
             known[release] = said
         ordered = sorted(known, key=lambda release: tuple(map(int, release.split("."))))
         rows.append(row._replace(verdicts=", ".join(f"{release} {known[release]}" for release in ordered)))
-    write(FILE, rows)
+    write(FOLDER / "failing.tsv", rows)
     print(f"{len(rows)} rows, {len(oracles)} releases asked, {changed} differ")
     return int(changed > 0)
 

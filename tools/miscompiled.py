@@ -20,8 +20,9 @@ import numpy as np
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
-from conformance.miscompiled import FILE, Release, computed, meant, module_of, numbers, read, write  # noqa: E402
+from conformance.miscompiled import Release, computed, meant, module_of, numbers  # noqa: E402
 from conformance.oracle import releases  # noqa: E402
+from conformance.recorded import FOLDER, read, write  # noqa: E402
 from conformance.sass import UnsupportedError  # noqa: E402
 from conformance.setting import where  # noqa: E402
 
@@ -35,7 +36,7 @@ def main() -> int:
     given = parser.parse_args()
     oracles = releases(given.ptxas or ["ptxas"])
     asked = {name: Release(oracle.command, given.nvdisasm) for name, oracle in oracles.items()}
-    rows, complaints = read(FILE), 0
+    rows, complaints = read(FOLDER / "miscompiled.tsv"), 0
     verdicts = [dict(row.by_release) for row in rows]
     for setting in dict.fromkeys(row.setting for row in rows):
         target = where(setting)[1]
@@ -59,7 +60,10 @@ def main() -> int:
                     complaints += 1
                     print(f"{name} {said} {facts}: {setting} {rows[place].written}", flush=True)
                 verdicts[place][name] = said
-    write(FILE, [row._replace(verdicts=_listed(found)) for row, found in zip(rows, verdicts, strict=True)])
+    write(
+        FOLDER / "miscompiled.tsv",
+        [row._replace(verdicts=_listed(found)) for row, found in zip(rows, verdicts, strict=True)],
+    )
     print(f"{len(rows)} rows, {len(asked)} releases asked, {complaints} complaints")
     return int(complaints > 0)
 

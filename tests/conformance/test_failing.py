@@ -11,13 +11,13 @@ from ptxtools.linter import lint
 from ptxtools.linter.facts import ModuleFacts
 from ptxtools.linter.failing import FORMS, RELEASES, failing
 from ptxtools.syntax import parse
-from tools.conformance.failing import FILE, read
 from tools.conformance.record import read as records_of
+from tools.conformance.recorded import FOLDER, read
 from tools.conformance.replay import findings
 from tools.conformance.setting import module_of
 
-ROWS = read(FILE)
-RECORDS = FILE.with_name("verdicts.xz")
+ROWS = read(FOLDER / "failing.tsv")
+RECORDS = FOLDER / "verdicts.xz"
 #: What may be one of the forms, in recorded probes.
 OPCODES = re.compile("|".join(f"(?:{form.opcode.pattern.removesuffix('$')}[^ ]*)" for form in FORMS))
 

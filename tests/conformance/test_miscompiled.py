@@ -9,11 +9,12 @@ from ptxtools.check import check
 from ptxtools.linter import lint
 from ptxtools.linter.releases import VERSIONS, between
 from ptxtools.syntax import parse
-from tools.conformance.miscompiled import FILE, THREADS, WORDS, computed, meant, module_of, numbers, read
+from tools.conformance.miscompiled import THREADS, WORDS, computed, meant, module_of, numbers
+from tools.conformance.recorded import FOLDER, read
 from tools.conformance.sass import UnsupportedError
 from tools.conformance.setting import where
 
-ROWS = read(FILE)
+ROWS = read(FOLDER / "miscompiled.tsv")
 
 #: What ptxas 13.2 and 13.5 make of (x << 8) - (x >> 56) for sm_90, without the instructions that compute addresses.
 ROTATED = """

@@ -5,9 +5,8 @@ from __future__ import annotations
 import random
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,39 +16,11 @@ from ptxtools.isa.targets import Target
 from .sass import Thread, kernels
 from .setting import where
 
-FILE = Path(__file__).parents[2] / "testdata" / "conformance" / "miscompiled.tsv"
-_COMMENT = (
-    "# What releases of ptxas make of statements: version/target, as written, what may stand instead (nothing where\n"
-    "# all are right), and for each release whether what its machine code computes is right. %r1, %r2, %r3 and %rd1\n"
-    "# hold any numbers; %r0 or %rd0 is the result. Written by tools/miscompiled.py.\n"
-)
 #: Threads of a launch, each with numbers of its own: words of 32 bits, of which the fifth and sixth are %rd1.
 THREADS, WORDS = 32, 8
 _CORNERS = (0, 1, 2, 31, 32, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0xFFFF8000, 0x7FFF7FFF, 0x80008000,
             0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)  # fmt: skip
 _INTO, _FROM = 0x10000000, 0x20000000
-
-
-class Row(NamedTuple):
-    """verdicts: of each release, as in "12.9 wrong, 13.0 right"."""
-
-    setting: str
-    written: str
-    instead: str
-    verdicts: str = ""
-
-    @property
-    def by_release(self) -> dict[str, str]:
-        return dict(each.split(" ") for each in self.verdicts.split(", ") if each)
-
-
-def read(path: Path) -> list[Row]:
-    lines = path.read_text().splitlines()
-    return [Row(*line.split("\t")) for line in lines if line and line[0] != "#"]
-
-
-def write(path: Path, rows: Iterable[Row]) -> None:
-    path.write_text(_COMMENT + "".join("\t".join(row) + "\n" for row in rows))
 
 
 def module_of(setting: str, bodies: Sequence[str]) -> str:
