@@ -2,8 +2,9 @@
 
 from ptxtools.linter import lint
 from ptxtools.linter.facts import ModuleFacts
-from ptxtools.linter.walk import walk_of
+from ptxtools.linter.walk import computing, walk_of
 from ptxtools.syntax import parse
+from tests.observe import bugs
 from tests.rows import rows
 from tests.work import calls
 
@@ -289,3 +290,17 @@ def test_work_is_bounded():
     )
     (facts,) = ModuleFacts(parse(text(f"AGAIN: {parts} bra AGAIN;"), "k.ptx").module).functions
     assert calls(lambda: walk_of(facts)) < 3_000_000
+
+
+@rows("most", [0, 1, 2, 5, 1 << 16])
+def test_how_many_names_are_kept_does_not_matter(most, monkeypatch):
+    """Those of unknown values, from walk to walk: in a walk none is forgotten, and none is given to another value."""
+    monkeypatch.setattr(computing, "_MOST_NAMES", most)
+    pairs = {pair.name: pair for pair in bugs.read(bugs.FOLDER / "handed_on.bugs")}
+    pair = pairs["blocks_handed_on_as_pairs_of_pointers"]
+    for sign, codes in (("-", ["PTX598"]), ("+", [])):
+        module = parse(pair.text(sign).replace("b) {", f"b) .reqntid 64 {{ // {most}\n"), "k.ptx").module
+        assert [d.code for d in lint(module) if d.code == "PTX598"] == codes
+    first = computing.unknown(True, "first")
+    computing.begin_program()
+    assert first not in (computing.unknown(True, "second"), computing.unknown(False, "third"))
