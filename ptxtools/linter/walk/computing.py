@@ -156,8 +156,8 @@ _found: dict[tuple[object, ...], Value] = {}
 
 
 def begin_program() -> None:
-    """Forget what belongs to another program; never while one is walked, where what is computed again has to be known as
-    the same."""
+    """Forget what belongs to another program; never while one is walked, where what is computed again is known to be the
+    same."""
     _found.clear()
     if len(_names) > _MOST_NAMES:
         _names.clear()
