@@ -156,8 +156,7 @@ _found: dict[tuple[object, ...], Value] = {}
 
 
 def begin_program() -> None:
-    """Forget what belongs to another program; never while one is walked, where what is computed again is known to be the
-    same."""
+    """Forget what belongs to another program; not while one is walked, where what is computed again is the same."""
     _found.clear()
     if len(_names) > _MOST_NAMES:
         _names.clear()
