@@ -275,6 +275,13 @@ def test_what_calls_give_is_not_known(body, codes):
     assert [d.code for d in lint(result.module) if d.code in WALKED] == codes
 
 
+@rows("threads", [1, 20, 32, 40, 63])
+def test_comparisons_with_threads_that_there_are_not(threads):
+    for number in (32, 64, 128, 1024):
+        body = f"setp.ge.u32 %p1, %r1, {number}; @%p1 bra L; st.shared.b32 [%r4], %r1; L: bar.warp.sync -1;"
+        assert found(body, f".reqntid {threads}") == []
+
+
 def test_what_is_sure_says_so():
     def helps(body: str) -> list[str]:
         return [d.help[0].partition(":")[0] for d in lint(parse(text(body), "k.ptx").module) if d.code == "PTX515"]
