@@ -75,9 +75,11 @@ def pytest_unconfigure() -> None:
 
 def pytest_runtest_teardown() -> None:
     """A command freezes what is left when it ends. Where a test has run one in this process, all trees that later tests
-    make would be collected young, again and again."""
+    make would be collected young, again and again. And nothing that a test has begun to compile beside it is compiled
+    during the next one, which may look at what is."""
     gc.unfreeze()
     gc.set_threshold(*_THRESHOLD)
+    tiers._wait()
 
 
 @pytest.fixture(autouse=True)

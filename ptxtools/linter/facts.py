@@ -50,7 +50,8 @@ ENDING = frozenset({"bra", "brx", "ret", "exit", "trap"})
 class Plan(NamedTuple):
     """What an opcode does with its operands: op is None if no form fits. specs: the operands; writes: for each of them;
     bounds: of an integer constant in each, None for no bounds. positional: whether writes is valid; not for calls.
-    lists: a plan for each of its operand lists, where these differ in what is written."""
+    lists: a plan for each of its operand lists, where these differ in what is written; counts: how many operands it
+    may have."""
 
     op: Opcode | None
     family: str
@@ -59,6 +60,7 @@ class Plan(NamedTuple):
     bounds: tuple[tuple[int, int] | None, ...]
     positional: bool
     lists: tuple[Plan, ...] = ()
+    counts: range = range(0)
 
 
 class Line(NamedTuple):
@@ -293,6 +295,8 @@ class FunctionFacts:
             plan = plans.get(item.opcode) or _plan(item.opcode)
             if plan.lists:
                 plan = _matched(plan, item.operands)
+            if plan.positional and len(item.operands) not in plan.counts:  # an error, of which rules know nothing
+                plan = _unfit(plan.family)
             line = Line(item, plan, names, registers)
             lines.append(line)
             statements.append(line)
@@ -432,7 +436,7 @@ def _plan(opcode: str) -> Plan:
     try:
         op = resolve(opcode)
     except OpcodeError:
-        plan = Plan(None, opcode.partition(".")[0], (), (), (), False)
+        plan = _unfit(opcode.partition(".")[0])
     else:
         plan = _plan_of(op, op.operands)
         if plan.positional:
@@ -443,9 +447,16 @@ def _plan(opcode: str) -> Plan:
     return plan
 
 
+def _unfit(family: str) -> Plan:
+    """The plan of an instruction that no form fits."""
+    return Plan(None, family, (), (), (), False)
+
+
 def _plan_of(op: Opcode, specs: tuple[OperandSpec, ...]) -> Plan:
     writes = tuple(spec.role == "dst" for spec in specs)
-    return Plan(op, op.family, specs, writes, tuple(map(_bounds, specs)), op.family != "call")
+    least = min([sum(not spec.optional for spec in one) for one in op.shapes])
+    counts = range(least, max(map(len, op.shapes)) + 1)
+    return Plan(op, op.family, specs, writes, tuple(map(_bounds, specs)), op.family != "call", counts=counts)
 
 
 def _matched(plan: Plan, operands: Sequence[Operand]) -> Plan:

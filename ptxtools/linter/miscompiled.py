@@ -46,7 +46,7 @@ def _made(facts: FunctionFacts, line: Line, operand: Operand, *opcodes: str) -> 
     found = reaching_write(facts, line, operand.name) if isinstance(operand, Name) else None
     if found is None or found.item.guard is not None or not found.item.opcode.startswith(opcodes):
         return None
-    if len(found.item.operands) < 2 or found.item.operands[0] != operand:
+    if found.plan.op is None or found.item.operands[0] != operand:
         return None
     return found if facts.stretches[id(found.item)] == facts.stretches[id(line.item)] else None
 
@@ -253,7 +253,7 @@ def miscompiled(facts: FunctionFacts, line: Line, chip: str, version: tuple[int,
     and make something else of it; None for all others."""
     opcode = line.item.opcode
     look = _WHOLE.get(opcode) or (_half if opcode.startswith("setp.") and opcode.endswith(".s16") else None)
-    found = look(facts, line, chip_of(chip).number) if look is not None else None
+    found = look(facts, line, chip_of(chip).number) if look is not None and line.plan.op is not None else None
     if found is None:
         return None
     releases = tuple(name for name in found.releases if VERSIONS[name] >= version)

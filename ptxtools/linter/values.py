@@ -433,6 +433,8 @@ _RESULTS: dict[str, Callable[[Line, list[Value]], Value | None]] = {
 
 def symbolic(line: Line) -> Callable[[Line, list[Value]], Value | None] | None:
     """As `result_of`, from what is known of an opcode."""
+    if line.plan.op is None:
+        return None
     found = _results.get(line.item.opcode, _UNSEEN)
     if found is _UNSEEN:
         found = _results[line.item.opcode] = result_of(line)

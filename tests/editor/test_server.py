@@ -39,13 +39,14 @@ OTHER = lsp.TextDocumentIdentifier("file:///other.ptx")
 
 
 class Client(LanguageClient):
-    """Remembers published findings."""
+    """Remembers published findings, and when it was told to ask for hints again."""
 
     def __init__(self):
         super().__init__("test", "1")
-        self.published = asyncio.Queue()
+        self.published, self.refreshed = asyncio.Queue(), asyncio.Queue()
         self.version = 1  # of the text when it was opened; findings of texts before it may still be under way
         self.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(lambda params: self.publish(params))
+        self.feature(lsp.WORKSPACE_INLAY_HINT_REFRESH)(lambda _: self.refreshed.put_nowait(True))
 
     def publish(self, params):
         if params.version is None or params.version >= self.version:
@@ -359,8 +360,7 @@ def test_after_a_change_hints_and_fixes_are_told_at_once():
     this = lsp.TextDocumentIdentifier(URI)
 
     async def work(client):
-        refreshed = asyncio.get_running_loop().create_future()
-        client.feature(lsp.WORKSPACE_INLAY_HINT_REFRESH)(lambda _: refreshed.done() or refreshed.set_result(True))
+        client.refreshed = asyncio.Queue()
         (hint,) = await client.text_document_inlay_hint_async(lsp.InlayHintParams(this, whole))
         place = lsp.Range(at(TEXT, "%r1, 1"), at(TEXT, "%r1, 1"))
         change = lsp.TextDocumentContentChangePartial(place, "\n\n")
@@ -368,7 +368,7 @@ def test_after_a_change_hints_and_fixes_are_told_at_once():
         client.text_document_did_change(lsp.DidChangeTextDocumentParams(version, [change]))
         (moved,) = await client.text_document_inlay_hint_async(lsp.InlayHintParams(this, whole))
         await client.text_document_code_action_async(lsp.CodeActionParams(this, whole, context))
-        await refreshed
+        await client.refreshed.get()
         (again,) = await client.text_document_inlay_hint_async(lsp.InlayHintParams(this, whole))
         return hint, moved, again
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ def sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
     def run(*arguments: str, more: str = "", workers: str = "1") -> tuple[int, str, str]:
         file = tmp_path / "case.toml"
         file.write_text(FILE + more, "utf-8")
-        words = [word for text in arguments for word in (("--sweep", text) if text[0] != "-" else text.split())]
+        words = [word for text in arguments for word in (("--sweep", text) if text[0] != "-" else shlex.split(text))]
         status = exit_status(
             command, "ptx-run", ["--launch", str(file), *(("--workers", workers) if workers else ()), *words]
         )
@@ -124,7 +125,7 @@ def test_seeds_engines_and_a_table(sweep: Any) -> None:
 
 def test_worker_processes_give_the_same(sweep: Any, tmp_path: Path) -> None:
     target = tmp_path / "found.json"
-    assert sweep("engine=reference", "args.3=1,2", f"-o {target} --format json", workers="2") == (0, "", "")
+    assert sweep("engine=reference", "args.3=1,2", f"-o '{target}' --format json", workers="2") == (0, "", "")
     found = json.loads(target.read_text("utf-8"))["points"]
     _, out, _ = sweep("engine=reference", "args.3=1,2", "--format json")
     assert [{**one, "seconds": 0} for one in found] == [{**one, "seconds": 0} for one in json.loads(out)["points"]]

@@ -98,6 +98,7 @@ def test_collectives(body, codes):
     ("@%p1 bra L; mov.b32 %r6, 1; L: add.u32 %r5, %r6, 1;", ["PTX522"]),  # lanes below 16 have not written it
     ("@%p3 bra L; mov.b32 %r6, 1; L: add.u32 %r5, %r6, 1;", []),  # on one path it is written
     ("@%p1 mov.b32 %r6, 1; add.u32 %r5, %r6, 1;", ["PTX522"]),
+    ("@%p1 setp.eq.u32 %p3, %r4, 1; @%p3 exit;", ["PTX522"]),  # without operands
     ("mov.b32 %r5, %r6; mov.b32 %r6, 1;", []),
     ("@%p1 bra L; add.u32 %r5, %r6, 1; ret; L: mov.b32 %r6, 1;", ["PTX521"]),
     ("{ .reg .b32 %r6; add.u32 %r5, %r6, 1; mov.b32 %r6, 1; }", ["PTX521"]),

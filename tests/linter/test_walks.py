@@ -2,8 +2,9 @@
 
 from ptxtools.linter import lint
 from ptxtools.linter.facts import ModuleFacts
-from ptxtools.linter.walk import walk_of
+from ptxtools.linter.walk import computing, walk_of
 from ptxtools.syntax import parse
+from tests.observe import bugs
 from tests.rows import rows
 from tests.work import calls
 
@@ -274,6 +275,13 @@ def test_what_calls_give_is_not_known(body, codes):
     assert [d.code for d in lint(result.module) if d.code in WALKED] == codes
 
 
+@rows("threads", [1, 20, 32, 40, 63])
+def test_comparisons_with_threads_that_there_are_not(threads):
+    for number in (32, 64, 128, 1024):
+        body = f"setp.ge.u32 %p1, %r1, {number}; @%p1 bra L; st.shared.b32 [%r4], %r1; L: bar.warp.sync -1;"
+        assert found(body, f".reqntid {threads}") == []
+
+
 def test_what_is_sure_says_so():
     def helps(body: str) -> list[str]:
         return [d.help[0].partition(":")[0] for d in lint(parse(text(body), "k.ptx").module) if d.code == "PTX515"]
@@ -289,3 +297,17 @@ def test_work_is_bounded():
     )
     (facts,) = ModuleFacts(parse(text(f"AGAIN: {parts} bra AGAIN;"), "k.ptx").module).functions
     assert calls(lambda: walk_of(facts)) < 3_000_000
+
+
+@rows("most", [0, 1, 2, 5, 1 << 16])
+def test_how_many_names_are_kept_does_not_matter(most, monkeypatch):
+    """Those of unknown values, from walk to walk: in a walk none is forgotten, and none is given to another value."""
+    monkeypatch.setattr(computing, "_MOST_NAMES", most)
+    pairs = {pair.name: pair for pair in bugs.read(bugs.FOLDER / "handed_on.bugs")}
+    pair = pairs["blocks_handed_on_as_pairs_of_pointers"]
+    for sign, codes in (("-", ["PTX598"]), ("+", [])):
+        module = parse(pair.text(sign).replace("b) {", f"b) .reqntid 64 {{ // {most}\n"), "k.ptx").module
+        assert [d.code for d in lint(module) if d.code == "PTX598"] == codes
+    first = computing.unknown(True, "first")
+    computing.begin_program()
+    assert first not in (computing.unknown(True, "second"), computing.unknown(False, "third"))

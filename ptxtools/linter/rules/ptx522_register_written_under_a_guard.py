@@ -123,11 +123,11 @@ def _selected(line: Line, name: str) -> bool:
 def _chosen_unwritten(facts: FunctionFacts, line: Line, name: str, write: Line) -> int:
     """The lanes in which a selp takes a register that a guarded instruction has not written there; 0 if not known."""
     operands = line.item.operands
+    if line.plan.family != "selp" or line.item.guard is not None or write.item.guard is None:
+        return 0
     places = [place for place, operand in enumerate(operands) if operand == Name(name)]
     decides = operands[-1]
-    if line.plan.family != "selp" or line.item.guard is not None or places not in ([1], [2]):
-        return 0
-    if write.item.guard is None or not isinstance(decides, Name):
+    if places not in ([1], [2]) or not isinstance(decides, Name):
         return 0
     chosen = lanes_of(facts, line, Guard(decides.name, places == [2]))
     there = lanes_of(facts, write, write.item.guard)

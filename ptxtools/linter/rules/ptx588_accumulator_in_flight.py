@@ -107,7 +107,7 @@ def _follow(
                     groups[0][name] = sums or groups[0].get(name, False)
         elif item.opcode.startswith("wgmma.wait_group"):
             count = item.operands[0] if item.operands else None
-            left = count.value if isinstance(count, Immediate) else 0
+            left = max(0, count.value) if isinstance(count, Immediate) else 0
             groups = groups[max(0, len(groups) - 1 - left) :]
     return groups
 

@@ -6,6 +6,7 @@ with "=" is the same number in all threads of the launch, one with "#" may diffe
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable
 from functools import lru_cache
@@ -146,24 +147,27 @@ def _joins(line: Line, sources: list[Source] | None) -> bool:
 
 _names: dict[object, Value] = {}
 _reasons: dict[str, tuple[object, ...]] = {}
+#: A name stands for one value as long as the process lives: values of a walk under way may have any of them.
+_numbers_of_names = itertools.count()
+#: Names that are kept for the programs to come.
+_MOST_NAMES = 1 << 16
 #: Results of the instructions of the program that is walked, by the identity of the instruction, and its sources.
 _found: dict[tuple[object, ...], Value] = {}
 
 
 def begin_program() -> None:
-    """Forget what belongs to another program."""
+    """Forget what belongs to another program; not while one is walked, where what is computed again is the same."""
     _found.clear()
+    if len(_names) > _MOST_NAMES:
+        _names.clear()
+        _reasons.clear()
 
 
 def unknown(differs: bool, *why: object) -> Value:
     """The unknown result of a computation; the same for the same one."""
     found = _names.get(why)
     if found is None:
-        if len(_names) > 1 << 16:
-            _names.clear()
-            _reasons.clear()
-            _found.clear()
-        name = f"{'#' if differs else '='}{len(_names)}"
+        name = f"{'#' if differs else '='}{next(_numbers_of_names)}"
         _reasons[name[1:]] = why
         found = _names[why] = Value(((name, 1),), 0)
         return found

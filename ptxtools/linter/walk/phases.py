@@ -72,7 +72,7 @@ def look_at_arrivals(memory: Memory, bar: Bar, value: Value, op: Op, mask: int) 
     walker, count = memory.walker, bar.count
     if count is None or bar.vague or walker.assumed or memory.blind or not isinstance(value.each, int):
         return
-    if memory.threads.apart or not memory.threads.declared or value.terms[0][0][0] != "&":
+    if memory.threads.apart or not memory.threads.declared or not value.terms or value.terms[0][0][0] != "&":
         return
     late = 0
     if mask & _HALVES[0] and mask & _HALVES[1]:  # both arrive here

@@ -232,8 +232,8 @@ def _of_ctas(facts: FunctionFacts, shape: Shape | None) -> Iterator[Threads]:
     """The first two warps of a CTA; the first one with others that have their own work, and with the last one."""
     yield _of_cta(facts, shape)
     last = _last_warp(facts, shape)
-    flat = shape is None or shape.y == shape.z == 1
-    others = {each for each in warps_told_apart(facts) if not last or each <= last} if flat else set()
+    wide = shape is None or (shape.y == shape.z == 1 and last > 0)
+    others = {each for each in warps_told_apart(facts) if not last or each <= last} if wide else set()
     if last > 1:
         others |= {min(2, last), (last + 1) // 2, last}
     if shape is None and not last and others:

@@ -397,7 +397,7 @@ def test_an_interrupt_while_a_class_is_made() -> None:
 def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
     text = HEADER + "".join(f".visible .entry k{n}()\n{{\n ret;\n}}\n" for n in range(4000))
     (tmp_path / "many.ptx").write_text(text)
-    line = f"{sys.executable} -m ptxtools run {tmp_path}/many.ptx --list | head -1"
+    line = f"'{sys.executable}' -m ptxtools run '{tmp_path}/many.ptx' --list | head -1"
     ran = subprocess.run(
         line, shell=True, capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=HANG
     )
