@@ -116,6 +116,11 @@ class _Product(Vectors):
 
     def _constants(self) -> None:
         b = self.code
+        if self.wide:
+            # LLVM does not know that it is -1: else it makes a vector of the flags, and three instructions of two.
+            minus = b.room(self.bytes)
+            b.line(f"store volatile {self.bytes} {splat('i8', -1)}, ptr {minus}, align 64")
+            self.minus = b.value(f"load volatile {self.bytes}, ptr {minus}, align 64")
         self.saved = b.room(f"[{8 * 16 // self.lanes} x {self.word}]")
         # Fields of exponents of f32 and f64 are in the higher half of a word: as i16 for two vectors at once.
         self.units = self.everywhere_in(self.short, f"shl i32 {b.value(f'add i32 %fraction, {2 * BIAS}')}, 7")
@@ -384,7 +389,7 @@ class _Product(Vectors):
         for lowest, limit, count in zip(sums, limits, counts, strict=True):
             under = b.value(f"icmp slt {self.bytes} {lowest}, {limit}")
             if self.wide:  # flags are masks
-                more = b.value(f"add {self.bytes} {count}, {splat('i8', 1)}")
+                more = b.value(f"sub {self.bytes} {count}, {self.minus}")
                 result.append(b.value(f"select <64 x i1> {under}, {self.bytes} {more}, {self.bytes} {count}"))
                 continue
             ones = b.value(f"sext {vector('i1', 4 * self.lanes)} {under} to {self.bytes}")
