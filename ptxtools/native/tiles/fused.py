@@ -260,9 +260,9 @@ class _Product(Vectors):
         within = b.value(f"and i64 {row}, {near - 1}")
         return b.value(f"add i64 {b.value(f'mul i64 {line}, {near}')}, {within}")
 
-    def _at(self, first: str, k: str) -> str:
+    def _at(self, first: str, k: str, near: int = NEAR) -> str:
         """Index for a k."""
-        return self.code.value(f"add i64 {first}, {self.code.value(f'mul i64 {k}, {NEAR}')}")
+        return self.code.value(f"add i64 {first}, {self.code.value(f'mul i64 {k}, {near}')}")
 
     def _value(self, place: str, block: int, part: int) -> str:
         """f64 of `common` for a part of a block's vectors, if a chunk's first one for a k is at `place`."""
@@ -305,10 +305,10 @@ class _Product(Vectors):
         return [self.code.apply("smax", self.bytes, known, one) for known, one in zip(now, sums, strict=True)]
 
     def _largest(self, turn: str) -> list[str]:
-        first, own = self._index(self._chunk(turn)), self._own("i8", "%owne", turn)
+        first, own = self._index(self._chunk(turn), GROUP), self._own("i8", "%owne", turn)
         return self.loop(
             [self.bytes] * 2, [self.nothing] * 2,
-            lambda k, now: self._greater(k, self._at(first, k), own, now),
+            lambda k, now: self._greater(k, self._at(first, k, GROUP), own, now),
         )  # fmt: skip
 
     def _fields(self, words: Sequence[str]) -> str:
@@ -436,7 +436,8 @@ class _Product(Vectors):
     ) -> tuple[list[str], list[str], list[str]]:
         """Sums of some vectors with all terms, in units. With limits, counts too; if it looks, also the largest
         exponents of the turn `ahead`."""
-        here, after = (self._index(self._chunk(x)) for x in (turn, ahead))
+        here, lines = (self._index(self._chunk(turn), near) for near in (NEAR, GROUP))
+        after = self._index(self._chunk(ahead), GROUP)
         own, lows = self._own("double", "%own", turn), self._own("i8", "%ownl", turn)
         powers = self._own("i8", "%owne", ahead)
         jobs: list[_Job] = [
@@ -445,11 +446,11 @@ class _Product(Vectors):
         if limits:
             zeros = [ZERO] * 2
             jobs.append(
-                (self.bytes, zeros, lambda *of: self._counted(of[0], self._at(here, of[0]), lows, limits, of[1]))
+                (self.bytes, zeros, lambda *of: self._counted(of[0], self._at(lines, of[0], GROUP), lows, limits, of[1]))
             )
         if looks:
             nothing = [self.nothing] * 2
-            jobs.append((self.bytes, nothing, lambda *of: self._greater(of[0], self._at(after, of[0]), powers, of[1])))
+            jobs.append((self.bytes, nothing, lambda *of: self._greater(of[0], self._at(after, of[0], GROUP), powers, of[1])))
 
         def step(some: list[_Job], k: str, now: list[str]) -> list[str]:
             done = list[str]()
