@@ -24,7 +24,7 @@ TOP, ROOM, LOW_OF_ZERO = 15, 16, 63
 #: The exponent of zero: sums with it are below all others, and none is below -128.
 _OF_ZERO = -64
 BYTES, DOUBLES, _BYTE16 = "<64 x i8>", "<8 x double>", "<16 x i8>"
-#: Rows of the common factor that lie together for each k.
+#: Rows of the common factor whose f64 lie together for each k.
 NEAR = 8
 #: Instead of a base, where the bits of a factor span too much.
 NO_BASE = 1 << 20
@@ -47,9 +47,9 @@ def function(code: Emitter, name: str) -> str:
     """IR of one of them.
 
     It gets what `factors` has arranged (values, exponents, groups of 16, K, greatest exponent, sign bit to be turned;
-    out: f64, exponents, lowest bits) and returns the base, or `NO_BASE`. common: [eight rows][k][8]. own for "warp",
-    one group: f64 [k][32], rows twice; bytes [k][128], rows eight times. own for "rows", of 64 columns: [k][64], f64 in
-    the order in which vectors of two words are unpacked. Only "warp" turns signs.
+    out: f64, exponents, lowest bits) and returns the base, or `NO_BASE`. common: f64 [eight rows][k][8], bytes
+    [16 rows][k][16]. own for "warp", one group: f64 [k][32], rows twice; bytes [k][128], rows eight times. own for
+    "rows", of 64 columns: [k][64], f64 in the order in which vectors of two words are unpacked. Only "warp" turns signs.
     """
     return _conversion(code, name, (_common, _own_of_warp, _own_of_rows)[NAMES.index(name)])
 
@@ -127,9 +127,9 @@ def _common(b: Emitter, group: str, at: str, bits: str, powers: str, lowest: str
         line = b.value(f"add i64 {line}, {at}")
         order = range(NEAR * half, NEAR * half + NEAR)
         b.line(f"store {DOUBLES} {_wide(b, bits, order)}, ptr {b.element(DOUBLES, '%wide', line)}, align 64")
-        for some, base in ((powers, "%powers"), (lowest, "%lowest")):
-            part = b.part("i8", 16, some, NEAR * half, NEAR)
-            b.line(f"store <8 x i8> {part}, ptr {b.element('<8 x i8>', base, line)}, align 8")
+    line = b.value(f"add i64 {b.value(f'mul i64 {group}, %k')}, {at}")
+    for some, base in ((powers, "%powers"), (lowest, "%lowest")):
+        b.line(f"store {_BYTE16} {some}, ptr {b.element(_BYTE16, base, line)}, align 16")
 
 
 def _own_of_warp(b: Emitter, _: str, at: str, bits: str, powers: str, lowest: str) -> None:

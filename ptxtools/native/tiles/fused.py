@@ -116,7 +116,13 @@ class _Product(Vectors):
 
     def _constants(self) -> None:
         b = self.code
-        self.saved = b.room(f"[{8 * 16 // self.lanes} x {self.word}]")
+        if self.wide:
+            # LLVM does not know that it is -1: else it makes a vector of the flags, and three instructions of two.
+            minus = b.room(self.bytes)
+            b.line(f"store volatile {self.bytes} {splat('i8', -1)}, ptr {minus}, align 64")
+            self.minus = b.value(f"load volatile {self.bytes}, ptr {minus}, align 64")
+        if not self.wide:
+            self.saved = b.room(f"[16 x {self.word}]")
         # Fields of exponents of f32 and f64 are in the higher half of a word: as i16 for two vectors at once.
         self.units = self.everywhere_in(self.short, f"shl i32 {b.value(f'add i32 %fraction, {2 * BIAS}')}, 7")
         self.down = self.everywhere_in(self.short, "shl i32 %fraction, 7")
@@ -124,7 +130,11 @@ class _Product(Vectors):
         self.start = self.everywhere_in(self.short, f"sub i32 {start}, {b.value('shl i32 %fraction, 4')}")
         cut = b.value(f"trunc i64 {b.value('lshr i64 %mask, 29')} to i32")
         self.cut = b.spread("i32", cut, self.lanes)
-        self.keep = b.spread("i32", "%keep", self.lanes)
+        # Where addends are from if D does not count.
+        nowhere = b.room("[4 x <16 x i32>]")
+        b.line(f"store [4 x <16 x i32>] zeroinitializer, ptr {nowhere}, align 64")
+        self.source = b.value(f"select i1 {b.value('icmp ne i32 %keep, 0')}, ptr %out, ptr {nowhere}")
+        self.keep = b.value("sext i32 %keep to i64")
         # What makes biased exponents of sums of exponents, less 128.
         bias = b.value(f"add i32 %base, {BIAS}")
         self.bias = self.everywhere_in(self.bytes, f"sub i32 {bias}, 128")
@@ -162,13 +172,11 @@ class _Product(Vectors):
         b.line(f"{turn} = phi i64 [{first}, %{found}], [{following}, %{stored}]")
         for name, one, other in zip(largest, fresh, ahead_largest, strict=True):
             b.line(f"{name} = phi {self.bytes} [{one}, %{found}], [{other}, %{stored}]")
-        places, copies = self._places(turn), self._copies(turn)
-        addends = [
-            b.value(f"and {self.word} {b.value(f'load {self.word}, ptr {place}, align 4')}, {self.keep}")
-            for place in places
-        ]
-        for addend, copy in zip(addends, copies, strict=True):
-            b.line(f"store {self.word} {addend}, ptr {copy}, align {4 * self.lanes}")
+        places, sources = self._places(turn), self._places(turn, sources=True)
+        addends = self._addends(sources)
+        if not self.wide:
+            for addend, copy in zip(addends, self._copies(turn), strict=True):
+                b.line(f"store {self.word} {addend}, ptr {copy}, align {4 * self.lanes}")
         fields = [self._fields(words) for words in self._by_quad(addends)]
         biased = [self.saturated("sadd", x, self.bias) for x in largest]
         biased = [b.value(f"xor {self.bytes} {x}, {self.nothing}") for x in biased]
@@ -177,7 +185,7 @@ class _Product(Vectors):
         flags = b.value(f"or {vector('i1', 4 * self.lanes)} {none}, {self._outside(known)}")
         b.branch(self.any(flags, 4 * self.lanes), look, usual)
         b.begin(look)
-        raised, bad = self._raised(self._kept(copies), fields, largest, biased)
+        raised, bad = self._raised(self._addends(sources), fields, largest, biased)
         looked = self.here()
         b.branch(bad, undo, usual)
 
@@ -187,12 +195,12 @@ class _Product(Vectors):
         b.line(f"{following} = add i64 {turn}, {2 * self.lanes // 16}")
         last = b.value(f"icmp uge i64 {following}, %count")
         ahead = b.value(f"select i1 {last}, i64 {turn}, i64 {following}")
-        limits, copies = self._limits(exponents), self._copies(turn)
+        limits = self._limits(exponents)
         failed = [(turn, looked)]
         counts, now = list[str](), list[str]()
         for vectors in self.loops:
             first_loop, last_loop = (vectors is self.loops[i] for i in (0, -1))
-            starts, scales = self._starts(vectors, exponents, copies)
+            starts, scales = self._starts(vectors, exponents, sources)
             sums, more, now = self._add(turn, ahead, vectors, starts, limits if first_loop else [], last_loop)
             counts = counts or more
             results, over = self._results(vectors, sums, counts, scales)
@@ -252,9 +260,9 @@ class _Product(Vectors):
         within = b.value(f"and i64 {row}, {near - 1}")
         return b.value(f"add i64 {b.value(f'mul i64 {line}, {near}')}, {within}")
 
-    def _at(self, first: str, k: str) -> str:
+    def _at(self, first: str, k: str, near: int = NEAR) -> str:
         """Index for a k."""
-        return self.code.value(f"add i64 {first}, {self.code.value(f'mul i64 {k}, {NEAR}')}")
+        return self.code.value(f"add i64 {first}, {self.code.value(f'mul i64 {k}, {near}')}")
 
     def _value(self, place: str, block: int, part: int) -> str:
         """f64 of `common` for a part of a block's vectors, if a chunk's first one for a k is at `place`."""
@@ -297,10 +305,10 @@ class _Product(Vectors):
         return [self.code.apply("smax", self.bytes, known, one) for known, one in zip(now, sums, strict=True)]
 
     def _largest(self, turn: str) -> list[str]:
-        first, own = self._index(self._chunk(turn)), self._own("i8", "%owne", turn)
+        first, own = self._index(self._chunk(turn), GROUP), self._own("i8", "%owne", turn)
         return self.loop(
             [self.bytes] * 2, [self.nothing] * 2,
-            lambda k, now: self._greater(k, self._at(first, k), own, now),
+            lambda k, now: self._greater(k, self._at(first, k, GROUP), own, now),
         )  # fmt: skip
 
     def _fields(self, words: Sequence[str]) -> str:
@@ -343,7 +351,7 @@ class _Product(Vectors):
     # --- sums ---------------------------------------------------------------------------------------------------------
 
     def _starts(
-        self, vectors: Sequence[int], exponents: list[str], places: Sequence[str]
+        self, vectors: Sequence[int], exponents: list[str], sources: Sequence[str]
     ) -> tuple[list[str], dict[tuple[int, int], str]]:
         """1.5 * 2**52 units, `_MIDDLE`, and the addend in whole ones, for the two parts of some vectors of both blocks;
         fields of the exponents of units, for halves of vectors of bytes."""
@@ -361,7 +369,7 @@ class _Product(Vectors):
                     high = b.value(f"add {short} {high}, {self.start}")
                     fields[half] = b.value(f"sub {short} {self.units}, {field}"), high
                 unit, start = fields[half]
-                word = b.value(f"load {self.single}, ptr {places[4 * block + v]}, align {4 * self.lanes}")
+                word = b.value(f"load {self.single}, ptr {sources[4 * block + v]}, align 4")
                 scale = self.unpacked(short, self.single, at % 2, ZERO, unit)
                 whole = b.value(f"fptosi {self.single} {b.value(f'fmul {self.single} {word}, {scale}')} to {self.word}")
                 low = b.value(f"add {self.word} {whole}, {everywhere(_MIDDLE)}")
@@ -384,7 +392,7 @@ class _Product(Vectors):
         for lowest, limit, count in zip(sums, limits, counts, strict=True):
             under = b.value(f"icmp slt {self.bytes} {lowest}, {limit}")
             if self.wide:  # flags are masks
-                more = b.value(f"add {self.bytes} {count}, {splat('i8', 1)}")
+                more = b.value(f"sub {self.bytes} {count}, {self.minus}")
                 result.append(b.value(f"select <64 x i1> {under}, {self.bytes} {more}, {self.bytes} {count}"))
                 continue
             ones = b.value(f"sext {vector('i1', 4 * self.lanes)} {under} to {self.bytes}")
@@ -428,7 +436,8 @@ class _Product(Vectors):
     ) -> tuple[list[str], list[str], list[str]]:
         """Sums of some vectors with all terms, in units. With limits, counts too; if it looks, also the largest
         exponents of the turn `ahead`."""
-        here, after = (self._index(self._chunk(x)) for x in (turn, ahead))
+        here, lines = (self._index(self._chunk(turn), near) for near in (NEAR, GROUP))
+        after = self._index(self._chunk(ahead), GROUP)
         own, lows = self._own("double", "%own", turn), self._own("i8", "%ownl", turn)
         powers = self._own("i8", "%owne", ahead)
         jobs: list[_Job] = [
@@ -437,11 +446,11 @@ class _Product(Vectors):
         if limits:
             zeros = [ZERO] * 2
             jobs.append(
-                (self.bytes, zeros, lambda *of: self._counted(of[0], self._at(here, of[0]), lows, limits, of[1]))
+                (self.bytes, zeros, lambda *of: self._counted(of[0], self._at(lines, of[0], GROUP), lows, limits, of[1]))
             )
         if looks:
             nothing = [self.nothing] * 2
-            jobs.append((self.bytes, nothing, lambda *of: self._greater(of[0], self._at(after, of[0]), powers, of[1])))
+            jobs.append((self.bytes, nothing, lambda *of: self._greater(of[0], self._at(after, of[0], GROUP), powers, of[1])))
 
         def step(some: list[_Job], k: str, now: list[str]) -> list[str]:
             done = list[str]()
@@ -529,28 +538,28 @@ class _Product(Vectors):
         moved = self._moved(turn, 4 * self.lanes if kind == "i8" else self.lanes // 2)
         return self.code.element(kind, base, *moved) if moved else base
 
-    def _places(self, turn: str) -> list[str]:
-        """Addresses of the vectors of D of both blocks."""
+    def _places(self, turn: str, *, sources: bool = False) -> list[str]:
+        """Addresses of the vectors of D of both blocks; or of their addends: zeros, if D does not count."""
         b, chunk, moved = self.code, self._chunk(turn), self._moved(turn, self.lanes)
-        result = []
         if self.layout == "rows":
-            for block in range(2):
-                line = b.value(f"mul i64 {b.value(f'add i64 {chunk}, {block}')}, %stride")
-                result += [b.element("float", "%out", line, str(16 * i), *moved) for i in range(4)]
-            return result
-        registers = b.value(f"shl i64 {chunk}, 1")
-        for register in (0, 2, 1, 3):
-            offset = b.value(f"load i64, ptr {b.element('i64', '%c', registers, str(register))}")
-            place = b.value(f"getelementptr i8, ptr %out, i64 {offset}")
-            result += [b.element("float", place, str(16 * i), *moved) for i in range(2)]
-        return result
+            lines = [b.value(f"mul i64 {b.value(f'add i64 {chunk}, {block}')}, %stride") for block in range(2)]
+            offsets = [b.value(f"shl i64 {line}, 2") for line in lines]
+        else:
+            registers = b.value(f"shl i64 {chunk}, 1")
+            at = [b.element("i64", "%c", registers, str(register)) for register in (0, 2, 1, 3)]
+            offsets = [b.value(f"load i64, ptr {place}") for place in at]
+        if sources:
+            offsets = [b.value(f"and i64 {offset}, {self.keep}") for offset in offsets]
+        first = self.source if sources else "%out"
+        bases = [b.value(f"getelementptr i8, ptr {first}, i64 {offset}") for offset in offsets]
+        return [b.element("float", base, str(16 * i), *moved) for base in bases for i in range(8 // len(bases))]
+
+    def _addends(self, sources: Sequence[str]) -> list[str]:
+        return [self.code.value(f"load {self.word}, ptr {source}, align 4") for source in sources]
 
     def _copies(self, turn: str) -> list[str]:
         """Where the addends are kept."""
         return [self.code.element(self.word, self.saved, str(i), *self._moved(turn, 8)) for i in range(8)]
-
-    def _kept(self, copies: Sequence[str]) -> list[str]:
-        return [self.code.value(f"load {self.word}, ptr {copy}, align {4 * self.lanes}") for copy in copies]
 
     def _restore(self, turn: str) -> None:
         """Addends of this turn, and of another one of its chunk."""
@@ -558,7 +567,7 @@ class _Product(Vectors):
 
         def one(at: str) -> None:
             where = b.value(f"add i64 {chunk}, {at}")
-            for place, word in zip(self._places(where), self._kept(self._copies(where)), strict=True):
+            for place, word in zip(self._places(where), self._addends(self._copies(where)), strict=True):
                 b.line(f"store {self.word} {word}, ptr {place}, align 4")
 
         b.repeat(b.value(f"add i64 {b.value(f'sub i64 {turn}, {chunk}')}, 1"), 1, one)
