@@ -142,6 +142,14 @@ def functions_of(
     return {name: found[name] for name in names}
 
 
+def functions_at_hand(names: Sequence[str]) -> bool:
+    """Whether `functions_of` needs no compiling for these, and need not wait for others' either."""
+    from . import replaceable
+
+    packed = store().has_pack(names) or _quick.store.has_pack(replaceable.symbols(names))
+    return packed and jit.is_idle()
+
+
 def case_of(name: str) -> int:
     """Which case of its function a handler is, if it shares that with others (`joint`)."""
     return _quick.cases.get(name, 0)

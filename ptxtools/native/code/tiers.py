@@ -145,15 +145,21 @@ def _look_again(work: Callable[[], None], moment: float, seconds: float) -> None
 
 
 def _begin(work: Callable[[], None]) -> None:
-    with contextlib.suppress(ValueError, RuntimeError):  # it has begun; or the process ends
+    with contextlib.suppress(ValueError):  # it has begun
         _waiting.remove(work)
+        now(work)
+
+
+def now(work: Callable[[], object]) -> None:
+    """Compile something beside the run from now on."""
+    with contextlib.suppress(RuntimeError):  # the process ends
         # not a daemon, as above
         thread = threading.Thread(target=_reported, args=[work], name="ptxtools functions", daemon=False)
         thread.start()
         _running.append(thread)
 
 
-def _reported(work: Callable[[], None]) -> None:
+def _reported(work: Callable[[], object]) -> None:
     """Do something that only costs speed where it fails."""
     try:
         work()
