@@ -52,11 +52,14 @@ _failures: set[str] = set()
 
 
 def first_code(
-    handlers: dict[str, Op], ends: Collection[str] = (), simple: Callable[[], dict[str, Op]] | None = None
+    handlers: dict[str, Op],
+    ends: Collection[str] = (),
+    simple: Callable[[], dict[str, Op]] | None = None,
+    often: Collection[str] = (),
 ) -> tuple[dict[str, int], list[str]]:
     """Addresses of the loop's functions and of handlers for a program that begins; and the names to be compiled better
-    once that pays. ends, simple: as of `library.early`."""
-    return library.early(handlers, ends, simple) if QUICK and not AT_ONCE else (library.addresses(handlers), [])
+    once that pays. ends, simple, often: as of `library.early`."""
+    return library.early(handlers, ends, simple, often) if QUICK and not AT_ONCE else (library.addresses(handlers), [])
 
 
 #: What gives the addresses of handlers, and what says whether it has them without compiling.
