@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ptxtools.native.code import cases, generate, jit, library, tiers
+from ptxtools.native.code import cases, encode, generate, jit, library, tiers
 from ptxtools.native.code.keys import key_of, name_of
 from ptxtools.program.operations import LANEWISE
 from tests.program import harness
@@ -65,6 +65,39 @@ def begin_anew(patch: pytest.MonkeyPatch, folder: Path) -> None:
     """As a process that has the files in this folder, and no code yet."""
     patch.setattr(library, "_quick", library.Level(jit.QUICK, folder))
     harness._known.cache_clear()
+
+
+@pytest.fixture
+def all_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each handler counts as one that is needed often."""
+    names = lambda _, bodies: [name for body in bodies for name, _ in body]  # noqa: E731
+    monkeypatch.setattr(encode._Encoder, "_often", names)
+
+
+@pytest.mark.usefixtures("all_often")
+@pytest.mark.skipif("avx2" not in jit.host_features(), reason="results are arguments in registers of AVX2")
+def test_what_is_needed_often_has_its_own_function() -> None:
+    assert np.array_equal(results(BODY, dtype=np.uint64), wanted())
+    places = {name: address for name, address in library._quick.addresses.items() if name.startswith("h_")}
+    alone = [name for name in places if list(places.values()).count(places[name]) <= 2]  # with a guard and without
+    for opcode in ("setp_lt", "add_u32", "not_b32", "mul_wide", "add_u16", "and_pred", "selp", "cvt", "fma_rn"):
+        assert any(opcode in name and name not in library._quick.cases for name in alone), opcode
+    assert any("add_cc" in name for name in library._quick.cases)  # two results
+
+
+@pytest.mark.usefixtures("all_often")
+@pytest.mark.parametrize("active", [1, 0x80000000, 0x00FF0000, 0xFFFF])
+def test_lanes_that_do_not_run_keep_what_they_have(active: int) -> None:
+    """In straight functions: those that have left, and those whose guard is false, of words, halves, predicates."""
+    body = """mov.b32 %r1, 7; mov.b64 %d1, 70; cvt.u16.u32 %h1, %r1; setp.eq.u32 %p2, %r1, 0; mov.b32 %r2, 1;
+        shl.b32 %r2, %r2, %t; and.b32 %r2, %r2, MASK; setp.ne.u32 %p1, %r2, 0;
+        @%p1 add.u32 %r1, %r1, %t; @%p1 add.u64 %d1, %d1, 1000; @%p1 add.u16 %h1, %h1, 300;
+        @%p1 setp.ne.u32 %p2, %t, 40; @!%p1 bra DONE; add.u32 %r1, %r1, 10000;
+        DONE: cvt.u32.u64 %r3, %d1; cvt.u32.u16 %r4, %h1; add.u32 %r1, %r1, %r3; add.u32 %r1, %r1, %r4;
+        @%p2 add.u32 %r1, %r1, 500000; st.global.u32 [%out], %r1; ret;""".replace("MASK", str(active))
+    t = np.arange(32, dtype=np.uint64)
+    runs = (np.uint64(active) >> t & np.uint64(1)).astype(bool)
+    assert np.array_equal(results(body), np.where(runs, 84 + t + 511300, 84).astype(np.uint32))
 
 
 def test_cases_of_one_function() -> None:

@@ -73,6 +73,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[int]]:
     monkeypatch.setattr(spare, "_spare", [])
     monkeypatch.setattr(driver, "_LONG", 0)
     monkeypatch.setattr(driver, "_parts", noted)
+    pool.functions()  # from the first launch on
     yield found
 
 

@@ -70,6 +70,7 @@ class Known:
 def _alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(pool, "_free", [])
     monkeypatch.setattr(driver, "_LONG", 0)
+    pool.functions()  # from the first launch on
     yield
 
 

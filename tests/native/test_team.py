@@ -6,12 +6,14 @@ import gc
 import threading
 import weakref
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 import pytest
 
 import ptxtools
 from ptxtools.diagnostics import Trap
+from ptxtools.native.code import jit, tiers
 from ptxtools.native.loop import driver, pool, spare, team, worker
 
 from ..work import HANG
@@ -62,6 +64,7 @@ def _none(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(team, "_idle", [])
     monkeypatch.setattr(spare, "_spare", [])
     monkeypatch.setattr(driver, "_LONG", 0)
+    pool.functions()  # from the first launch on
     yield
 
 
@@ -214,3 +217,34 @@ def test_they_keep_no_memory_of_a_device() -> None:
         assert device() is None
     finally:
         gc.enable()
+
+
+def test_no_launch_waits_for_the_functions_that_teams_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While another thread has LLVM, launches run as the first one does; from then on in teams."""
+    monkeypatch.setattr(pool, "functions", cache(pool.functions.__wrapped__))
+    monkeypatch.setattr(pool, "_begun", [])
+    monkeypatch.setattr(tiers, "AT_ONCE", False)
+    known, numbers = Known(1, KERNEL + "// waits for nothing"), made(monkeypatch)
+    known.run(2)
+    has, gives = threading.Event(), threading.Event()
+
+    def compile_something() -> None:
+        with jit._lock:
+            has.set()
+            gives.wait()
+
+    other = threading.Thread(target=compile_something)
+    other.start()
+    has.wait()
+    try:
+        for n in (3, 4):
+            known.run(n)
+        assert not pool.functions.cache_info().currsize and numbers == [0, 0, 0]
+    finally:
+        gives.set()
+        other.join()
+    tiers.settle()
+    assert pool.ready()
+    for n in (5, 6, 7):
+        known.run(n)
+    assert numbers == [0] * 4

@@ -37,6 +37,9 @@ _OPEN_SPACES = frozenset({"global", "const", "generic"})
 #: The most bytes for the frames of one warp.
 _MOST_FRAMES = 1 << 30
 
+#: Handlers of a program that may take longer to compile, for they are needed most.
+_OFTEN = 24
+
 _RECORD, _FUNCTION, _CONSTANT = (s.packed() for s in (structures.RECORD, structures.FUNCTION, structures.CONSTANT))
 _KINDS = {"pred": 1, "b16": 16, "b32": 32, "b64": 64, "b128": 128}
 
@@ -157,7 +160,9 @@ class _Encoder:
         results = [self._result_of(block.terminator) for block in program.blocks]
         self.starts, self.ends = self._places(bodies, results)
         ends = [self._end(number, block, results[number]) for number, block in enumerate(program.blocks)]
-        self.addresses, self.better = tiers.first_code(self.handlers, {name for _, name, _, _ in ends}, self._simple)
+        self.addresses, self.better = tiers.first_code(
+            self.handlers, {name for _, name, _, _ in ends}, self._simple, self._often(bodies)
+        )
         whole = None
         if self.regions:
             whole = unison.form(program, bodies, self.starts, chained=joined, events=self.events)
@@ -256,6 +261,12 @@ class _Encoder:
         for number, ops in self.singly.items():
             self.parted[number] = [self._named(op, self.apart) for op in ops]
         return {name: op for name, op in self.handlers.items() if op.kind != "run"} | self.apart
+
+    def _often(self, bodies: list[list[tuple[str, Op]]]) -> list[str]:
+        """Handlers of what is in loops, or of all where many CTAs do it; the shortest loops first."""
+        blocks = range(len(bodies)) if self.everywhere else ()
+        numbers = dict.fromkeys([*runs.loops(self.program.blocks), *blocks])
+        return list(dict.fromkeys(name for number in numbers for name, _ in bodies[number]))[:_OFTEN]
 
     def _lacks(self, name: str) -> bool:
         """Whether this is a run that is not compiled yet."""

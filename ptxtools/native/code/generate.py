@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from ptxtools.native.handlers import FUNCTIONS, body_of, function_of, lanewise
 from ptxtools.native.loop import barriers, calls, clusters, control, loop
@@ -82,15 +82,20 @@ def core_module(features: Iterable[str] = ()) -> str:
 
 
 def handler_module(
-    ops: dict[str, Op], features: Iterable[str], ends: Iterable[str] = (), *, brief: bool = False
+    ops: dict[str, Op],
+    features: Iterable[str],
+    ends: Iterable[str] = (),
+    often: Collection[str] = (),
+    *,
+    brief: bool = False,
 ) -> str:
     """One function per entry: symbol and an operation of that key. ends: terminators that `core_module` lacks; brief:
-    as of `Emitter`."""
+    as of `Emitter`; often: names of those that take a little longer to compile, then, and less to run."""
     emitter = Emitter(features, brief=brief)
     bodies: list[str] = []
     if brief:
-        bodies, ops = joint.functions(emitter, ops)
-    bodies += [handler(emitter, name, op) for name, op in ops.items()]
+        bodies, ops, often = joint.functions(emitter, ops, often)
+    bodies += [handler(emitter, name, op, often=name in often) for name, op in ops.items()]
     if ends:
         for line in _DECLARATIONS.split("\n"):
             emitter.declare(line.partition("@")[2].partition("(")[0], line)
@@ -123,12 +128,13 @@ def _reached(functions: dict[str, str], names: Iterable[str], without: Iterable[
     return found
 
 
-def handler(emitter: Emitter, name: str, op: Op) -> str:
-    """The function for one key."""
+def handler(emitter: Emitter, name: str, op: Op, *, often: bool = False) -> str:
+    """The function for one key. often: as of `handler_module`."""
     emitter.declare("llvm.cttz.i32", "declare i32 @llvm.cttz.i32(i32, i1)")
     if op.kind in FUNCTIONS:
         return function_of(op.kind)(emitter, name, op)
     h = (Slices if emitter.brief and slices.sliced(op) else Handler)(emitter, op)
+    h.often |= often
     body_of(op.kind)(h)
     return h.text(name)
 

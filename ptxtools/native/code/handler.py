@@ -60,6 +60,8 @@ class Handler:
         # A register that stands at two places has one Ref; the handler serves operations where it has two.
         op = replace(op, dst=_distinct(op.dst), src=_distinct(op.src))
         self.op = op
+        #: Ways that only save time are worth compiling, even quickly.
+        self.often = not emitter.brief
         self.algebra = LLVMAlgebra(emitter, context=self._context)
         #: Attribute group of the function: "#2" for one that needs the machine's widest vectors.
         self.attributes = "#0"

@@ -90,6 +90,14 @@ def compile_object(ir: str, level: int = FULL) -> bytes:
         return bytes(machine.emit_object(module))
 
 
+def is_idle() -> bool:
+    """Whether no other thread compiles anything."""
+    if not _lock.acquire(blocking=False):
+        return False
+    _lock.release()
+    return True
+
+
 def improve(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
     """Run the passes of code that is compiled well."""
     options = llvm.create_pipeline_tuning_options(speed_level=1)

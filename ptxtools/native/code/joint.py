@@ -7,12 +7,14 @@ next record) takes LLVM as long as ten operations do. So operations from slots t
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ptxtools.native.handlers import body_of
 from ptxtools.program.operations import LANEWISE
 from ptxtools.program.program import LANES, Op, Ref
 from ptxtools.semantics.algebra import Value
 
-from . import modes
+from . import modes, straight
 from .algebra import LLVMAlgebra
 from .cases import text_of
 from .emitter import Emitter, vector
@@ -26,14 +28,20 @@ _COMMON = 4
 _FUNCTION = "joint."
 
 
-def functions(emitter: Emitter, ops: dict[str, Op]) -> tuple[list[str], dict[str, Op]]:
-    """Functions for some handlers, with their other names and the table; and the handlers that are left."""
+def functions(
+    emitter: Emitter, ops: dict[str, Op], often: Collection[str] = ()
+) -> tuple[list[str], dict[str, Op], Collection[str]]:
+    """Functions for some handlers, with their other names and the table; the handlers that are left; and the names of
+    those that are needed often, themselves or for others. often: names of those that are needed often."""
     twins = _twins(ops)
+    quick = dict.fromkeys(twins.get(name, name) for name in often if name in ops)
+    alone = straight.functions(emitter, {name: ops[name] for name in quick})
     groups: dict[int, dict[str, Op]] = {}
     for name, op in ops.items():
-        if name not in twins and op.kind in LANEWISE and len(operands_of(op)) <= OPERANDS_PER_RECORD:
+        shares = name not in twins and name not in alone
+        if shares and op.kind in LANEWISE and len(operands_of(op)) <= OPERANDS_PER_RECORD:
             groups.setdefault(width_of(emitter, operands_of(op)), {})[name] = op
-    texts: list[str] = []
+    texts = list(alone.values())
     cases, places = dict[str, int](), dict(twins)
     for width, group in groups.items():
         if len(group) > 1:
@@ -42,13 +50,13 @@ def functions(emitter: Emitter, ops: dict[str, Op]) -> tuple[list[str], dict[str
             texts.append(text)
             cases |= numbers
             places |= dict.fromkeys(numbers, function)
-    left = {name: op for name, op in ops.items() if name not in places}
+    left = {name: op for name, op in ops.items() if name not in places and name not in alone}
     cases |= {name: cases[twin] for name, twin in twins.items() if twin in cases}
     texts += [
         f"@{name} = alias void (ptr, ptr, i32, ptr, ptr), ptr @{places.get(at, at)}" for name, at in places.items()
     ]
     texts.append(text_of(ops, cases))
-    return texts, left
+    return texts, left, quick
 
 
 def _twins(ops: dict[str, Op]) -> dict[str, str]:

@@ -35,11 +35,14 @@ def addresses(handlers: dict[str, Op]) -> dict[str, int]:
 
 
 def early(
-    handlers: dict[str, Op], ends: Collection[str] = (), simple: Callable[[], dict[str, Op]] | None = None
+    handlers: dict[str, Op],
+    ends: Collection[str] = (),
+    simple: Callable[[], dict[str, Op]] | None = None,
+    often: Collection[str] = (),
 ) -> tuple[dict[str, int], list[str]]:
     """The same, with functions that were compiled quickly where those would have to be compiled first; and the names
     that are to be compiled well once that pays (`better`). ends: the terminators that the program has; simple: handlers
-    that do until then."""
+    that do until then; often: of those, what it does most."""
     with _lock:
         needed = _full.lacks([BASE, *handlers])
         if not needed or _full.load(needed):
@@ -49,7 +52,7 @@ def early(
         if quick and not _quick.load(quick):
             if _full.gather(needed):
                 return _full.addresses, []
-            _quick.make(quick, begin)
+            _quick.make(quick, begin, often)
         return {**_quick.addresses, **_full.addresses}, needed
 
 
@@ -142,6 +145,14 @@ def functions_of(
     return {name: found[name] for name in names}
 
 
+def functions_at_hand(names: Sequence[str]) -> bool:
+    """Whether `functions_of` needs no compiling for these, and need not wait for others' either."""
+    from . import replaceable
+
+    packed = store().has_pack(names) or _quick.store.has_pack(replaceable.symbols(names))
+    return packed and jit.is_idle()
+
+
 def case_of(name: str) -> int:
     """Which case of its function a handler is, if it shares that with others (`joint`)."""
     return _quick.cases.get(name, 0)
@@ -227,8 +238,9 @@ class Level:
         self.store.save_pack(needed, units)
         return True
 
-    def make(self, needed: list[str], ops: dict[str, Op]) -> None:
-        """Compile the functions that no unit on disk has, bring all into this process, and pack them."""
+    def make(self, needed: list[str], ops: dict[str, Op], often: Collection[str] = ()) -> None:
+        """Compile the functions that no unit on disk has, bring all into this process, and pack them. often: as of
+        `early`."""
         units = self.store.units(needed)
         if len(units) > objects.MOST_UNITS:
             units = [u for u in units if BASE in u[0]]
@@ -246,7 +258,7 @@ class Level:
         ends = [name for name in lacking if name not in ops]
         if lacking:
             names = [*handlers, *ends, *([cases.table_of(handlers)] if core else [])]
-            units.append(self._unit(names, generate.handler_module(handlers, features, ends, brief=core)))
+            units.append(self._unit(names, generate.handler_module(handlers, features, ends, often, brief=core)))
         pieces = _without_repeats(units)
         self._link(pieces, needed)
         self.store.save_pack(needed, pieces)

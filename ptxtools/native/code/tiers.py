@@ -52,11 +52,14 @@ _failures: set[str] = set()
 
 
 def first_code(
-    handlers: dict[str, Op], ends: Collection[str] = (), simple: Callable[[], dict[str, Op]] | None = None
+    handlers: dict[str, Op],
+    ends: Collection[str] = (),
+    simple: Callable[[], dict[str, Op]] | None = None,
+    often: Collection[str] = (),
 ) -> tuple[dict[str, int], list[str]]:
     """Addresses of the loop's functions and of handlers for a program that begins; and the names to be compiled better
-    once that pays. ends, simple: as of `library.early`."""
-    return library.early(handlers, ends, simple) if QUICK and not AT_ONCE else (library.addresses(handlers), [])
+    once that pays. ends, simple, often: as of `library.early`."""
+    return library.early(handlers, ends, simple, often) if QUICK and not AT_ONCE else (library.addresses(handlers), [])
 
 
 #: What gives the addresses of handlers, and what says whether it has them without compiling.
@@ -145,15 +148,21 @@ def _look_again(work: Callable[[], None], moment: float, seconds: float) -> None
 
 
 def _begin(work: Callable[[], None]) -> None:
-    with contextlib.suppress(ValueError, RuntimeError):  # it has begun; or the process ends
+    with contextlib.suppress(ValueError):  # it has begun
         _waiting.remove(work)
+        now(work)
+
+
+def now(work: Callable[[], object]) -> None:
+    """Compile something beside the run from now on."""
+    with contextlib.suppress(RuntimeError):  # the process ends
         # not a daemon, as above
         thread = threading.Thread(target=_reported, args=[work], name="ptxtools functions", daemon=False)
         thread.start()
         _running.append(thread)
 
 
-def _reported(work: Callable[[], None]) -> None:
+def _reported(work: Callable[[], object]) -> None:
     """Do something that only costs speed where it fails."""
     try:
         work()

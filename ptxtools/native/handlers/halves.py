@@ -34,7 +34,7 @@ class Ranged:
             else:
                 h.code.jump(self.anywhere)
         else:
-            if not h.code.brief:  # a whole warp is a special case of some lanes
+            if h.often:  # a whole warp is a special case of some lanes
                 whole, part = h.code.label("whole"), h.code.label("part")
                 h.code.branch("%full", whole, part, likely=True)
                 h.code.begin(whole)

@@ -44,7 +44,7 @@ def run(launch: Launch) -> Outcome:
     shape = shape_of(launch, encoded)
     if shape.ctas == 0 or shape.threads == 0:
         return Outcome()
-    if shape.instructions and _is_plain(launch) and pool.known():
+    if shape.instructions and _is_plain(launch) and pool.known() and pool.ready():
         return _again(launch, encoded, shape)
     return _whole(_GridRun(launch, encoded, shape))
 
@@ -378,7 +378,7 @@ class _GridRun:
     def _is_shared_natively(self) -> bool:
         """Whether other workers need no Python to begin, and mostly none to end."""
         known = self.count > 1 and self.shape.instructions and self._is_long()
-        return bool(known) and self._is_free() and pool.possible()
+        return bool(known) and self._is_free() and pool.possible() and pool.ready()
 
     def _is_free(self) -> bool:
         """Whether nothing depends on how often Python is called."""

@@ -50,6 +50,8 @@ _NAMES = "seat_serve", "seat_post", "seat_rouse", "seat_drop", "seat_wait", "sea
 _free: list[Seat] = []
 _all: list[Seat] = []
 _ended: list[bool] = []
+#: Whether the functions are being made.
+_begun: list[bool] = []
 
 
 def possible() -> bool:
@@ -71,6 +73,20 @@ class _Functions(NamedTuple):
     wait: Callable[[int], int]
     finish: Callable[[int], None]
     team: Callable[[int], int]
+
+
+def ready() -> bool:
+    """Whether its functions are there. Where that would mean to wait for LLVM, they are made beside the run."""
+    if functions.cache_info().currsize:
+        return True
+    from ptxtools.native.code import library, tiers
+
+    if tiers.AT_ONCE or library.functions_at_hand(_NAMES):
+        return bool(functions())
+    if not _begun:
+        _begun.append(True)
+        tiers.now(functions)
+    return False
 
 
 @cache
@@ -189,6 +205,7 @@ def _forget() -> None:
     """A copy of the process has no such threads."""
     _free.clear()
     _all.clear()
+    _begun.clear()
 
 
 def _end() -> None:
