@@ -19,6 +19,7 @@ from ptxtools.records import NamedTuple
 from ptxtools.syntax.printer import print_statement
 
 from .document import Document, labels_of
+from .words import Token
 
 _IDENTIFIER = re.compile(r"(?:[A-Za-z][\w$]*|[_$%][\w$]+)\Z", re.ASCII)
 #: Forms of one mnemonic that a hover shows.
@@ -86,11 +87,9 @@ def _uses(document: Document, name: str, symbol: Symbol) -> Iterator[str]:
     read: list[int] = []
     source = document.module.source
     assert source is not None
-    offsets = [start for start, _ in document.places(name, symbol)]
-    for at, item in zip(offsets, document.instructions_at(offsets), strict=True):
-        if item is not None:
-            result = _writes(item, name) and (not written or written[-1] < item.span[0])
-            (written if result else read).append(at)  # of two places in an instruction that writes it, the first
+    for (at, _), result in uses(document, name, symbol):
+        if result is not None:
+            (written if result else read).append(at)
     for what, found in (("written on", written), ("read on", read)):
         lines = list(dict.fromkeys(map(source.line_of, found[: 2 * _MOST_LINES])))
         if lines:
@@ -100,6 +99,22 @@ def _uses(document: Document, name: str, symbol: Symbol) -> Iterator[str]:
     if written or read:
         first, last = (source.line_of(end(written + read)) for end in (min, max))
         yield f"- live within lines {first} to {last}"
+
+
+def uses(document: Document, name: str, symbol: Symbol) -> list[tuple[Span, bool | None]]:
+    """Wherever a name stands; of a register, whether it is written there, and None where it is declared."""
+    spans = document.places(name, symbol)
+    if not isinstance(symbol, Variable) or symbol.space != "reg":
+        return [(span, None) for span in spans]
+    found: list[tuple[Span, bool | None]] = []
+    last = -1
+    for span, item in zip(spans, document.instructions_at([start for start, _ in spans]), strict=True):
+        # Of two places in an instruction that writes it, the first is the result.
+        result = None if item is None else _writes(item, name) and last < item.span[0]
+        if result:
+            last = span[0]
+        found.append((span, result))
+    return found
 
 
 def _writes(item: Instruction, name: str) -> bool:
@@ -166,8 +181,8 @@ class RenameError(Exception):
     """A name cannot be changed; the message says why."""
 
 
-def rename(document: Document, offset: int, new: str) -> list[Span]:
-    """Where to write a new name. Raises RenameError where the text would then mean something else."""
+def renamed(document: Document, offset: int) -> tuple[Token, Symbol]:
+    """The name at an offset and its declaration. Raises RenameError where it can have no new one."""
     meant = document.meaning(offset)
     if meant is None:
         raise RenameError("there is no declared name here")
@@ -176,6 +191,12 @@ def rename(document: Document, offset: int, new: str) -> list[Span]:
         raise RenameError("the text has syntax errors")
     if isinstance(symbol, Variable) and symbol.count is not None:
         raise RenameError(f"{token.text} is one of {symbol.name}<{symbol.count}>")
+    return token, symbol
+
+
+def rename(document: Document, offset: int, new: str) -> list[Span]:
+    """Where to write a new name. Raises RenameError where the text would then mean something else."""
+    token, symbol = renamed(document, offset)
     if not _IDENTIFIER.match(new) or lookup(new) is not None:
         raise RenameError(f"'{new}' is not a name")
     places = document.places(token.text, symbol)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlparse
 
 from cattrs import Converter
 from lsprotocol import types as lsp
@@ -17,18 +17,21 @@ from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import default_converter
 
-from ptxtools.diagnostics import Diagnostic, Severity
+from ptxtools.diagnostics import Diagnostic, Severity, Span
 from ptxtools.diagnostics.text import notes
+from ptxtools.linter.config import ConfigError
 from ptxtools.pages import describe
 from ptxtools.syntax.edited import edit_of
 from ptxtools.syntax.reformat import reformat
 
 from . import answers
+from .actions import all_fixed, silencing
 from .background import FORKS
 from .completion import complete
 from .layout import edit_within
 from .log import log_to_client
 from .outline import Outline
+from .settings import ALL, Chosen, chosen_for
 from .state import State
 from .texts import OpenText
 from .words import NAMES, Coloured, Row, encoded
@@ -59,6 +62,16 @@ _ITEMS = {
     "directive": lsp.CompletionItemKind.Keyword,
     "value": lsp.CompletionItemKind.Value,
 }
+_USES = {
+    None: lsp.DocumentHighlightKind.Text, True: lsp.DocumentHighlightKind.Write, False: lsp.DocumentHighlightKind.Read,
+}  # fmt: skip
+#: Findings that editors show in a way of their own: what is for nothing paler, what is deprecated struck out.
+_TAGS = {
+    **{code: [lsp.DiagnosticTag.Unnecessary] for code in ("PTX510", "PTX512", "PTX513", "PTX514")},
+    "PTX601": [lsp.DiagnosticTag.Deprecated],
+}
+#: All fixes of a text, which editors may apply when it is saved.
+_FIX_ALL = f"{lsp.CodeActionKind.SourceFixAll.value}.ptx-lint"
 _LEGEND = lsp.SemanticTokensLegend(token_types=NAMES, token_modifiers=[])
 
 
@@ -70,6 +83,7 @@ class Server(LanguageServer):
         self._states: dict[str, State] = {}
         self._rows: dict[tuple[str, str, bool], Row] = {}
         self._told: dict[str, tuple[str, Coloured]] = {}
+        self._chosen: dict[str, Chosen] = {}
         self.outline = Outline()
 
     def state(self, uri: str) -> State:
@@ -90,6 +104,24 @@ class Server(LanguageServer):
             if name in self.workspace.text_documents:
                 self.workspace.text_documents[name] = found
         return found
+
+    def chosen(self, uri: str) -> Chosen:
+        """What the settings of the project that a file is in leave of its findings."""
+        known = self._chosen.get(uri)
+        if known is None:
+            parts = urlparse(uri)
+            try:
+                known = chosen_for(unquote(parts.path)) if parts.scheme == "file" else ALL
+            except ConfigError as error:
+                known = ALL
+                message = lsp.ShowMessageParams(lsp.MessageType.Warning, f"ptx-lint: {error}")
+                self.window_show_message(message)
+            self._chosen[uri] = known
+        return known
+
+    def read_settings_again(self) -> None:
+        """Settings may have changed."""
+        self._chosen.clear()
 
     @property
     def refreshes_hints(self) -> bool:
@@ -116,6 +148,7 @@ class Server(LanguageServer):
 
     def forget(self, uri: str) -> None:
         self._told.pop(uri, None)
+        self._chosen.pop(uri, None)
         known = self._states.pop(uri, None)
         if known is not None:
             known.leave()
@@ -124,9 +157,10 @@ class Server(LanguageServer):
 def _converter() -> Converter:
     """Makes messages. References, of which there may be thousands, are made by their handler."""
     converter: Converter = default_converter()  # type: ignore[no-untyped-call]
-    converter.register_unstructure_hook(
-        lsp.ReferencesResponse, lambda made: {"id": made.id, "jsonrpc": made.jsonrpc, "result": made.result}
-    )
+    for response in (lsp.ReferencesResponse, lsp.DocumentHighlightResponse):
+        converter.register_unstructure_hook(
+            response, lambda made: {"id": made.id, "jsonrpc": made.jsonrpc, "result": made.result}
+        )
     return converter
 
 
@@ -190,11 +224,20 @@ async def _prepare(server: Server, uri: str, state: State) -> None:
 
 def _publish(server: Server, uri: str, state: State, findings: list[Diagnostic]) -> None:
     """Publish findings, unless they are shown."""
-    shown = [_diagnostic(state, d) for d in findings]
+    shown = [_diagnostic(state, d) for d in server.chosen(uri).left(findings)]
     if shown != state.shown:
         state.shown = shown
         version = server.workspace.get_text_document(uri).version
         server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, shown, version))
+
+
+def _saved(server: Server, params: lsp.DidSaveTextDocumentParams) -> None:
+    """Settings are read again, and what is known is shown as they want it."""
+    server.read_settings_again()
+    uri = params.text_document.uri
+    state = server.state(uri)
+    if state.found is not None:
+        _publish(server, uri, state, state.found)
 
 
 def _closed(server: Server, params: lsp.DidCloseTextDocumentParams) -> None:
@@ -204,23 +247,56 @@ def _closed(server: Server, params: lsp.DidCloseTextDocumentParams) -> None:
 
 def _diagnostic(state: State, d: Diagnostic) -> lsp.Diagnostic:
     message = "\n".join([d.message, *(f"{head} {text}" for head, text in notes(d))])
-    return lsp.Diagnostic(state.places.range(d.span), message, _SEVERITIES[d.severity], d.code, None, "ptx-lint")
+    severity, tags = _SEVERITIES[d.severity], _TAGS.get(d.code)
+    return lsp.Diagnostic(state.places.range(d.span), message, severity, d.code, None, "ptx-lint", tags)
 
 
 async def _actions(server: Server, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
-    """The fixes of the findings in a range."""
-    state = server.state(params.text_document.uri)
+    """The fixes of the findings in a range, comments that silence these, and all fixes of the text at once."""
+    uri = params.text_document.uri
+    state = server.state(uri)
     start, end = state.places.span(params.range)
-    found = []
     known = state.known_findings()
-    for d in known if known is not None else (await state.complete()).findings:
-        if d.fix is not None and d.span[0] <= end and start <= d.span[1] and d.fix.span != (0, 0):
-            edit = lsp.TextEdit(state.places.range(d.fix.span), d.fix.text)
-            changes = lsp.WorkspaceEdit(changes={params.text_document.uri: [edit]})
-            title = f"{d.fix.title or describe(d.code)[0]} [{d.code}]"
-            action = lsp.CodeAction(title, lsp.CodeActionKind.QuickFix, [_diagnostic(state, d)], edit=changes)
-            found.append(action)
+    findings = server.chosen(uri).left(known if known is not None else (await state.complete()).findings)
+    if not server.is_newest(uri, state):
+        return []  # the text has changed meanwhile
+
+    def action(
+        title: str, kind: lsp.CodeActionKind | str, span: Span, text: str, d: Diagnostic | None = None
+    ) -> lsp.CodeAction:
+        edit = lsp.WorkspaceEdit(changes={uri: [lsp.TextEdit(state.places.range(span), text)]})
+        mends = [_diagnostic(state, d)] if d is not None else None
+        preferred = True if d is not None and d.fix is not None and d.fix.text == text else None
+        return lsp.CodeAction(title, kind, mends, preferred, edit=edit)
+
+    found: list[lsp.CodeAction] = []
+    here = [d for d in findings if d.span[0] <= end and start <= d.span[1]]
+    fixes = {d.fix for d in findings if d.fix is not None and d.fix.span != (0, 0)}
+    quick = lsp.CodeActionKind.QuickFix
+    if _wanted(params, quick):
+        for d in here:
+            if d.fix is not None and d.fix.span != (0, 0):
+                title = f"{d.fix.title or describe(d.code)[0]} [{d.code}]"
+                found.append(action(title, quick, d.fix.span, d.fix.text, d))
+        for d in {(d.code, state.places.range(d.span).start.line): d for d in here}.values():
+            place = silencing(state.document, d)
+            if place is not None:
+                found.append(action(f"disable {d.code} for this line", quick, (place[0],) * 2, place[1], d))
+    asked = bool(params.context.only) and _wanted(params, _FIX_ALL)
+    if asked or (not params.context.only and len(fixes) > 1 and any(d.fix in fixes for d in here)):
+        text = all_fixed(state.text, findings)
+        if text != state.text:
+            first, last = edit_of(state.text, text)
+            found.append(action(f"apply all {len(fixes)} fixes", _FIX_ALL, (first, last),
+                                text[first : len(text) - len(state.text) + last]))  # fmt: skip
     return found
+
+
+def _wanted(params: lsp.CodeActionParams, kind: lsp.CodeActionKind | str) -> bool:
+    """Whether a client asks for actions of a kind, or of one that has it as a part."""
+    name = str(getattr(kind, "value", kind))
+    only = [str(getattr(each, "value", each)) for each in params.context.only or ()]
+    return not only or any(name == each or name.startswith(f"{each}.") for each in only)
 
 
 # --- names ------------------------------------------------------------------------------------------------------------
@@ -255,6 +331,27 @@ def _references(server: Server, params: lsp.ReferenceParams) -> list[dict[str, A
         spans = [span for span in spans if span != declared]
     uri = params.text_document.uri
     return [{"uri": uri, "range": range} for range in state.places.messages(spans)]
+
+
+def _highlights(server: Server, params: lsp.DocumentHighlightParams) -> list[dict[str, Any]]:
+    """Where the name at a position stands, as in messages (see `_converter`); of a register, where it is written."""
+    state = server.state(params.text_document.uri)
+    meant = state.document.meaning(state.places.offset(params.position))
+    if meant is None:
+        return []
+    uses = answers.uses(state.document, meant[0].text, meant[1])
+    ranges = state.places.messages([span for span, _ in uses])
+    return [{"range": range, "kind": _USES[writes].value} for range, (_, writes) in zip(ranges, uses, strict=True)]
+
+
+def _prepare_rename(server: Server, params: lsp.PrepareRenameParams) -> lsp.PrepareRenamePlaceholder | None:
+    """What a new name would be given to; nothing where that is refused."""
+    state = server.state(params.text_document.uri)
+    try:
+        token, _ = answers.renamed(state.document, state.places.offset(params.position))
+    except answers.RenameError as error:
+        raise JsonRpcInvalidParams(str(error)) from None
+    return lsp.PrepareRenamePlaceholder(state.places.range(token.span), token.text)
 
 
 def _rename(server: Server, params: lsp.RenameParams) -> lsp.WorkspaceEdit:
@@ -347,12 +444,15 @@ def _semantic_range(server: Server, params: lsp.SemanticTokensRangeParams) -> ls
 _FEATURES: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
     (lsp.TEXT_DOCUMENT_DID_OPEN, _changed, ()),
     (lsp.TEXT_DOCUMENT_DID_CHANGE, _changed, ()),
+    (lsp.TEXT_DOCUMENT_DID_SAVE, _saved, ()),
     (lsp.TEXT_DOCUMENT_DID_CLOSE, _closed, ()),
-    (lsp.TEXT_DOCUMENT_CODE_ACTION, _actions, (lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix]),)),
+    (lsp.TEXT_DOCUMENT_CODE_ACTION, _actions, (lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix, _FIX_ALL]),)),
     (lsp.TEXT_DOCUMENT_HOVER, _hover, ()),
     (lsp.TEXT_DOCUMENT_DEFINITION, _definition, ()),
     (lsp.TEXT_DOCUMENT_REFERENCES, _references, ()),
-    (lsp.TEXT_DOCUMENT_RENAME, _rename, ()),
+    (lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT, _highlights, ()),
+    (lsp.TEXT_DOCUMENT_PREPARE_RENAME, _prepare_rename, ()),
+    (lsp.TEXT_DOCUMENT_RENAME, _rename, (lsp.RenameOptions(prepare_provider=True),)),
     (lsp.TEXT_DOCUMENT_COMPLETION, _completion, (lsp.CompletionOptions(trigger_characters=[".", "%"]),)),
     (lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL, _outline, ()),
     (lsp.TEXT_DOCUMENT_FOLDING_RANGE, _folding, ()),

@@ -3,15 +3,18 @@ of a run of instructions are."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from types import MappingProxyType
 from typing import TypeAlias
 
 from ptxtools.ir.nodes import Address, Arguments, Immediate, Name, Operand
+from ptxtools.ir.symbols import RegisterKey
 from ptxtools.records import NamedTuple
 
 from .accesses import accessed_bytes, accesses_of
 from .constants import bounds
-from .facts import FunctionFacts, Line
+from .facts import ENDING, FunctionFacts, Line
 from .inflight import accessed
 
 
@@ -83,16 +86,54 @@ _WIDENED = {"cvt.u64.u32": 2, "mul.wide.u32": 3}
 _ELSEWHERE = {False: ("param", "shared", "local", "const"), True: ("param", "shared", "global", "const")}
 
 
-def uses_of(facts: FunctionFacts, run: list[Line], functions: Collection[str]) -> Iterator[Use]:
+def nulls_of(facts: FunctionFacts) -> dict[int, RegisterKey]:
+    """The registers that are null from an instruction on to which only a branch leads that has compared them with it,
+    by its identity."""
+    lines, ways = facts.lines, Counter(facts.jumps.values())
+    ways.update(to for table in facts.tables.values() for to in table)
+    ways.update(at for at, line in enumerate(lines[:-1], 1) if not _ends(line))
+    found = {}
+    for at, line in enumerate(lines):
+        to = facts.jumps.get(id(line.item))
+        guard = line.item.guard
+        key = line.registers[guard.name] if guard is not None and to is not None else None
+        test = facts.writes.get(key) if key is not None and key not in facts.rewritten else None
+        if test is None or guard is None or test.item.guard is not None or len(test.item.operands) != 3:
+            continue
+        _, pointer, zero = test.item.operands
+        words = test.item.opcode.split(".")
+        if words[0] != "setp" or words[1] not in ("eq", "ne") or not isinstance(pointer, Name):
+            continue
+        tested = test.registers[pointer.name]
+        if tested is None or tested in facts.rewritten or not isinstance(zero, Immediate) or zero.value:
+            continue
+        null = to if (words[1] == "eq") != guard.negated else at + 1
+        if null is not None and null < len(lines) and ways[null] == 1:
+            found[id(lines[null].item)] = tested
+    return found
+
+
+def _ends(line: Line) -> bool:
+    return line.item.guard is None and line.plan.family in ENDING
+
+
+def uses_of(
+    facts: FunctionFacts,
+    run: list[Line],
+    functions: Collection[str],
+    nulls: Mapping[int, RegisterKey] = MappingProxyType({}),
+) -> Iterator[Use]:
     """Uses of pointers in a run whose instructions are executed one behind the other, in this order.
 
-    functions: those of malloc and free that the runtime provides. A block counts as freed behind the use that frees it;
-    what a guarded instruction does is not known.
+    functions: those of malloc and free that the runtime provides; nulls: as `nulls_of`. A block counts as
+    freed behind the use that frees it; what a guarded instruction does is not known.
     """
     known: _Known = {}
     stack: list[Block] = []
     kept: _Kept = {}
     for line in run:
+        if id(line.item) in nulls:
+            known[nulls[id(line.item)]] = Numbers(0, 0)
         pointer = _keep(line, known, kept, functions)
         if line.item.guard is not None:
             _forget(line, known)

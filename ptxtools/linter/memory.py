@@ -182,9 +182,11 @@ def _reach(line: Line, addresses: tuple[Value | None, ...]) -> Reach | None:
 
 
 def _both(active: tuple[bool, ...] | None, reader: Reader, line: Line) -> tuple[bool, ...] | None:
-    if line.item.guard is None or active is None:
+    if line.item.guard is None:
         return active
     holds = reader.holds(line)
+    if active is None:
+        return None if holds is None or any(holds) else holds
     return None if holds is None else tuple(a and h for a, h in zip(active, holds, strict=True))
 
 

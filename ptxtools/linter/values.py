@@ -158,6 +158,10 @@ class Reader:
             found = self._now[key] = Value(((term, 1),), 0)
         return found  # type: ignore[return-value]
 
+    def put(self, key: RegisterKey, value: Value | Line) -> None:
+        """Let a register hold a value, or what an instruction gives."""
+        self._now[key] = value
+
     def of_name(self, name: str, line: Line) -> Value:
         """The value of a register, special register or variable's address, before an instruction."""
         key = line.registers[name]

@@ -110,8 +110,8 @@ class Mbarriers:
 
     def wait(self, view: View, what: str, lanes: Array, warp: Warp) -> None:
         """Lanes go on behind a wait: those whose phase is complete learn what its arrivals told, those of a relaxed one
-        with their next fence. If others have run in between, the next phase may have ended already; so the last phase
-        of that parity counts."""
+        with their next fence (9.7.13.15.16): a store before it is not behind what others have read, either. If others
+        have run in between, the next phase may have ended already; so the last phase of that parity counts."""
         wanted = view.source(1)
         if not what.endswith("parity"):
             wanted = wanted >> np.uint64(word.PHASE_SHIFT)
@@ -133,7 +133,6 @@ class Mbarriers:
                     told = merged(one.told or {}, told)
                 message = Message(warp.agent, told, CTA if of_the_cta else CLUSTER, view.op.where)
                 warp.heard = [*(one for one in warp.heard if one not in before), message][-64:]
-                warp.seen = merged(warp.seen, told)
             else:
                 warp.take(told, np.array(some))
             for message in phases.far.values():

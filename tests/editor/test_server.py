@@ -248,6 +248,99 @@ def test_fixes_are_offered():
     assert text.replace("sm_70", "sm_80") in fixed
 
 
+def actions_of(text, only=None, line=None):
+    area = lsp.Range(lsp.Position(line or 0, 0), lsp.Position(99 if line is None else line, 99))
+    context = lsp.CodeActionContext(diagnostics=[], only=only)
+    return ask("code_action", lsp.CodeActionParams, text, range=area, context=context)
+
+
+def test_warnings_are_silenced_by_comments():
+    """On the line, or in the comment that is there; what is offered does what it says."""
+    shift = "\tshl.b32 \t%r2, %r1, 40;"
+    text = TEXT.replace("\tadd.s32 \t%r2, %r1, 1;", f"{shift}\n\tshr.u32 \t%r2, %r2, 33; // because")
+    silenced = []
+    for action in actions_of(text):
+        if action.title.startswith("disable "):
+            code = action.title.split()[1]
+            after = edited(text, action.edit.changes[URI])
+            left = [each.title for each in actions_of(after) if each.title == action.title]
+            assert left == [each.title for each in actions_of(text) if each.title == action.title][1:]
+            silenced.append((code, after))
+    wanted = [text.replace(line, f"{line} // ptx-lint: disable=PTX502") for line in (shift, "33; // because")]
+    assert [after for code, after in silenced if code == "PTX502"] == wanted
+    again = TEXT.replace("\tadd.s32 \t%r2, %r1, 1;", f"{shift} // ptx-lint: disable=PTX7")
+    (action,) = [each for each in actions_of(again) if each.title.startswith("disable PTX502")]
+    assert edited(again, action.edit.changes[URI]) == again.replace("disable=PTX7", "disable=PTX7,PTX502")
+    within = TEXT.replace("\tadd.s32 \t%r2, %r1, 1;", f"{shift} /* here\nand there */")
+    assert not [each for each in actions_of(within) if each.title.startswith("disable PTX502")]
+
+
+def test_all_fixes_at_once():
+    old = "\tred.global.add.u32 \t[p], 1;"
+    text = TEXT.replace("\tbra", "\tld.global.b32 \t%r1, [%r1-4];\n\tld.global.b32 \t%r1, [%r1-8];\n\tbra")
+    (whole,) = actions_of(text, only=["source.fixAll"])
+    assert whole.kind == "source.fixAll.ptx-lint"
+    after = edited(text, whole.edit.changes[URI])
+    assert "[%r1+-4]" in after and "[%r1+-8]" in after and old not in after
+    kinds = {action.kind for action in actions_of(text)}
+    assert kinds == {"quickfix", "source.fixAll.ptx-lint"}
+    assert {action.kind for action in actions_of(text, only=["quickfix"])} == {"quickfix"}
+    assert not actions_of(text, only=["refactor"]) and not actions_of(after, only=["source.fixAll.ptx-lint"])
+
+
+def test_names_are_highlighted_and_renaming_is_prepared():
+    text = TEXT.replace("%r<4>", "%r<4>, total").replace("\tadd.s32 \t%r2, %r1, 1;", "\tadd.s32 \ttotal, total, %r1;")
+
+    async def work(client):
+        place = {"text_document": lsp.TextDocumentIdentifier(URI), "position": at(text, "total", 1)}
+        marks = await client.text_document_document_highlight_async(lsp.DocumentHighlightParams(**place))
+        ready = await client.text_document_prepare_rename_async(lsp.PrepareRenameParams(**place))
+        place["position"] = at(text, "%r1, %tid")
+        with pytest.raises(Exception, match="one of %r<4>"):
+            await client.text_document_prepare_rename_async(lsp.PrepareRenameParams(**place))
+        place["position"] = at(text, "add")
+        nothing = await client.text_document_document_highlight_async(lsp.DocumentHighlightParams(**place))
+        return marks, ready, nothing
+
+    marks, ready, nothing = session(work, text)
+    kinds = lsp.DocumentHighlightKind
+    assert [(mark.range.start, mark.kind) for mark in marks] == [
+        (at(text, "total", n), kind) for n, kind in enumerate((kinds.Text, kinds.Write, kinds.Read))
+    ]
+    assert (ready.range.start, ready.placeholder) == (at(text, "total", 1), "total") and not nothing
+
+
+def test_the_settings_of_a_project_apply(tmp_path):
+    (tmp_path / "pyproject.toml").write_text('[tool.ptx-lint]\nignore = ["PTX502"]\n')
+    text = TEXT.replace("\tadd.s32 \t%r2, %r1, 1;", "\tshl.b32 \t%r2, %r1, 40;")
+
+    async def work(client):
+        uri = (tmp_path / "k.ptx").as_uri()
+        client.version += 10
+        item = lsp.TextDocumentItem(uri, "ptx", client.version, text)
+        client.text_document_did_open(lsp.DidOpenTextDocumentParams(item))
+        codes = []
+        for settings in ("", "[tool.ptx-lint]\n"):
+            if settings:
+                (tmp_path / "pyproject.toml").write_text(settings)
+                client.text_document_did_save(lsp.DidSaveTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
+            while True:
+                params = await client.published.get()
+                found = {d.code for d in params.diagnostics}
+                if (
+                    params.uri == uri
+                    and ("PTX521" in found or "PTX520" in found)
+                    and ("PTX502" in found) == bool(settings)
+                ):
+                    break
+            codes.append(found)
+        client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
+        return codes
+
+    before, after = session(work, text)
+    assert after - before == {"PTX502"} and not before - after
+
+
 def test_formatting():
     options = lsp.FormattingOptions(tab_size=8, insert_spaces=False)
     ugly = TEXT.replace("\tadd", "add").replace("rn.ftz.f32 \t", "f32.ftz.rn ")

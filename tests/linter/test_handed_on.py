@@ -55,6 +55,9 @@ LOOP = "mov.u32 %r13, 0; L: {} add.u32 %r13, %r13, 1; setp.lt.u32 %p3, %r13, %r1
     ("mov.u32 %r14, x; mov.u32 %r15, y; st.shared.b32 [%r14], 99; bar.sync 0; st.shared.b32 [%r15], 1; bar.sync 0;"
      " ld.shared.b32 %r11, [%r14];" + USE, 64, []),  # both are at one place
     (NULL + READ, 64, ["PTX543 certain"]),
+    ("setp.ne.u32 %p4, %r10, 0; @%p4 st.global.b32 [%d2], 1;", 64, ["PTX543 possible"]),
+    ("setp.lt.u32 %p4, %r1, 40; @%p4 st.global.b32 [%d2], 1;", 64, ["PTX543 certain"]),
+    ("setp.eq.u32 %p4, %r10, 0; @%p4 bra L; mov.b64 %d5, 0; setp.ne.u64 %p5, %d5, 0; @%p5 st.b32 [%d5], 1; L:", 64, []),
     (NULL + "setp.eq.u32 %p4, %r1, 33; @%p4 st.shared.b64 [s+4096], %d1;" + READ, 64, []),
     (NULL + "setp.eq.u32 %p4, %r1, 200; @%p4 st.shared.b64 [s+4096], %d1;" + READ, 256, []),  # no walk comes there
     (NULL + "setp.eq.u32 %p4, %r1, 33; @%p4 st.shared.b64 [s+4104], %d1;" + READ, 256, ["PTX543 certain"]),
@@ -66,6 +69,7 @@ def test_numbers(body, threads, codes):
 
 MALLOC = "{ .param .b64 n; .param .b64 r; st.param.b64 [n], 16; call (r), malloc, (n); ld.param.b64 %d4, [r]; }\n"
 FREE = "{{ .param .b64 p; st.param.b64 [p], {0}; call free, (p); }}\n"
+TWICE = FREE.format("%d1") + FREE.format("%d1")
 HAND = MALLOC + "st.b32 [%d4], 1; st.shared.b64 [%r3], %d4; bar.sync 0; xor.b32 %r9, %r3, 8; ld.shared.b64 %d5, [%r9];"
 LOCAL = "mov.b64 %d4, v; cvta.local.u64 %d4, %d4; st.b32 [%d4], 1;"
 
@@ -80,6 +84,13 @@ LOCAL = "mov.b64 %d4, v; cvta.local.u64 %d4, %d4; st.b32 [%d4], 1;"
     (HAND + "add.u64 %d5, %d5, 8; bar.sync 0;" + FREE.format("%d5"), 64, ["PTX598 certain"]),
     (HAND + "setp.lt.u32 %p4, %r10, 4; @%p4 bra L;" + FREE.format("%d5") + "L: bar.sync 0; @%p4 ld.b32 %r8, [%d4];", 64,
      []),
+    (TWICE, 32, ["PTX598 possible"]),  # free ignores a null pointer
+    ("setp.eq.u64 %p4, %d1, 0; @%p4 bra L; bra E; L:" + TWICE + "E:", 32, []),
+    ("setp.ne.u64 %p4, %d1, 0; @%p4 bra L; " + TWICE + "L:", 32, []),
+    ("setp.ne.u64 %p4, %d1, 0; @%p4 bra L; bra E; L:" + TWICE + "E:", 32, ["PTX598 possible"]),
+    ("setp.eq.u64 %p4, %d1, 0; @%p4 bra L; L:" + TWICE, 32, ["PTX598 possible"]),
+    (MALLOC + "setp.ne.u64 %p4, %d4, 0; @%p4 bra L;" + 2 * FREE.format("%d4") + "L:", 32, []),
+    (MALLOC + "setp.eq.u64 %p4, %d4, 0; @%p4 bra L;" + 2 * FREE.format("%d4") + "L:", 32, ["PTX598 certain"]),
     (LOCAL + "st.shared.b64 [%r3], %d4; bar.sync 0; ld.shared.b64 %d5, [%r3]; ld.b32 %r8, [%d5];", 64, []),
     (LOCAL + "st.shared.b64 [%r3], %d4; bar.sync 0; xor.b32 %r9, %r3, 8; ld.shared.b64 %d5, [%r9]; ld.b32 %r8, [%d5];",
      64, ["PTX615 certain"]),

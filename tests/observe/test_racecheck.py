@@ -147,6 +147,22 @@ def test_patterns_need_both_halves(engine: str, pattern: dict[str, str], missing
     assert all(missing in finding.message for finding in found)
 
 
+HOPPER = HEAD.replace("8.0", "8.6", 1).replace("sm_80", "sm_90")
+
+
+def test_a_relaxed_wait_orders_nothing() -> None:
+    """Neither loads nor stores behind a wait that acquires nothing come behind what was before the arrivals."""
+    body = """setp.eq.u32 %p, %i, 0; @%p mbarrier.init.shared.b64 [512], 32; bar.sync 0; shl.b32 %r1, %l, 2;
+    setp.eq.u32 %p, %w, 1; @%p bra WAIT; {first}; mbarrier.arrive.shared.b64 %b, [512]; bra DONE;
+    WAIT: mbarrier.try_wait.parity{order}.shared::cta.b64 %q, [512], 0; @!%q bra WAIT; {fence} {second};
+    DONE:"""
+    load, store, relaxed = "ld.shared.u32 %r2, [%r1]", "st.shared.u32 [%r1], %i", ".relaxed.cta"
+    for first, second in ((load, store), (store, load), (store, store)):
+        for order, fence, races in (("", "", 0), (relaxed, "", 1), (relaxed, "fence.acq_rel.cta;", 0)):
+            text = body.format(first=first, second=second, order=order, fence=fence)
+            assert len(run(text, "racecheck", shared=520, head=HOPPER).reports) == races, (first, second, order, fence)
+
+
 def test_a_chain_of_atomics_hands_over() -> None:
     """Relaxed atomics between a release and an acquire keep what was released; a store in between ends it."""
     body = """setp.eq.u32 %p, %i, 0; @%p st.shared.u32 [0], 0; bar.sync 0;

@@ -1,7 +1,7 @@
 """PTX543 | access at a constant address near zero | 6.4.1
 
 What: a generic or global access at a constant address below 4096; or at one that a thread has loaded from shared
-memory, where it or another one has stored it.
+memory, where it or another one has stored it. Possible under a guard of which it is not known where it holds.
 Why: nothing is ever allocated there: it is an access through a null pointer, and traps.
 Example:
     mov.b64 %rd3, 0;
@@ -24,6 +24,8 @@ from ..walk import tell
 
 CODE = "PTX543"
 
+_GUARDED = "possible: the guard may hold nowhere"
+
 
 @bodies_with("ld", "st", "atom", "red")
 def check(context: LintContext, facts: FunctionFacts) -> None:
@@ -32,5 +34,6 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
         at = access.address.constant if access is not None and access.space in ("", "global") else None
         if access is not None and at is not None and 0 <= at < PAGE and step.indirect:
             message = f"address {at} is that of no memory"
-            context.warn(CODE, message, part_span(step.line.item, access.operand), section="6.4.1")
+            help = (_GUARDED,) if step.active is None and step.line.item.guard is not None else ()
+            context.warn(CODE, message, part_span(step.line.item, access.operand), help=help, section="6.4.1")
     tell(context, facts, CODE, "null", "6.4.1")

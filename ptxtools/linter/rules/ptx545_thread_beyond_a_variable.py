@@ -1,10 +1,11 @@
 """PTX545 | some threads access beyond a variable | 6.4.1
 
 What: the address is in a register, and is that of a variable plus a multiple of the thread's number; for some thread
-that runs the instruction, if its CTA has it, the bytes are not the variable's. Or a tensor copy has
-to bring more bytes, by what its mbarrier expects, than there are from where it writes on; or a CTA of a cluster
-accesses what is behind a variable of another one. Or an index that follows from the thread's number is negative, of a
-pointer that the kernel is given (possible: the pointer may be into an array).
+that runs the instruction, if its CTA has it, the bytes are not the variable's; or they are not in the last round of a
+loop that counts to a constant. Or a tensor copy has to bring more bytes, by what its mbarrier expects, than there are
+from where it writes on; or a CTA of a cluster accesses what is behind a variable of another one. Or an index that
+follows from the thread's number is negative, of a pointer that the kernel is given (possible: the pointer may be into
+an array).
 Why: it reads or overwrites other data, or faults.
 Example:
     .shared .align 4 .b32 t[16];
@@ -24,8 +25,9 @@ from ..accesses import variable_bytes
 from ..arguments import is_pointer
 from ..context import LintContext
 from ..facts import FunctionFacts
-from ..memory import variable_of
+from ..memory import access_bytes, variable_of
 from ..registry import bodies_with
+from ..rounds import last_accesses
 from ..walk import tell
 
 CODE = "PTX545"
@@ -54,7 +56,22 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
                 context.warn(CODE, f"{who} {what}", part_span(step.line.item, access.operand), section="6.4.1")
                 break
     _look_before(context, facts)
+    _look_at_last_rounds(context, facts)
     tell(context, facts, CODE, "beyond a variable", "6.4.1")
+
+
+def _look_at_last_rounds(context: LintContext, facts: FunctionFacts) -> None:
+    """Loops that go on behind the end of an array."""
+    for line, operand, address, rounds in last_accesses(facts):
+        symbol, size = variable_of(line, address), access_bytes(line)
+        total = variable_bytes(symbol) if symbol is not None else None
+        if symbol is None or total is None or not size or len(address.terms) > 1:
+            continue
+        number = address.numbers[0]
+        if not 0 <= number <= total - size:
+            message = f"round {rounds} accesses byte {number} of '{symbol.name}', which has {total} bytes"
+            help = (f"certain: the loop has {rounds} rounds",)
+            context.warn(CODE, message, part_span(line.item, operand), help=help, section="6.4.1")
 
 
 def _look_before(context: LintContext, facts: FunctionFacts) -> None:

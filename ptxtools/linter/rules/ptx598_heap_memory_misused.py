@@ -4,8 +4,8 @@ What: memory of malloc or alloca that is accessed or freed after free or stackre
 or accessed outside of the bytes asked for, or read before anything is stored there. Certain: all of it happens in
 instructions that run one behind the other; pointers that they store in such memory and load again are followed, and
 those that threads give each other in shared memory: one may free what another one accesses or frees. Possible: malloc
-may give no memory, so that it does not happen; or a word is read of which only some bytes have been stored, and
-something is computed of the others.
+may give no memory, so that it does not happen; a pointer that is freed twice may be null, which free ignores; or a word
+is read of which only some bytes have been stored, and something is computed of the others.
 Why: the heap's own data stand before and behind; what is freed may be another thread's by then; what is new is not
 defined.
 Example:
@@ -42,7 +42,7 @@ from ptxtools.ir.positions import part_span
 
 from ..context import LintContext
 from ..facts import FunctionFacts, Line, operand_names
-from ..heap import Block, Use, uses_of
+from ..heap import Block, Use, nulls_of, uses_of
 from ..registry import bodies_with
 from ..unset import POSSIBLE, Source, bits_of, computed_with
 from ..walk import tell
@@ -51,6 +51,7 @@ CODE = "PTX598"
 
 #: Stands for blocks of the heap and of the stack.
 _ANY = "any"
+_MAY_BE_NULL = "possible: the pointer may be null, which free ignores"
 #: Bytes in which a store may be anywhere that are noted as stored.
 _FAR = 1 << 12
 
@@ -60,6 +61,7 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
     functions = {f.name for f in context.module.functions if f.body is None and f.name in ("malloc", "free")}
     if not functions and "alloca" not in facts.families:
         return
+    nulls = nulls_of(facts) if functions else {}
     for run in facts.runs:
         written: dict[Block, set[int]] = {}
         parts: dict[int, Source] = {}
@@ -69,7 +71,7 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
             0,
             {False: False, True: False},
         )  # of the others; whether blocks of heap and stack may be written
-        for use in uses_of(facts, run, functions):
+        for use in uses_of(facts, run, functions, nulls):
             used.add(id(use.line.item))
             at = use.line.item.span[0]
             while passed < len(others) and others[passed][0].span[0] < at:
@@ -81,7 +83,8 @@ def check(context: LintContext, facts: FunctionFacts) -> None:
             message = _wrong(use, context) or ("" if unseen[stack] else _unwritten(use, written, parts))
             if message:
                 section = "9.7.17" if stack else "10.1"
-                context.warn(CODE, message, part_span(use.line.item, use.operand), section=section)
+                help = (_MAY_BE_NULL,) if use.size is None and not use.pointer.block.whole else ()
+                context.warn(CODE, message, part_span(use.line.item, use.operand), help=help, section=section)
         for source in computed_with(facts, run, parts):
             message = "only some bytes that are read here have been stored, and something is computed of the others"
             context.warn(

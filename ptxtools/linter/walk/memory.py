@@ -236,7 +236,7 @@ class Memory:
             for at, base, offset in op.addresses:
                 if at == manner.operand:
                     address = plus(self.walker.value(group, base), Value((), offset))
-                    self.scattered.note(op, at, address, size, mask, manner.kind, strong)
+                    self.scattered.note(group, op, at, address, size, mask, manner.kind, strong)
         if place is None and self.narrow.alone:
             self.narrow.unknown(manner.space, op.family in ("ld", "ldu"))
         if strong:
@@ -540,6 +540,8 @@ class Memory:
                     look_at_end(walker, groups, len(self._arrived.get(place[1], ())))
                     look_at_company(walker, groups)
                 self._meet(place[1], groups)
+                if len(groups) > 1 or groups[0].doubtful:
+                    self._all_came(groups)
             for group in groups:
                 group.waits = None
             return groups[0]
@@ -556,6 +558,15 @@ class Memory:
         halves = {half for half in (0, 1) for group in groups if group.mask & _HALVES[half]}
         halves |= {half for half, _ in self._arrived.get(place[1], ()) if place[0] == "bar"}
         return 2 * (len(halves) == 1), first
+
+    def _all_came(self, groups: list[Group]) -> None:
+        """Whatever way data has led the threads of a CTA, all of them have come to a barrier."""
+        mask = 0
+        for group in groups:
+            mask |= group.mask
+        if mask == self.walker.alive:
+            for group in groups:
+                group.doubtful = False
 
     def _meet(self, number: object, groups: list[Group]) -> None:
         """A barrier of the CTA completes."""

@@ -204,4 +204,6 @@ class Owned:
     def _granted(self, name: str) -> bool:
         """Whether an assumption leaves no doubt about what is found: that CTAs have a shape, or malloc gives memory."""
         found = compared(name)
-        return name == "shape" or (found is not None and found[1].each == 0 and self.of(found[1]) is not None)
+        if found is None or found[1].each != 0 or self.of(found[1]) is None:
+            return name == "shape"
+        return found[0](0, 0) != self._walker.assumed[name]  # else the pointer is null

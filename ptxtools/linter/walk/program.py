@@ -347,6 +347,11 @@ class Program:
         )  # fmt: skip
 
     @cached_property
+    def agrees(self) -> bool:
+        """Whether the lanes of a warp tell each other anything: they may agree on which of them does something."""
+        return not COLLECTIVES.isdisjoint({line.plan.family for line in self.lines})
+
+    @cached_property
     def copied(self) -> bool:
         """Whether something writes to the shared memory of other CTAs, too."""
         return any(".multicast" in opcode or ".try_cancel" in opcode for opcode in self.opcodes)

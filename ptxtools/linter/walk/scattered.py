@@ -9,10 +9,15 @@ from .computing import Op, most_of, of_data
 from .shadow import Touch
 
 if TYPE_CHECKING:
+    from ptxtools.ir.symbols import RegisterKey
+
     from .memory import Memory
+    from .walker import Group
 
 #: Accesses that are remembered.
 _MOST = 8
+#: Instructions between a load and a store that are looked at; what counts or sums up.
+_NEAR, _COUNTING = 16, ("add", "sub", "fma", "mad")
 _HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
 
 
@@ -24,8 +29,11 @@ class Scattered:
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
         self._known: list[Touch] = []
+        self._loaded: dict[Value, tuple[Touch, Op]] = {}  # by the whole address
 
-    def note(self, op: Op, operand: int, address: Value, size: int, mask: int, kind: str, strong: bool) -> None:
+    def note(
+        self, group: Group, op: Op, operand: int, address: Value, size: int, mask: int, kind: str, strong: bool
+    ) -> None:
         """An access at an address that is not known."""
         shadow = self.memory.shadow
         base = tuple([term for term in address.terms if term[0][0] != "#"])
@@ -40,7 +48,31 @@ class Scattered:
         for before in shadow.at("shared", base):
             if self._meet(before, touch, before, touch):
                 break
+        agreed = group.doubtful and self.memory.walker.program.agrees
+        if isinstance(address.each, int) and not strong and op.guard is None and not agreed:
+            self._count(op, address, touch)
         self._known = [*self._known[-_MOST:], touch]
+
+    def _count(self, op: Op, address: Value, touch: Touch) -> None:
+        """A load, and a store of what follows from it at the same index of every thread's own data: counters that
+        atomics are for, since threads may have the same index."""
+        if touch.kind == "reads":
+            self._loaded[address] = touch, op
+        elif touch.kind == "stores" and address in self._loaded:
+            before, load = self._loaded.pop(address)
+            whole = all(before.mask & touch.mask & half for half in _HALVES)
+            if whole and op.family == "st" and load.into and self._follows(op, load.into):
+                self.memory.tell_scattered(before, touch, 1)
+
+    def _follows(self, store: Op, loaded: tuple[RegisterKey, ...]) -> bool:
+        """Whether a store stores what an instruction between a load and itself has computed of what was loaded."""
+        program = self.memory.walker.program
+        at, wanted = program.number(store.line), set(store.reads) - {key for _, key, _ in store.addresses}
+        for before in range(at - 1, max(at - _NEAR, -1), -1):
+            op = program.at(before)
+            if wanted.intersection(op.into):
+                return op.guard is None and op.family in _COUNTING and not set(loaded).isdisjoint(op.reads)
+        return False
 
     def look(self, touch: Touch) -> None:
         """An access at a place that is known, behind others at places that are not."""
