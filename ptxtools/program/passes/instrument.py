@@ -6,8 +6,8 @@ makes an observed run slower by orders of magnitude. `machine.looks` serves the 
 "observe.access"  src = (address, guard or None, and what a plain store stores); `imm`, `space` as in the access;
                   `Look`. Where observers say who may make accesses, dst[0] = the lanes that do, which guards the
                   access then, and src[2:] what it loads
-"observe.fetch"   before the source of a cp.async is read, or less of it: as of an access; src[2] is the
-                  copy's size or the predicate that ignores the source, if it has one
+"observe.fetch"   before the source of a cp.async is read: as of an access; src[2] is the size of the
+                  source, or the predicate that ignores it, if it has one
 "observe.ahead"   before a block of which there are two versions: the first, without looks at some accesses, runs if
                   this one look at all of them says so (`passes.ahead`)
 "observe.arrive"  before a barrier or an mbarrier operation: src = (barrier number or address, thread count or None); a
