@@ -69,6 +69,18 @@ def parted(session: Session, program: Program, trap: Trap) -> None:
         )  # fmt: skip
 
 
+def lacking(session: Session, program: Program, trap: Trap) -> None:
+    """In a deadlock: warps that wait for products which others of their warpgroup have not issued (9.7.15.1)."""
+    products = [op.where for op in program.operations() if op.kind == "wgmma.mma_async"]
+    for wait in trap.lacking:
+        where = max((one for one in products if one < wait), default=max(products, default=wait))
+        session.report_at(
+            program, where, trap.cta, trap.thread, _NAME, "a warp of the warpgroup does not execute this product",
+            (where, "warpgroup"), kind="absent", others=(session.site(program, wait),),
+            help="all four warps of the warpgroup have to execute it",
+        )  # fmt: skip
+
+
 def met(session: Session, view: View, lanes: Array) -> None:
     """Lanes go on behind a bar.warp.sync."""
     masks = view.source(0).astype(np.uint64)
