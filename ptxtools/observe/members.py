@@ -70,7 +70,7 @@ def parted(session: Session, program: Program, trap: Trap) -> None:
 
 
 def lacking(session: Session, program: Program, trap: Trap) -> None:
-    """In a deadlock: warps that wait for products which others of their warpgroup have not issued (9.7.15.1)."""
+    """In a deadlock: warps that wait for products which others of their warpgroup have not issued (9.7.15.5.2)."""
     products = [op.where for op in program.operations() if op.kind == "wgmma.mma_async"]
     for wait in trap.lacking:
         where = max((one for one in products if one < wait), default=max(products, default=wait))
