@@ -142,7 +142,7 @@ def branch(session: Session, view: View, lanes: Array) -> None:
         name = _UNIFORM.search(view.text)
         what = name[0] if name else "branch"
         message = f"{len(lanes)} of {all_here} threads take this {what}, and the others do not"
-        if what.startswith("brx"):
+        if view.op.src_types != ("pred",):
             message = f"{len(lanes)} of {all_here} threads go one way at this {what}, and the others do not"
         session.report(view, int(lanes[0]), _NAME, message, (view.op.where, "uniform"), kind="not-uniform",
                        help=f"{what.removesuffix('.uni')} without .uni")  # fmt: skip
