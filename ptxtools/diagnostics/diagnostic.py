@@ -161,7 +161,7 @@ class Trap(Exception):  # noqa: N818 - the user-facing name
     source: the place that the line was generated from (`Origin`: file, line, function, inlined_at), or None;
     where: index into the program's lines, from which the device finds file and line; places: the same for each of the
     details, -1 where one has no place; parted: of a deadlock, the places where lanes of a warp wait for one another;
-    findings: what checkers reported before it.
+    lacking: those where warps wait for others of their warpgroup; findings: what checkers reported before it.
     """
 
     def __init__(
@@ -184,6 +184,7 @@ class Trap(Exception):  # noqa: N818 - the user-facing name
         self.findings: tuple[Finding, ...] = ()
         self.places: tuple[int, ...] = ()
         self.parted: tuple[int, ...] = ()
+        self.lacking: tuple[int, ...] = ()
         self.source: Origin | None = None
         self.reason, self.kernel, self.cta, self.thread = reason, kernel, cta, thread
         self.file, self.line, self.text, self.details = file, line, text, details

@@ -88,7 +88,8 @@ def _flights(step: Step) -> Iterator[Flight]:
     from .memory import Reach
 
     for place, address in enumerate(step.addresses[:2]):
-        if address is not None and place < len(spaces) and size:
+        masked = place == 0 and ".cp_mask" in step.line.item.opcode  # which bytes it writes is not known
+        if address is not None and place < len(spaces) and size and not masked:
             yield Flight(step, Reach(place, spaces[place], address, size), place == 0)
 
 

@@ -14,6 +14,7 @@ from ptxtools.program.program import (
     CODE_BASE,
     CODE_STEP,
     LANES,
+    Op,
 )
 from ptxtools.records import replace
 
@@ -111,11 +112,30 @@ def access(view: View) -> None:
             listeners.tell("access", view, part)
 
 
+def sized_late(op: Op) -> bool:
+    """Whether an event is about a source of which a copy reads what its third source says."""
+    return op.kind == "observe.fetch" and len(op.src) > 2
+
+
+def _read_of(view: View, part: Access) -> list[Access]:
+    """The accesses of lanes to the source of a copy by what they read of it."""
+    if not sized_late(view.op):
+        return [part]
+    last = view.source(2)[part.lanes]
+    ignores = view.op.src_types[2] == "pred"
+    sizes = np.where(last, 0, part.size) if ignores else np.minimum(last.astype(np.int64), part.size)
+    return [
+        replace(part, lanes=part.lanes[sizes == size], addresses=part.addresses[sizes == size], size=size)
+        for size in np.unique(sizes[sizes > 0]).tolist()
+    ]
+
+
 @serves("observe.fetch")
 def fetch(view: View) -> None:
-    """What a copy may read."""
+    """What a copy reads: nothing, or less than it writes, if a third source says so."""
     for part in accesses(view):
-        listeners_of(view).tell("fetched", view, part)
+        for less in _read_of(view, part):
+            listeners_of(view).tell("fetched", view, less)
 
 
 @serves("observe.ahead")

@@ -153,8 +153,8 @@ class Observer:
         of (`issued` is)."""
 
     def fetched(self, at: View, access: Access) -> None:
-        """Lanes are about to issue a cp.async that reads these bytes, or less of them where that is decided as it
-        runs (`access` is told of the others, too)."""
+        """Lanes are about to issue a cp.async that reads these bytes. `access` is told of them, too, unless how much is
+        read is decided as it runs: source 2 of `at.op` is the size then, or the predicate that ignores the source."""
 
     def grouped(self, at: View, commit: bool, pending: int | None) -> None:
         """The lanes of `at.mask` put their copies (cp.async) into a group if `commit`, and wait until at most `pending`

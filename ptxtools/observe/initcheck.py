@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ptxtools.machine.filters import MATRICES, NOBODY, Bounds, stretches
 from ptxtools.machine.launch import flagged_local
+from ptxtools.machine.looks import sized_late
 from ptxtools.machine.observers import Anew
 from ptxtools.machine.residents import Cta
 from ptxtools.program.details import Touch
@@ -90,6 +91,8 @@ class InitCheck:
                 return multiplies(op)
             if op.kind == "observe.control":
                 return takes_cluster(op)
+            if op.kind == "observe.fetch":
+                return unknown and sized_late(op)
             return unknown or op.kind != "observe.access" or op.space not in ("global", "const")
 
         return matters
@@ -178,6 +181,11 @@ class InitCheck:
             part[:] = True
         if not reads:
             self._spoil(at, access)
+
+    def fetched(self, at: View, access: Access) -> None:
+        """A cp.async reads its source, whose size is known only now: `access` has not seen it."""
+        if sized_late(at.op):
+            self.access(at, access)
 
     def _hand_over(self, at: View, access: Access, *, reads: bool) -> None:
         """A part of an argument or a result of a function is copied, as little written as it is."""

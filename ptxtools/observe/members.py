@@ -69,6 +69,18 @@ def parted(session: Session, program: Program, trap: Trap) -> None:
         )  # fmt: skip
 
 
+def lacking(session: Session, program: Program, trap: Trap) -> None:
+    """In a deadlock: warps that wait for products which others of their warpgroup have not issued (9.7.15.5.2)."""
+    products = [op.where for op in program.operations() if op.kind == "wgmma.mma_async"]
+    for wait in trap.lacking:
+        where = max((one for one in products if one < wait), default=max(products, default=wait))
+        session.report_at(
+            program, where, trap.cta, trap.thread, _NAME, "a warp of the warpgroup does not execute this product",
+            (where, "warpgroup"), kind="absent", others=(session.site(program, wait),),
+            help="all four warps of the warpgroup have to execute it",
+        )  # fmt: skip
+
+
 def met(session: Session, view: View, lanes: Array) -> None:
     """Lanes go on behind a bar.warp.sync."""
     masks = view.source(0).astype(np.uint64)
@@ -130,7 +142,7 @@ def branch(session: Session, view: View, lanes: Array) -> None:
         name = _UNIFORM.search(view.text)
         what = name[0] if name else "branch"
         message = f"{len(lanes)} of {all_here} threads take this {what}, and the others do not"
-        if what.startswith("brx"):
+        if view.op.src_types != ("pred",):
             message = f"{len(lanes)} of {all_here} threads go one way at this {what}, and the others do not"
         session.report(view, int(lanes[0]), _NAME, message, (view.op.where, "uniform"), kind="not-uniform",
                        help=f"{what.removesuffix('.uni')} without .uni")  # fmt: skip

@@ -13,6 +13,7 @@ import numpy as np
 
 from ptxtools.machine.filters import EVERYWHERE, SPACES, Bounds, framed, stretches
 from ptxtools.machine.launch import local_bytes
+from ptxtools.machine.looks import sized_late
 from ptxtools.program.details import Look
 from ptxtools.program.layout import LOCAL_GAP
 from ptxtools.program.program import LANES, OFFSET_MASK, RANK_SHIFT, STACK_POINTER, Op, Ref
@@ -117,12 +118,31 @@ class MemCheck:
     @staticmethod
     def concerned(program: Program, device: Any) -> Callable[[Op], bool]:
         """Which events of a program matter: all accesses, and fences of tensor maps."""
-        return lambda op: op.kind != "observe.fence" or is_fence(op.opcode)
+
+        def matters(op: Op) -> bool:
+            if op.kind == "observe.fetch":
+                return sized_late(op)
+            return op.kind != "observe.fence" or is_fence(op.opcode)
+
+        return matters
 
     def access(self, at: View, access: Access) -> None:
         """What is left of an access."""
         self._read_only.access(at, access)
         self._maps.access(at, access)
+
+    def fetched(self, at: View, access: Access) -> None:
+        """A cp.async reads its source, whose size is known only now: `permit` has not seen it."""
+        if not sized_late(at.op):
+            return
+        self._bad(at, access)
+        size, given = at.op.of(Look).size, at.source(2)[access.lanes]
+        more = given > size if at.op.src_types[2] != "pred" else np.zeros(len(given), np.bool_)
+        if more.any():
+            lane, address = _first(access, more)
+            message = f"the source of a copy of {size} bytes has a size of {int(given[more][0])}"
+            self._tell(at, lane, "size", message, _how_many(more), kind="size", address=address, space=access.space,
+                       help=f"at most {size}: the rest is filled with zeros")  # fmt: skip
 
     def fence(self, at: View, lanes: Array) -> None:
         """A fence, perhaps one of the proxy of tensor maps."""
@@ -214,16 +234,15 @@ class MemCheck:
             message = f"global {access.action} at {address:#x} changes constant memory"
             place = {"address": address, "space": "global"}
             self._tell(view, lane, "constant", message, _how_many(constant), kind="constant", **place)
+        size = view.op.of(Look).size if sized_late(view.op) else access.size
         misaligned = (
-            access.addresses % np.uint64(access.size) != 0
-            if access.size & (access.size - 1) == 0
-            else np.zeros(len(access.lanes), np.bool_)
+            access.addresses % np.uint64(size) != 0 if size & (size - 1) == 0 else np.zeros(len(access.lanes), np.bool_)
         )
         if not outside.any() and not misaligned.any():
             return constant if constant.any() else None
         if misaligned.any():
             lane, address = _first(access, misaligned)
-            message = f"{access.space} {access.action} at {address:#x} is not aligned to {access.size} bytes"
+            message = f"{access.space} {access.action} at {address:#x} is not aligned to {size} bytes"
             place = {"address": address, "space": access.space}
             self._tell(view, lane, "align", message, _how_many(misaligned), kind="misaligned", **place)
         outside &= ~misaligned

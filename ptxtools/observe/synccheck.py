@@ -261,10 +261,11 @@ class SyncCheck:
         self._transactions.brought(at, cta, offset, size)
 
     def trapped(self, trap: Trap) -> None:
-        """In a deadlock an mbarrier may lack bytes, and lanes of a warp may wait for one another."""
+        """In a deadlock an mbarrier may lack bytes, and lanes of a warp or warps of a warpgroup may wait for others."""
         if trap.kind is TrapKind.DEADLOCK:
             self._transactions.stuck()
             members.parted(self._session, self._program, trap)
+            members.lacking(self._session, self._program, trap)
 
     def cta_ended(self, cta: Cta) -> None:
         """All warps of a warpgroup must have executed the same setmaxnreg (9.7.19.5)."""

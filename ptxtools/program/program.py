@@ -114,7 +114,7 @@ class Terminator:
     """The end of a block; `target`, `other` are block numbers of the program.
 
     kind: "jump" (target), "branch" (guard true: target, else other), "switch" (brx.idx: `index` slot into `targets`);
-    of both `uniform`: the instruction has .uni,
+    of both, and of indirect calls, `uniform`: the instruction has .uni,
     "exit" (guarded lanes leave, others go on at other; no guard: all leave), "ret" (likewise),
     "call" (function `callee`; goes on at other. Indirect: `callee` is -1, the `index` slot holds an address, and
     `targets[(address - CODE_BASE) / CODE_STEP]` is the function, -1 or out of range for an address of no function),

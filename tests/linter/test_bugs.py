@@ -44,6 +44,19 @@ UNSEEN = {
     "node_used_after_another_function_freed_it":
     "the pointer goes through global memory, where other CTAs may have stored theirs",
     "vector_of_which_half_is_fresh": "the host may have set words 2 and 3 of each vector of b",
+    "size_of_a_bulk_copy_from_a_count_of_elements": "a word of b says how long the copy is",
+    "tensor_tile_expected_without_its_edge": "the map says how large the box is",
+    "last_thread_reads_its_right_neighbour": "that b has 64 words is in the launch alone",
+    "dynamic_shared_memory_larger_than_given": "that dynamic shared memory has 512 bytes is in the launch alone",
+    "returns_early_with_its_block": "a word of b says whether the thread returns early",
+    "every_second_word_of_the_output_summed": "the host may have set the odd words of b",
+    "wmma_tile_over_the_end": "that b has 128 words is in the launch alone",
+    "source_of_a_partial_copy_nobody_wrote": "the host may have filled b, which the kernel only reads",
+    "bytes_that_the_mask_leaves_out_are_read": "the host may have set the bytes of b that the copy leaves out",
+    "bytes_behind_the_mask_are_stored_too": "a word of b says which bytes are copied",
+    "zfill_size_kept_for_the_row_behind_the_buffer": "that a has 64 words is in the launch alone",
+    "zfill_of_part_reaches_behind": "that a has 64 words is in the launch alone",
+    "ignored_for_the_wrong_lanes": "that a has 64 words is in the launch alone",
 }  # fmt: skip
 
 #: Rules about hazards whose numbers begin otherwise.

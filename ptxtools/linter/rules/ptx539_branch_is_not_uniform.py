@@ -1,7 +1,7 @@
 """PTX539 | branch or call with .uni that is not uniform | 9.7.12.3, 9.7.12.4, 9.7.12.5
 
-What: bra.uni or call.uni with a guard, or brx.idx.uni with an index, that certainly differs between the threads of a
-warp.
+What: bra.uni or call.uni with a guard, brx.idx.uni with an index, or an indirect call.uni with an address, that
+certainly differs between the threads of a warp.
 Why: .uni promises that the active threads of a warp all go the same way; otherwise the behaviour is undefined.
 Example:
     mov.u32 %r9, %laneid;
@@ -19,13 +19,13 @@ Better:
 
 from __future__ import annotations
 
-from ptxtools.ir.nodes import Name
+from ptxtools.ir.nodes import Guard, Name
 from ptxtools.ir.positions import parts_of
 
 from ..constants import thread_numbers
 from ..context import LintContext
 from ..facts import FunctionFacts, Line
-from ..lanes import lanes_of
+from ..lanes import lanes_of, only_write
 from ..registry import bodies_with, instructions
 from ..values import WARP
 from ..walk import tell
@@ -42,6 +42,19 @@ def check(context: LintContext, facts: FunctionFacts, line: Line) -> None:
         message = f"the threads of a warp take this {line.item.opcode} differently"
         where = parts_of(line.item)
         context.warn(CODE, message, where.guard or where.opcode, section=_SECTIONS[line.plan.family])
+    elif guard is None and line.plan.family == "call" and ".uni" in line.item.opcode and _of_several(facts, line):
+        message = f"the threads of a warp call different functions by this {line.item.opcode}"
+        context.warn(CODE, message, parts_of(line.item).opcode, section=_SECTIONS["call"])
+
+
+def _of_several(facts: FunctionFacts, line: Line) -> bool:
+    """Whether a call is by an address that `selp` takes by a predicate which differs in a warp."""
+    pointer = next((one for one in line.item.operands if isinstance(one, Name)), None)
+    written = None if pointer is None else only_write(facts, line, pointer.name)
+    if written is None or written.plan.family != "selp" or written.item.guard is not None:
+        return False
+    first, second, by = written.item.operands[1:4]
+    return first != second and isinstance(by, Name) and lanes_of(facts, written, Guard(by.name, False)) is not None
 
 
 @instructions("brx")

@@ -202,7 +202,7 @@ class Flights:
                     self.memory.discards.lose()
                 continue
             writes = operand == 0
-            if writes and ".reduce" in op.opcode:
+            if writes and (".reduce" in op.opcode or ".cp_mask" in op.opcode):  # which bytes, is not known
                 continue
             # The thread that issues a cp.async reads and stores: others have to wait for it behind a barrier.
             flight = flies and kind == "bulk"
@@ -586,6 +586,9 @@ class Flights:
                 self.columns.touch(group, op, mask, 1, True, token)
             else:
                 self.columns.touch(group, op, mask, columns_of(op), False)
+        elif op.opcode.startswith("tcgen05.shift"):
+            self._tensor_order(group, op, mask)
+            self.columns.touch(group, op, mask, 1, True, self._issue(mask))
         elif op.opcode.startswith("tcgen05.dealloc"):
             self.columns.free(group, op, mask)
         elif op.opcode.startswith("tcgen05.fence::before"):

@@ -75,7 +75,14 @@ last.size:
   %sizes = load <32 x i32>, ptr %last.p, align 64
   %sized = icmp ne <32 x i32> %sizes, zeroinitializer
   %sized.bits = bits %sized
-  br label %last.known
+  %copied = get access.size
+  %copied32 = trunc i64 %copied to i32
+  %copied.all = splat32 %copied32
+  %more = icmp ugt <32 x i32> %sizes, %copied.all
+  %more.bits = bits %more
+  %more.came = and i32 %more.bits, %m.came
+  %too.much = icmp ne i32 %more.came, 0
+  br i1 %too.much, label %ask, label %last.known
 last.ignored:
   %ignored = load i32, ptr %last.p
   %unignored = xor i32 %ignored, -1

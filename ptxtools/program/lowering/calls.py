@@ -45,7 +45,7 @@ def call(f: FunctionLowering, instruction: Instruction, op: Opcode) -> None:
     if pointer is None:
         _direct(f, written)
     elif isinstance(pointer, Ref):
-        _indirect(f, written, pointer)
+        _indirect(f, written, pointer, uniform=op.has("uni"))
     else:
         raise Unsupported("the callee is a vector register")
     f.end_region(after)
@@ -68,7 +68,7 @@ def _direct(f: FunctionLowering, written: Written) -> None:
     _through_frames(f, written, signature(symbol), Terminator("call", callee=number))
 
 
-def _indirect(f: FunctionLowering, written: Written, pointer: Ref) -> None:
+def _indirect(f: FunctionLowering, written: Written, pointer: Ref, *, uniform: bool) -> None:
     symbol = f.names.lookup(written.prototype)
     callee: Function | CallPrototype | None = symbol if isinstance(symbol, CallPrototype) else None
     if isinstance(symbol, CallTargets):
@@ -76,7 +76,7 @@ def _indirect(f: FunctionLowering, written: Written, pointer: Ref) -> None:
         callee = first if isinstance(first, Function) else None
     if callee is None:
         raise Unsupported("an indirect call requires a prototype or a list of targets")
-    _through_frames(f, written, signature(callee), Terminator("call", index=pointer))
+    _through_frames(f, written, signature(callee), Terminator("call", index=pointer, uniform=uniform))
 
 
 def _through_frames(f: FunctionLowering, written: Written, callee: Signature, terminator: Terminator) -> None:

@@ -6,8 +6,8 @@ makes an observed run slower by orders of magnitude. `machine.looks` serves the 
 "observe.access"  src = (address, guard or None, and what a plain store stores); `imm`, `space` as in the access;
                   `Look`. Where observers say who may make accesses, dst[0] = the lanes that do, which guards the
                   access then, and src[2:] what it loads
-"observe.fetch"   before the source of a cp.async is read, or less of it: as of an access; src[2] is the
-                  copy's size or the predicate that ignores the source, if it has one
+"observe.fetch"   before the source of a cp.async is read: as of an access; src[2] is the size of the
+                  source, or the predicate that ignores it, if it has one
 "observe.ahead"   before a block of which there are two versions: the first, without looks at some accesses, runs if
                   this one look at all of them says so (`passes.ahead`)
 "observe.arrive"  before a barrier or an mbarrier operation: src = (barrier number or address, thread count or None); a
@@ -16,7 +16,7 @@ makes an observed run slower by orders of magnitude. `machine.looks` serves the 
 "observe.fence"   before a fence: src = (address of a tensor map or None, None, guard)
 "observe.together"  before an operation of a warp: src = (guard, and its sources)
 "observe.control"  before clusterlaunchcontrol.try_cancel and .query_cancel: src = (guard, and its sources)
-"observe.branch"  before a branch with .uni: src = (guard or index,)
+"observe.branch"  before a branch or an indirect call with .uni: src = (guard, index or address,)
 "observe.unwritten", "observe.in_flight"  before operations that touch some registers (`passes.registers`): src =
                   (guard, and its sources); a `Touch`
 "observe.line"    where an instruction of the text begins: src[0] is its guard; "observe.retired" where it ends. A
@@ -236,7 +236,8 @@ class _Rewriter:
                 if look_kind == "observe.unwritten" and slots[end.callee]:
                     touch = Touch("entry", (), tuple(sorted(slots[end.callee])), (), -1, False, end.callee)
                     ops = self._cut(ops, _look_at_registers(look_kind, end, touch))
-        before = [_at_ending(end)] if op is None else [_together(op), _control(op), *_before(op, self._number)]
+        ending = [_at_uniform(end), _at_ending(end)]
+        before = ending if op is None else [_together(op), _control(op), *_before(op, self._number)]
         for look in self._wanted(before):
             ops = self._cut(ops, look)
         leave = self._at_meeting(end) if op is None else _behind(op)
@@ -284,14 +285,19 @@ def _mark(op: Op) -> Op:
     return Op(MARKS[op.kind], op.opcode, (), src, (), ("pred",) * len(src), detail=op.detail, where=op.where)
 
 
+def _at_uniform(end: Terminator) -> Op | None:
+    """The event at a branch or an indirect call with .uni."""
+    if not end.uniform:
+        return None
+    by, type_ = (end.guard, "pred") if end.kind == "branch" else (end.index, "b64" if end.kind == "call" else "u32")
+    return Op("observe.branch", None, (), (by,), (), (type_,), detail=Guard(end.negated), where=end.where)
+
+
 def _at_ending(end: Terminator) -> Op | None:
     """The event at a call, or before lanes leave a function or the kernel."""
     if end.kind == "call":
         return Op("observe.call", None, (), (end.index,), (), ("b64",), detail=Called(end.callee, end.targets),
                   where=end.where)  # fmt: skip
-    if end.uniform:
-        by, type_ = (end.guard, "pred") if end.kind == "branch" else (end.index, "u32")
-        return Op("observe.branch", None, (), (by,), (), (type_,), detail=Guard(end.negated), where=end.where)
     if end.kind in ("ret", "exit"):
         kind = "observe.return" if end.kind == "ret" else "observe.exit"
         return Op(kind, None, (), (end.guard,), (), ("pred",), detail=Guard(end.negated), where=end.where)

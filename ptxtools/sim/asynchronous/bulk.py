@@ -10,6 +10,7 @@ from ptxtools.machine.claims import Span, span_at
 from ptxtools.machine.events import View, let_others_first, serves
 from ptxtools.program.details import Groups
 from ptxtools.program.program import RANK_SHIFT
+from ptxtools.records import replace
 from ptxtools.sim import accesses
 from ptxtools.sim.multimem import buffers
 from ptxtools.sim.poison import poison
@@ -118,9 +119,13 @@ def _to_global(view: View, operands: Operands, lane: int, size: int) -> None:
     """From the CTA's shared memory to global memory; counted in bulk groups."""
     source = operands.memory("srcMem", lane, size, write=False, align=16)
     addresses = _targets(view, operands, "dstMem", lane, size)
-    targets = [operands.at("dstMem", address, lane, size, align=16) for address in addresses]
-    update = _update(view, shared=False)
     mask = _byte_mask(operands.one("byteMask", lane)) if operands.has("byteMask") else None
+    whole = mask is None or bool(mask.all())
+    targets = [operands.at("dstMem", address, lane, size, align=16, told=whole) for address in addresses]
+    update = _update(view, shared=False)
+    if mask is not None and not whole:
+        for address in addresses:
+            _tell_of_bytes(view, address, size, mask)
     taken: list[Array] = []
     cta, offset = operands.shared("srcMem", lane, size, align=16, write=False)
     chosen = np.arange(16) if mask is None else np.flatnonzero(mask)
@@ -142,9 +147,30 @@ def _to_global(view: View, operands: Operands, lane: int, size: int) -> None:
         kind = "reduce" if update else "write"
         read = span_at(view, lane, operands.one("srcMem", lane), size, operands.spaces["srcMem"], "read")
         space = operands.spaces["dstMem"]
-        return [read, [span for address in addresses for span in span_at(view, lane, address, size, space, kind)]]
+        written = [span for address in addresses for span in span_at(view, lane, address, size, space, kind)]
+        if mask is not None and not whole:
+            return [[_masked(span, mask) for span in some if mask.any()] for some in (read, written)]
+        return [read, written]
 
     queue_of(view).submit(view, lane, [lambda: taken.append(source.copy()), write], text, spans)
+
+
+def _masked(span: Span, mask: Array) -> Span:
+    """What of a span is in the mask of each 16 bytes."""
+    places = span.start + np.arange(span.end - span.start)
+    return replace(span, rows=places[np.tile(mask, len(places) // len(mask))], row=1)
+
+
+def _tell_of_bytes(view: View, address: int, size: int, mask: Array) -> None:
+    """Tell who listens which bytes of global memory a copy writes."""
+    tell = view.launch.memory.written
+    if tell is None:
+        return
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], mask, [0])).astype(np.int8)))
+    _, first = view.resolve(address, "global")
+    for start in range(first, first + size, len(mask)):
+        for begin, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+            tell(start + begin, end - begin)
 
 
 def _byte_mask(bits: int) -> Array:

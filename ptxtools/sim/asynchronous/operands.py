@@ -63,9 +63,11 @@ class Operands:
         """Bytes that an address operand means. Raises `Trap`."""
         return self.at(name, self.one(name, lane), lane, size, write=write, align=align)
 
-    def at(self, name: str, address: int, lane: int, size: int, *, align: int, write: bool = True) -> Array:
-        """The same for an address that the operand stands for."""
-        found = self.view.memory(address, size, self.spaces[name], lane=lane, write=write, align=align)
+    def at(
+        self, name: str, address: int, lane: int, size: int, *, align: int, write: bool = True, told: bool = True
+    ) -> Array:
+        """The same for an address that the operand stands for; told: as in `View.memory`."""
+        found = self.view.memory(address, size, self.spaces[name], lane=lane, write=write, align=align, told=told)
         return np.frombuffer(found, np.uint8)
 
     def shared(self, name: str, lane: int, size: int, *, align: int, write: bool = True) -> tuple[Cta, int]:

@@ -17,7 +17,7 @@ from ptxtools.machine.residents import Cta
 from . import arranged, layout, shared, sparse
 from .call import NARROW, Call, Said
 from .layout import COLUMNS
-from .memory import check_columns, of, split
+from .memory import cells_of, of, split
 from .numbers import BITS, Array
 
 _KEY = "tcgen05.mma products"
@@ -39,7 +39,7 @@ def multiply(call: Call) -> bool:
     if call.said in known:
         compute = known[call.said]
         if compute is not None:
-            _check_cells(call)
+            check_cells(call)
     else:
         compute = _prepared(call)
         if len(known) >= _KEPT:
@@ -63,7 +63,7 @@ def _prepared(call: Call) -> Callable[[], bool] | None:
     shape = said.shape
     if not products.direct or said.columns or said.b.absolute or shape.k == _DEEP:
         return None
-    _check_cells(call)
+    check_cells(call)
     built = _Built(call)
     return products.tensor_product(
         TensorProduct(
@@ -74,12 +74,13 @@ def _prepared(call: Call) -> Callable[[], bool] | None:
     )  # fmt: skip
 
 
-def _check_cells(call: Call) -> None:
-    """Whether all that is in tensor memory lies where it is allocated. Raises `Trap`."""
+def check_cells(call: Call, check: Callable[..., Array] = cells_of) -> None:
+    """Whether all that is in tensor memory lies where it is allocated; check: `cells_of` or, as the product is issued,
+    `check_columns`. Raises `Trap`."""
     said = call.said
     for cta in call.ctas:
         for column, width, what in _widths(said):
-            check_columns(call.view, cta, column, width, f"tcgen05.mma: {what}", call.lane)
+            check(call.view, cta, column, width, f"tcgen05.mma: {what}", call.lane)
 
 
 @lru_cache(1024)

@@ -88,6 +88,18 @@ def check_columns(view: View, cta: Cta, column: int, count: int, what: str, lane
     return memory.cells
 
 
+def cells_of(view: View, cta: Cta, column: int, count: int, what: str, lane: int | None = None) -> Array:
+    """The cells that work uses now. If it may be late, the CTA had these columns when it was issued, and asynccheck has
+    reported whoever has freed them since. Raises `Trap` without it."""
+    memory, listeners = of(cta), view.launch.observers
+    if not memory.covers(column, count) and view.schedule.delays:
+        if listeners is None or not listeners.hear("abandoned"):
+            reason = f"{what} uses tensor memory that was freed before it completed"
+            raise view.trap(reason, lane, cause=Cause.TENSOR_MEMORY)
+        return memory.cells
+    return check_columns(view, cta, column, count, what, lane)
+
+
 def split(address: int) -> tuple[int, int]:
     """Lane and column of an address in tensor memory (9.7.16.1.1)."""
     return address >> 16 & 0xFFFF, address & 0xFFFF

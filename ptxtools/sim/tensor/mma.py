@@ -15,7 +15,7 @@ from ptxtools.machine.residents import Cta
 from . import direct, layout, shared, sparse
 from .call import NARROW, Call, call_of
 from .layout import LANES
-from .memory import check_columns, split
+from .memory import cells_of, check_columns, split
 from .numbers import BITS, Array, unpack_containers, unpack_fours
 from .operands import has
 from .queue import issue
@@ -28,6 +28,8 @@ def product(view: View) -> None:
     """Every thread that comes here issues a product."""
     for lane in view.lanes():
         call = call_of(view, lane)
+        if view.schedule.delays:
+            direct.check_cells(call, check_columns)
         issue(
             view, lambda call=call: run(call), "tcgen05.mma", lane,  # type: ignore[misc]
             lambda call=call: spans(call), lambda call=call: _cells(call),  # type: ignore[misc]
@@ -133,7 +135,7 @@ def _run_in(call: Call, cta: Cta, index: int, b: Array | Numbers) -> None:
     lanes, columns = layout.accumulator(path, shape.n)
     origin, first = split(call.said.d)
     width = shape.n // path.parts
-    cells = check_columns(call.view, cta, first, width, "tcgen05.mma: D", call.lane)
+    cells = cells_of(call.view, cta, first, width, "tcgen05.mma: D", call.lane)
     plain = path.parts == 1 and not path.half
     block: tuple[Array, Array] | tuple[slice, slice]
     if plain:
@@ -231,7 +233,7 @@ def _in_tensor(call: Call, cta: Cta, address: int, part: int) -> Array:
     bits = BITS[call.said.shape.atype]
     words = call.said.stored * bits // 32
     origin, column = split(address)
-    cells = check_columns(call.view, cta, column, words, "tcgen05.mma: A", call.lane)
+    cells = cells_of(call.view, cta, column, words, "tcgen05.mma: A", call.lane)
     lanes = call.said.path.lane + call.said.path.step * part + origin
     if call.said.shifted:  # each row from the lane below, but for the last of 32
         lanes = np.where(lanes % 32 == 31, lanes, lanes + 1)
@@ -247,7 +249,7 @@ def _metadata(call: Call, cta: Cta, part: int) -> Array:
     origin, column = split(call.said.meta)
     column += call.said.shape.selector
     width = int(columns.max()) + 1
-    cells = check_columns(call.view, cta, column, width, "tcgen05.mma: metadata", call.lane)
+    cells = cells_of(call.view, cta, column, width, "tcgen05.mma: metadata", call.lane)
     words = cells[lanes + call.said.path.step * part + origin, columns + column]
     nibbles: Array = (words >> bits.astype(np.uint32) & np.uint32(15)).astype(np.uint8)
     return nibbles
@@ -289,7 +291,7 @@ def _scale_bytes(call: Call, cta: Cta, address: int, count: int, first: int, gro
     columns, places = layout.scale_places(count, call.said.shape.factors, first)
     _, column = split(address)
     width = int(columns.max()) + 1
-    cells = check_columns(call.view, cta, column, width, "tcgen05.mma: scale factors", call.lane)
+    cells = cells_of(call.view, cta, column, width, "tcgen05.mma: scale factors", call.lane)
     lanes = (np.arange(count) % _WARP + _WARP * groups)[:, None]
     words = cells[lanes, columns + column]
     found: Array = (words >> (8 * places).astype(np.uint32) & np.uint32(255)).astype(np.uint8)

@@ -18,7 +18,7 @@ from ptxtools.sim.sparse import compress_floats
 
 from . import queue, shared
 from .layout import LANES
-from .memory import check_columns, partners, split
+from .memory import cells_of, check_columns, partners, split
 from .numbers import Array, unpack_containers
 from .operands import number, registers, set_registers, uniform
 from .queue import Work, issue
@@ -204,10 +204,12 @@ def copied(view: View, lane: int) -> tuple[Work, Callable[[], list[Span]]]:
     except DescriptorError as problem:
         raise view.trap(f"s-desc: {problem}", lane, cause=Cause.DESCRIPTOR) from None
     bits = _DECOMPRESSED.get(op.mods.get("src_fmt", ""), 0)
+    for cta in ctas:
+        check_columns(view, cta, column, words, "tcgen05.cp", lane)
 
     def work() -> None:
         for cta in ctas:
-            cells = check_columns(view, cta, column, words, "tcgen05.cp", lane)
+            cells = cells_of(view, cta, column, words, "tcgen05.cp", lane)
             data = _source(view, cta, descriptor, rows, words, lane)
             if bits:
                 data = unpack_containers(bits, data)
@@ -260,9 +262,12 @@ def shifted(view: View, lane: int) -> tuple[Work, Callable[[], list[Span]]]:
             cause=Cause.TENSOR_MEMORY,
         )
 
+    for cta in ctas:
+        check_columns(view, cta, column, _SHIFTED, "tcgen05.shift", lane)
+
     def work() -> None:
         for cta in ctas:
-            cells = check_columns(view, cta, column, _SHIFTED, "tcgen05.shift", lane)
+            cells = cells_of(view, cta, column, _SHIFTED, "tcgen05.shift", lane)
             block = cells[first:, column : column + _SHIFTED].reshape(-1, _WARP, _SHIFTED)
             block[:, :-1] = block[:, 1:].copy()
             cells[first:, column : column + _SHIFTED] = block.reshape(-1, _SHIFTED)
