@@ -166,7 +166,9 @@ def read_module(data: str | bytes, name: str) -> ir.Module:
         return modules[0]
     from ptxtools.container import link
 
-    return link(modules)
+    linked = link(modules)
+    linked.warned = any(module.warned for module in modules)
+    return linked
 
 
 def _defined(module: ir.Module) -> ir.Module:
@@ -264,6 +266,7 @@ def _check(module: ir.Module, diagnostics: list[Diagnostic], **how: Any) -> ir.M
     if findings:
         import warnings
 
+        module.warned = True
         warnings.warn(PtxWarning(findings), stacklevel=4)
     return module
 

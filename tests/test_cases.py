@@ -15,6 +15,7 @@ import pytest
 import ptxtools
 from ptxtools.cli.common import exit_status
 from ptxtools.cli.run import command
+from tests.work import HANG
 
 CASES = Path(__file__).parents[1] / "testdata" / "cases"
 WAITING: dict[str, str] = tomllib.loads((Path(__file__).parent / "waiting.toml").read_text())
@@ -24,7 +25,7 @@ RUNNING = [name for name in NAMES if name not in WAITING]
 
 def run(name: str, *more: str) -> int:
     """The exit status of a case. One that is to run out of time does so sooner than its file says."""
-    seconds = "1" if "timeout" in name else "30"
+    seconds = "1" if "timeout" in name else str(HANG)
     return exit_status(command, "ptx-run", ["--launch", str(CASES / name / "case.toml"), "--timeout", seconds, *more])
 
 

@@ -168,12 +168,19 @@ def _prepare_streams() -> None:
 
 
 class _Closed(io.RawIOBase):
-    """A standard output closed by the caller."""
+    """A standard output closed by the caller. That is an error once: what is in buffers at the end is dropped, else
+    Python from 3.13 on would tell of it again."""
+
+    def __init__(self) -> None:
+        self._told = False
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any, /) -> int:
+        if self._told:
+            return len(data)
+        self._told = True
         raise OSError(errno.EBADF, "it is closed")
 
 

@@ -413,6 +413,8 @@ class Module(Node):
     unnamed: list[tuple[Variable, bool]] = field(default_factory=list, compare=False, repr=False)
     #: A brace is missing or too many, so that later statements outside of functions may be a consequence.
     braces_wrong: bool = field(default=False, compare=False, repr=False)
+    #: Something was found that ptxas alone accepts. Whoever runs the module is told each time.
+    warned: bool = field(default=False, compare=False, repr=False)
 
     def _header(self, name: str) -> Header | None:
         return next((i for i in self.items if isinstance(i, Header) and i.name == name), None)

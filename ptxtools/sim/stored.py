@@ -1,7 +1,7 @@
 """Ready kernels on disk: a run of a module that was run before needs neither parser nor checks nor lowering.
 
 One file for each module, in the user's cache directory, keyed by the module's bytes and by the state of the code that
-made it. A file that is damaged or cannot be written counts as absent. Only modules without errors are kept.
+made it. A file that is damaged or cannot be written counts as absent. Only modules without findings are kept.
 """
 
 from __future__ import annotations
@@ -86,9 +86,11 @@ class StoredModule:
         known = self._programs.get(kernel)
         if known is not None and known[0] == places:
             return decode_program(known[1])
-        program = self._whole().lower(kernel, image)
-        self._programs[kernel] = (places, encode_program(program))
-        _write(self._path, self.contents, self._programs)
+        module = self._whole()
+        program = module.lower(kernel, image)
+        if not module.tree.warned:  # else the checks speak again in the next run
+            self._programs[kernel] = (places, encode_program(program))
+            _write(self._path, self.contents, self._programs)
         return program
 
 

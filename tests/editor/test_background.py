@@ -18,9 +18,8 @@ from ptxtools.editor.positions import Positions
 from ptxtools.editor.server import _changed
 from ptxtools.editor.state import State, is_warning
 from ptxtools.editor.words import Coloured, Words
-from tests.work import calls
+from tests.work import HANG, calls
 
-NEVER = 60  # seconds: only findings that are not shown take this long
 TEXT = """.version 9.0
 .target sm_80
 .address_size 64
@@ -207,7 +206,7 @@ def test_errors_are_shown_soon_after_a_request_that_has_looked_for_them(monkeypa
         task = asyncio.create_task(
             _changed(server, SimpleNamespace(text_document=SimpleNamespace(uri="file:///k.ptx")))
         )
-        found = await asyncio.wait_for(shown.get(), NEVER)
+        found = await asyncio.wait_for(shown.get(), HANG)
         task.cancel()
         return known, found
 

@@ -8,6 +8,8 @@ from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.client import LanguageClient
 
+from tests.work import HANG
+
 URI = "file:///k.ptx"
 TEXT = """\
 .version 8.0
@@ -29,8 +31,6 @@ $L1:
 \tbra \t$L1;
 }
 """
-NEVER = 60  # seconds: only a server that does not answer takes this long
-
 
 LOOP = asyncio.new_event_loop()
 SERVERS = []
@@ -96,7 +96,7 @@ async def started():
 
 
 def in_time(work):
-    return LOOP.run_until_complete(asyncio.wait_for(work, NEVER))
+    return LOOP.run_until_complete(asyncio.wait_for(work, HANG))
 
 
 @pytest.fixture(autouse=True, scope="module")

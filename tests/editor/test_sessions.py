@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.work import HANG
+
 DATA = Path(__file__).parents[2] / "testdata"
-NEVER = 120  # seconds: only a server that does not answer takes this long
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n.global .b32 g;\n"
 SMALL = (
     HEAD
@@ -268,7 +269,7 @@ def session(seed, steps):
         await client.end()
         await fresh.end()
 
-    asyncio.run(asyncio.wait_for(run(), NEVER))
+    asyncio.run(asyncio.wait_for(run(), HANG))
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -294,5 +295,5 @@ def test_a_client_that_does_not_ask_again_gets_no_older_hints():
         await client.end()
         return after, fresh
 
-    after, fresh = asyncio.run(asyncio.wait_for(run(), NEVER))
+    after, fresh = asyncio.run(asyncio.wait_for(run(), HANG))
     assert after == fresh and [] in fresh and any(fresh)

@@ -113,6 +113,7 @@ def test_changed_kernels_give_findings_only():
     "and.b32 %r2, %r1, 1; and.b32 %r3, %r1, %r1, 1;", "wgmma.wait_group.sync.aligned -1; add.u32 %r2, %r1, 1;",
     "wgmma.wait_group.sync.aligned -1; wgmma.commit_group.sync.aligned; mov.b32 %r2, %r1;",
     "mbarrier.init.shared.b64 [8], 2; bar.sync 0;" + 2 * "mbarrier.arrive.shared.b64 _, [8];",
+    "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r2};", "stmatrix.sync.aligned.m8n8.x1.shared.b16;",
     "@%p1 setp.eq.u32 %p2, %r1, 1; @%p2 exit;", "@%p1 setp.eq.u32 %p2, %r1, 1; @%p2 trap;",
 ])  # fmt: skip
 def test_single_statements_give_findings_only(body):

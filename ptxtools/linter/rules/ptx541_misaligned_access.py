@@ -127,7 +127,7 @@ def check_rows(context: LintContext, facts: FunctionFacts) -> None:
     for steps in facts.steps:
         for step in steps:
             place = 0 if step.family == "stmatrix" else 1
-            address = step.addresses[place] if step.family in _SECTIONS else None
+            address = step.addresses[place] if step.family in _SECTIONS and place < len(step.addresses) else None
             symbol = variable_of(step.line, address) if address is not None else None
             if address is None or symbol is None or len(address.terms) > 1 or (symbol.align or 1) % _ROW:
                 continue

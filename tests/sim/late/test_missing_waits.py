@@ -9,6 +9,7 @@ import pytest
 
 from ptxtools.cli.common import exit_status
 from ptxtools.cli.run import command
+from tests.work import HANG
 
 CASES = Path(__file__).parents[3] / "testdata" / "cases"
 
@@ -37,7 +38,7 @@ RIGHT = sorted({case for case, *_ in MISSING} | {case for case, _ in WRONG} | {"
 
 
 def run(case: str, *more: str) -> int:
-    return exit_status(command, "ptx-run", ["--launch", str(CASES / case / "case.toml"), "--timeout", "30", *more])
+    return exit_status(command, "ptx-run", ["--launch", str(CASES / case / "case.toml"), "--timeout", str(HANG), *more])
 
 
 def without(case: str, word: str, folder: Path) -> str:

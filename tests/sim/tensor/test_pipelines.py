@@ -11,6 +11,7 @@ import pytest
 import ptxtools
 from ptxtools.cli.common import exit_status
 from ptxtools.cli.run import command
+from tests.work import HANG
 
 CASES = Path(__file__).parents[3] / "testdata" / "pipelines"
 NAMES = sorted(path.parent.name for path in CASES.glob("*/case.toml"))
@@ -29,7 +30,7 @@ WAYS = {
 
 def run(name: str, *more: str) -> int:
     launch = CASES / name / "case.toml"
-    return exit_status(command, "ptx-run", ["--launch", str(launch), "--timeout", "30", *more])
+    return exit_status(command, "ptx-run", ["--launch", str(launch), "--timeout", str(HANG), *more])
 
 
 @pytest.mark.share(4)
