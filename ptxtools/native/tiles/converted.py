@@ -49,7 +49,8 @@ def function(code: Emitter, name: str) -> str:
     It gets what `factors` has arranged (values, exponents, groups of 16, K, greatest exponent, sign bit to be turned;
     out: f64, exponents, lowest bits) and returns the base, or `NO_BASE`. common: f64 [eight rows][k][8], bytes
     [16 rows][k][16]. own for "warp", one group: f64 [k][32], rows twice; bytes [k][128], rows eight times. own for
-    "rows", of 64 columns: [k][64], f64 in the order in which vectors of two words are unpacked. Only "warp" turns signs.
+    "rows", of 64 columns: [k][64], f64 in the order in which vectors of two words are unpacked. Only "warp" turns
+    signs.
     """
     return _conversion(code, name, (_common, _own_of_warp, _own_of_rows)[NAMES.index(name)])
 

@@ -436,7 +436,7 @@ class _Product(Vectors):
     ) -> tuple[list[str], list[str], list[str]]:
         """Sums of some vectors with all terms, in units. With limits, counts too; if it looks, also the largest
         exponents of the turn `ahead`."""
-        here, lines = (self._index(self._chunk(turn), near) for near in (NEAR, GROUP))
+        here, line = (self._index(self._chunk(turn), near) for near in (NEAR, GROUP))
         after = self._index(self._chunk(ahead), GROUP)
         own, lows = self._own("double", "%own", turn), self._own("i8", "%ownl", turn)
         powers = self._own("i8", "%owne", ahead)
@@ -446,11 +446,13 @@ class _Product(Vectors):
         if limits:
             zeros = [ZERO] * 2
             jobs.append(
-                (self.bytes, zeros, lambda *of: self._counted(of[0], self._at(lines, of[0], GROUP), lows, limits, of[1]))
+                (self.bytes, zeros, lambda *of: self._counted(of[0], self._at(line, of[0], GROUP), lows, limits, of[1]))
             )
         if looks:
             nothing = [self.nothing] * 2
-            jobs.append((self.bytes, nothing, lambda *of: self._greater(of[0], self._at(after, of[0], GROUP), powers, of[1])))
+            jobs.append(
+                (self.bytes, nothing, lambda *of: self._greater(of[0], self._at(after, of[0], GROUP), powers, of[1]))
+            )
 
         def step(some: list[_Job], k: str, now: list[str]) -> list[str]:
             done = list[str]()
