@@ -26,11 +26,9 @@ from . import blocks, converted
 from .converted import BIAS, COMMON, LOW_OF_ZERO, NEAR, ROOM, own_of
 from .decode import SIZE, everywhere
 from .factors import TOGETHER
-from .vectors import Vectors
+from .vectors import NEEDED, Vectors
 
 LAYOUTS = ("warp", "rows")
-#: Features that the code needs, with AVX-512 and without.
-NEEDED = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"}), frozenset({"avx2", "fma"})
 _WIDE_BIAS = 1023
 #: The lowest biased exponent of an element; the lowest sum of exponents, if no factor is zero.
 _LOWEST, _LEAST = BIAS + blocks.LOWEST, -2 * ROOM
@@ -95,8 +93,7 @@ class _Product(Vectors):
     """
 
     def __init__(self, code: Emitter, layout: str) -> None:
-        # With AVX-512 there are 32 registers, and rounding that each instruction says.
-        super().__init__(code, wide=NEEDED[0].issubset(code.features))
+        super().__init__(code)
         self.layout = layout
         #: Rows of `common` in a block.
         self.rows = 4 if layout == "warp" else 1
