@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 
 from ptxtools.native.code.emitter import ZERO, Emitter, splat
 
-from .decode import SINGLE, SIZE, WORD, everywhere
-from .factors import TOGETHER
+from .decode import SHORT, SINGLE, SIZE, WORD, everywhere
+from .factors import NO_EXPONENT, TOGETHER
+from .vectors import is_wide
 
 COMMON = "tile_fused_common"
 #: Bias of the exponents of f32.
@@ -49,7 +50,8 @@ def function(code: Emitter, name: str) -> str:
     It gets what `factors` has arranged (values, exponents, groups of 16, K, greatest exponent, sign bit to be turned;
     out: f64, exponents, lowest bits) and returns the base, or `NO_BASE`. common: f64 [eight rows][k][8], bytes
     [16 rows][k][16]. own for "warp", one group: f64 [k][32], rows twice; bytes [k][128], rows eight times. own for
-    "rows", of 64 columns: [k][64], f64 in the order in which vectors of two words are unpacked. Only "warp" turns signs.
+    "rows", of 64 columns: [k][64], f64 in the order in which vectors of two words are unpacked. Only "warp" turns
+    signs.
     """
     return _conversion(code, name, (_common, _own_of_warp, _own_of_rows)[NAMES.index(name)])
 
@@ -58,11 +60,9 @@ def _conversion(code: Emitter, name: str, store: Store) -> str:
     b = code
     floor = b.apply("smax", "i32", "%most", str(-BIAS - 23))
     base = b.value(f"sub i32 {floor}, {TOP}")
-    bases, turned = b.spread("i32", base, 16), b.spread("i32", "%sign", 16)
-    least = b.room(WORD)
-    b.line(f"store {WORD} {ZERO}, ptr {least}, align 64")
-    to_low = b.value(f"add {WORD} {bases}, {everywhere(2 * BIAS + 23 - ROOM)}")
+    turned = b.spread("i32", "%sign", 16)
     short = b.spread("i16", b.value(f"trunc i32 {base} to i16"), 16)
+    lows = _Lows(b, base)
 
     def column(group: str, at: str) -> None:
         line = b.value(f"add i64 {b.value(f'mul i64 {group}, %k')}, {at}")
@@ -72,46 +72,70 @@ def _conversion(code: Emitter, name: str, store: Store) -> str:
         four = b.value(f"mul i64 {b.value(f'lshr i64 {group}, 2')}, %k")
         four = b.value(f"shl i64 {b.value(f'add i64 {four}, {at}')}, 2")
         within = b.value(f"and i64 {group}, {TOGETHER - 1}")
-        powers = b.value(f"load <16 x i16>, ptr {b.element('<16 x i16>', '%exponents', four, within)}, align 32")
-        powers = b.value(f"sub <16 x i16> {powers}, {short}")
-        powers = b.value(
-            f"trunc <16 x i16> {b.apply('smax', '<16 x i16>', powers, splat('i16', _OF_ZERO))} to {_BYTE16}"
-        )
-        store(b, group, at, bits, powers, _lowest_bits(b, bits, to_low, least))
-
-    def spans_too_much() -> str:
-        known = b.value(f"load {WORD}, ptr {least}, align 64")
-        return b.value(f"icmp slt i32 {b.call('llvm.vector.reduce.smin.v16i32', 'i32', [(WORD, known)])}, 0")
+        powers = b.value(f"load {SHORT}, ptr {b.element(SHORT, '%exponents', four, within)}, align 32")
+        relative = b.apply("smax", SHORT, b.value(f"sub {SHORT} {powers}, {short}"), splat("i16", _OF_ZERO))
+        relative = b.value(f"trunc {SHORT} {relative} to {_BYTE16}")
+        store(b, group, at, bits, relative, lows.bytes(bits, powers))
 
     def columns(group: str) -> None:
         work, done = b.label(), b.label()
-        b.branch(spans_too_much(), done, work)
+        b.branch(lows.span_too_much(), done, work)
         b.begin(work)
         b.repeat("%k", 1, lambda at: column(group, at))
         b.jump(done)
         b.begin(done)
 
     b.repeat("%groups", 1, columns)
-    answer = b.value(f"select i1 {spans_too_much()}, i32 {NO_BASE}, i32 {base}")
+    answer = b.value(f"select i1 {lows.span_too_much()}, i32 {NO_BASE}, i32 {base}")
     return b.function(name, PARAMETERS, answer)
 
 
-def _lowest_bits(b: Emitter, bits: str, to_low: str, least: str) -> str:
-    """Bytes: exponents of the lowest bits of f32, which are to be above 0, and the signs."""
-    size = b.value(f"and {WORD} {bits}, {everywhere(SIZE)}")
-    whole = b.value(f"or {WORD} {bits}, {everywhere(1 << 23)}")
-    last = b.value(f"and {WORD} {whole}, {b.value(f'sub {WORD} {ZERO}, {whole}')}")
-    place = b.value(f"bitcast {SINGLE} {b.value(f'sitofp {WORD} {last} to {SINGLE}')} to {WORD}")
-    # Both have exponents above 23 bits, and of these `place` has none.
-    normal = b.apply("umax", WORD, size, everywhere(1 << 23))
-    both = b.value(f"lshr {WORD} {b.value(f'add {WORD} {place}, {normal}')}, {everywhere(23)}")
-    low = b.value(f"sub {WORD} {both}, {to_low}")
-    zero = b.value(f"icmp eq {WORD} {size}, {ZERO}")
-    low = b.value(f"select <16 x i1> {zero}, {WORD} {everywhere(LOW_OF_ZERO)}, {WORD} {low}")
-    known = b.value(f"load {WORD}, ptr {least}, align 64")
-    b.line(f"store {WORD} {b.apply('smin', WORD, low, known)}, ptr {least}, align 64")
-    sign = b.value(f"and {WORD} {b.value(f'lshr {WORD} {bits}, {everywhere(24)}')}, {everywhere(128)}")
-    return b.value(f"trunc {WORD} {b.value(f'or {WORD} {low}, {sign}')} to {_BYTE16}")
+class _Lows:
+    """Exponents of the lowest bits of a factor, relative to a base, and the least of them; in 32 bits, or without
+    AVX-512, where two vectors of these are one of 16 bits, in 16."""
+
+    def __init__(self, code: Emitter, base: str) -> None:
+        self.code = b = code
+        self.wide = is_wide(code)
+        self.element, self.kind = ("i32", WORD) if self.wide else ("i16", SHORT)
+        self._least = b.room(self.kind)
+        b.line(f"store {self.kind} {ZERO}, ptr {self._least}, align 64")
+        bias = b.value(f"add i32 {base}, {2 * BIAS + 23 - ROOM}")
+        self._bias = b.spread(self.element, bias if self.wide else b.value(f"trunc i32 {bias} to i16"), 16)
+
+    def span_too_much(self) -> str:
+        """Whether one is below 0."""
+        b = self.code
+        known = b.value(f"load {self.kind}, ptr {self._least}, align 64")
+        least = b.call(f"llvm.vector.reduce.smin.v16{self.element}", self.element, [(self.kind, known)])
+        return b.value(f"icmp slt {self.element} {least}, 0")
+
+    def bytes(self, bits: str, exponents: str) -> str:
+        """Those of f32, and their signs."""
+        b, kind = self.code, self.kind
+        size = b.value(f"and {WORD} {bits}, {everywhere(SIZE)}")
+        whole = b.value(f"or {WORD} {bits}, {everywhere(1 << 23)}")
+        last = b.value(f"and {WORD} {whole}, {b.value(f'sub {WORD} {ZERO}, {whole}')}")
+        place = b.value(f"bitcast {SINGLE} {b.value(f'sitofp {WORD} {last} to {SINGLE}')} to {WORD}")
+        # Both have exponents above 23 bits, and of these `place` has none.
+        normal = b.apply("umax", WORD, size, everywhere(1 << 23))
+        both = b.value(f"lshr {WORD} {b.value(f'add {WORD} {place}, {normal}')}, {everywhere(23)}")
+        low = b.value(f"sub {kind} {self._narrow(both)}, {self._bias}")
+        zero = b.value(
+            f"icmp eq {WORD} {size}, {ZERO}" if self.wide else
+            f"icmp eq {SHORT} {exponents}, {splat('i16', NO_EXPONENT)}"
+        )  # fmt: skip
+        low = b.value(f"select <16 x i1> {zero}, {kind} {splat(self.element, LOW_OF_ZERO)}, {kind} {low}")
+        known = b.value(f"load {kind}, ptr {self._least}, align 64")
+        b.line(f"store {kind} {b.apply('smin', kind, low, known)}, ptr {self._least}, align 64")
+        high = self._narrow(b.value(f"lshr {WORD} {bits}, {everywhere(24 if self.wide else 16)}"))
+        if not self.wide:
+            high = b.value(f"lshr {SHORT} {high}, {splat('i16', 8)}")
+        sign = b.value(f"and {kind} {high}, {splat(self.element, 128)}")
+        return b.value(f"trunc {kind} {b.value(f'or {kind} {low}, {sign}')} to {_BYTE16}")
+
+    def _narrow(self, words: str) -> str:
+        return words if self.wide else self.code.value(f"trunc {WORD} {words} to {SHORT}")
 
 
 def _wide(b: Emitter, bits: str, order: Sequence[int]) -> str:

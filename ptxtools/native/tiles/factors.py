@@ -10,7 +10,7 @@ across K (table: [group][k][chunk]); for 16-bit types also "mn_pairs", which is 
 from __future__ import annotations
 
 from ptxtools.machine.products import GROUP, PAIRS
-from ptxtools.native.code.emitter import Emitter, splat
+from ptxtools.native.code.emitter import ZERO, Emitter, splat
 from ptxtools.semantics.tensorcore import LEAST
 
 from .decode import PACKED, SHORT, SINGLE, SIZE, TYPES, WHOLE, WORD, base_of, decode, decode_packed, everywhere
@@ -20,6 +20,7 @@ TOGETHER = 4
 MAJORS = ("k", "mn", "mn_pairs")
 #: Exponent of zero: far below that of any product; exponent of infinities and NaN.
 NO_EXPONENT, NOT_FINITE = -1000, 128
+_BIAS = 127
 
 PARAMETERS = "ptr %base, ptr noalias readonly %table, i64 %groups, i64 %k, ptr noalias %values, ptr noalias %exponents"
 _CHUNK = "<16 x i8>"
@@ -42,9 +43,9 @@ def function(code: Emitter, name: str) -> str:
     t, major = _FORMS[NAMES.index(name)]
     f = _Factor(code, t, PAIRS if major == "mn_pairs" else None)
     code.repeat("%groups", 1, f.along if major == "k" else f.across)
-    highest = code.value(f"load {WORD}, ptr {f.highest}, align 64")
-    answer = code.call("llvm.vector.reduce.smax.v16i32", "i32", [(WORD, highest)])
-    return code.function(name_of(t, major), PARAMETERS, answer)
+    highest = code.value(f"load {SHORT}, ptr {f.highest}, align 32")
+    answer = code.call("llvm.vector.reduce.smax.v16i16", "i16", [(SHORT, highest)])
+    return code.function(name_of(t, major), PARAMETERS, code.value(f"sext i16 {answer} to i32"))
 
 
 class _Factor:
@@ -52,8 +53,8 @@ class _Factor:
 
     def __init__(self, code: Emitter, t: str, order: tuple[int, ...] | None) -> None:
         self.type, self.bits, self.code, self.order = t, TYPES[t], code, order
-        self.highest, self.square = self.code.room(WORD), self.code.room(f"[{GROUP} x {SINGLE}]")
-        self.code.line(f"store {WORD} {everywhere(NO_EXPONENT)}, ptr {self.highest}, align 64")
+        self.highest, self.square = self.code.room(SHORT), self.code.room(f"[{GROUP} x {SINGLE}]")
+        self.code.line(f"store {SHORT} {splat('i16', NO_EXPONENT)}, ptr {self.highest}, align 32")
 
     # --- chunks along K -----------------------------------------------------------------------------------------------
 
@@ -146,15 +147,16 @@ class _Factor:
             return
         bits = b.value(f"bitcast {SINGLE} {values} to {WORD}")
         size = b.value(f"and {WORD} {bits}, {everywhere(SIZE)}")
-        own = b.value(f"sub {WORD} {b.value(f'lshr {WORD} {size}, {everywhere(23)}')}, {everywhere(127)}")
-        own = b.apply("smax", WORD, own, everywhere(LEAST[base_of(self.type)]))
-        zero = b.value(f"icmp eq {WORD} {size}, zeroinitializer")
-        own = b.value(f"select <16 x i1> {zero}, {WORD} {everywhere(NO_EXPONENT)}, {WORD} {own}")
-        known = b.value(f"load {WORD}, ptr {self.highest}, align 64")
-        more = b.apply("smax", WORD, own, known)
-        b.line(f"store {WORD} {more}, ptr {self.highest}, align 64")
-        short = b.value(f"trunc {WORD} {own} to {SHORT}")
-        b.line(f"store {SHORT} {short}, ptr {exponent_place(b, '%exponents', '%k', group, k)}, align 32")
+        field = b.value(f"trunc {WORD} {b.value(f'lshr {WORD} {size}, {everywhere(23)}')} to {SHORT}")
+        least = LEAST[base_of(self.type)]
+        own = b.apply("smax", SHORT, b.value(f"sub {SHORT} {field}, {splat('i16', _BIAS)}"), splat("i16", least))
+        # f32 that are subnormal are not zero.
+        subnormal = least == 1 - _BIAS
+        zero = b.value(f"icmp eq {WORD} {size}, {ZERO}" if subnormal else f"icmp eq {SHORT} {field}, {ZERO}")
+        own = b.value(f"select <16 x i1> {zero}, {SHORT} {splat('i16', NO_EXPONENT)}, {SHORT} {own}")
+        known = b.value(f"load {SHORT}, ptr {self.highest}, align 32")
+        b.line(f"store {SHORT} {b.apply('smax', SHORT, own, known)}, ptr {self.highest}, align 32")
+        b.line(f"store {SHORT} {own}, ptr {exponent_place(b, '%exponents', '%k', group, k)}, align 32")
 
 
 def exponent_place(b: Emitter, base: str, k: str, group: str, column: str, row: str = "0") -> str:

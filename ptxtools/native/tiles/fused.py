@@ -26,11 +26,9 @@ from . import blocks, converted
 from .converted import BIAS, COMMON, LOW_OF_ZERO, NEAR, ROOM, own_of
 from .decode import SIZE, everywhere
 from .factors import TOGETHER
-from .vectors import Vectors
+from .vectors import NEEDED, Vectors
 
 LAYOUTS = ("warp", "rows")
-#: Features that the code needs, with AVX-512 and without.
-NEEDED = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"}), frozenset({"avx2", "fma"})
 _WIDE_BIAS = 1023
 #: The lowest biased exponent of an element; the lowest sum of exponents, if no factor is zero.
 _LOWEST, _LEAST = BIAS + blocks.LOWEST, -2 * ROOM
@@ -95,8 +93,7 @@ class _Product(Vectors):
     """
 
     def __init__(self, code: Emitter, layout: str) -> None:
-        # With AVX-512 there are 32 registers, and rounding that each instruction says.
-        super().__init__(code, wide=NEEDED[0].issubset(code.features))
+        super().__init__(code)
         self.layout = layout
         #: Rows of `common` in a block.
         self.rows = 4 if layout == "warp" else 1
@@ -436,7 +433,7 @@ class _Product(Vectors):
     ) -> tuple[list[str], list[str], list[str]]:
         """Sums of some vectors with all terms, in units. With limits, counts too; if it looks, also the largest
         exponents of the turn `ahead`."""
-        here, lines = (self._index(self._chunk(turn), near) for near in (NEAR, GROUP))
+        here, line = (self._index(self._chunk(turn), near) for near in (NEAR, GROUP))
         after = self._index(self._chunk(ahead), GROUP)
         own, lows = self._own("double", "%own", turn), self._own("i8", "%ownl", turn)
         powers = self._own("i8", "%owne", ahead)
@@ -446,11 +443,13 @@ class _Product(Vectors):
         if limits:
             zeros = [ZERO] * 2
             jobs.append(
-                (self.bytes, zeros, lambda *of: self._counted(of[0], self._at(lines, of[0], GROUP), lows, limits, of[1]))
+                (self.bytes, zeros, lambda *of: self._counted(of[0], self._at(line, of[0], GROUP), lows, limits, of[1]))
             )
         if looks:
             nothing = [self.nothing] * 2
-            jobs.append((self.bytes, nothing, lambda *of: self._greater(of[0], self._at(after, of[0], GROUP), powers, of[1])))
+            jobs.append(
+                (self.bytes, nothing, lambda *of: self._greater(of[0], self._at(after, of[0], GROUP), powers, of[1]))
+            )
 
         def step(some: list[_Job], k: str, now: list[str]) -> list[str]:
             done = list[str]()

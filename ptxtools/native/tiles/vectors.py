@@ -10,15 +10,24 @@ from ptxtools.native.code.emitter import Emitter, splat, vector
 _BRIEF_TURNS = 8
 
 
+#: Features that the code needs, with AVX-512 and without.
+NEEDED = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"}), frozenset({"avx2", "fma"})
+
+
+def is_wide(code: Emitter) -> bool:
+    """Whether vectors are those of AVX-512: 32 registers, and rounding that each instruction says."""
+    return NEEDED[0].issubset(code.features)
+
+
 class Vectors:
-    """A function under construction whose vectors have 64 bytes, or 32 if it is not `wide`.
+    """A function under construction whose vectors have 64 bytes, or 32 if they are not `wide`.
 
     Types: `word` and `single` (i32, f32), `short`, `bytes`, `doubles`; `lanes`: how many words there are.
     """
 
-    def __init__(self, code: Emitter, *, wide: bool) -> None:
-        self.code, self.wide = code, wide
-        self.lanes = n = 16 if wide else 8
+    def __init__(self, code: Emitter) -> None:
+        self.code, self.wide = code, is_wide(code)
+        self.lanes = n = 16 if self.wide else 8
         self.word, self.single, self.short = vector("i32", n), vector("float", n), vector("i16", 2 * n)
         self.bytes, self.doubles = vector("i8", 4 * n), vector("double", n // 2)
         self._turns = _BRIEF_TURNS if code.brief else 1
