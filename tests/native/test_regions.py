@@ -287,6 +287,41 @@ def test_handlers_that_were_compiled_quickly_are_replaced(monkeypatch, tmp_path)
     assert found == [(True, False), (False, True), (False, True), *[(False, True)] * 3]
 
 
+def test_hot_code_comes_before_the_loop_that_goes_with_it(monkeypatch, tmp_path):
+    """Where no process has compiled either well, regions run with the loop of quick code until it is there."""
+    for name, value in (("QUICK", True), ("AT_ONCE", False), ("PAYS", 7000)):
+        monkeypatch.setattr(tiers, name, value)
+    for name, level in (("_quick", jit.QUICK), ("_full", jit.FULL)):
+        monkeypatch.setattr(library, name, library.Level(level, tmp_path))
+    monkeypatch.setattr(library, "_products", {})
+    memory = Memory()
+    out = memory.put(np.zeros(32, np.uint32))
+    body = """AGAIN: ld.global.u32 %r1, [%in]; add.u32 %r2, %r2, %r1; setp.lt.u32 %p1, %r2, 39; @%p1 bra AGAIN;
+        add.u32 %r2, %r2, %t; st.global.u32 [%out], %r2; ret;"""
+    launch = launch_of(body_kernel(body, 4), memory, [out, memory.put(np.ones(1, np.uint32))])
+    launch.program.cache.clear()
+    place, calls = tiers.Regions._place, []
+
+    def noted(self, addresses):
+        place(self, addresses)
+        (encoded,) = launch.program.cache.values()
+        if self is encoded.regions and addresses:
+            ((at, _),) = self.places.values()
+            before = library.BASE not in library._full.addresses
+            calls.append((before, RECORD.read(encoded.code, 64 * at, "handler")))
+            memory.bytes[:128] = 0  # the output
+            native.run(launch)
+            assert memory.get(out, np.uint32, 32).tolist() == [39 + lane for lane in range(32)]
+
+    monkeypatch.setattr(tiers.Regions, "_place", noted)
+    for _ in range(2):
+        native.run(launch)
+    tiers.settle()
+    assert [before for before, _ in calls] == [True, False] and calls[0][1] != calls[1][1]
+    (name,) = launch.program.cache.popitem()[1].regions.ops
+    assert [handler for _, handler in calls] == [library._products[name], library._full.addresses[name]]
+
+
 def test_what_cannot_be_compiled_costs_no_result(monkeypatch):
     """A defect of the compiler is told once; the run and later ones go on record by record."""
     monkeypatch.setattr(tiers, "AT_ONCE", False)

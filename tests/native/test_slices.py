@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ptxtools.native.code import jit, library, tiers
+from ptxtools.native.code import encode, jit, library, tiers
+from ptxtools.native.handlers import halves
 from tests.program import harness
 from tests.rows import rows
 
@@ -32,6 +33,19 @@ def _quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
 @rows("mask", ["whole", "part"], share=2)
 def test_loads(space: str, t: str, mask: str) -> None:
     test_memory.test_loads(space, t, mask)
+
+
+@pytest.mark.parametrize("space", ["global", "generic", "shared"])
+@pytest.mark.parametrize("mask", ["whole", "part"])
+def test_loads_that_are_needed_often(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, space: str, mask: str) -> None:
+    """They have one more way, for whole warps."""
+    monkeypatch.setattr(library, "_quick", library.Level(jit.QUICK, tmp_path))
+    names = lambda _, bodies: [name for body in bodies for name, _ in body]  # noqa: E731
+    monkeypatch.setattr(encode._Encoder, "_often", names)
+    made, way = list[bool](), halves.Ranged._whole_warp
+    monkeypatch.setattr(halves.Ranged, "_whole_warp", lambda self: made.append(self.code.brief) or way(self))
+    test_memory.test_loads(space, "b32", mask)
+    assert True in made
 
 
 @rows("space", ["global", "shared", "local", "generic"])

@@ -94,6 +94,14 @@ def products(handlers: dict[str, Op]) -> dict[str, int]:
         return _products
 
 
+def ahead(handlers: dict[str, Op]) -> dict[str, int]:
+    """The same of any handlers, where `addresses` would compile the loop first; else nothing."""
+    with _lock:
+        if not _full.lacks([BASE]) or _full.gather([BASE]) or _quick.lacks([BASE]):
+            return {}
+        return products(handlers)
+
+
 def _link_products(units: list[objects.Piece], names: list[str]) -> None:
     """Load object code with these handlers. RuntimeError if it lacks one."""
     if not {name for have, _ in units for name in have}.issuperset(names):

@@ -113,17 +113,26 @@ class Regions:
         _reported(self._fill)
 
     def _fill(self) -> None:
-        """Compile what is not there, and let the records call it."""
+        """Compile what is not there, and let the records call it. What is hot does not wait for a loop that was
+        compiled well, either: until there is one, it goes with the other."""
         self.waiting = False
-        addresses = library.better(self.better, self.ops) if self.better else self.source[0](self.ops)
+        if self.better:
+            self._place(library.better(self.better, self.ops))
+        else:
+            if self.source[0] is library.addresses and not AT_ONCE:
+                self._place(library.ahead(self.ops))
+            self._place(self.source[0](self.ops))
+        self.filled = True
+
+    def _place(self, addresses: Mapping[str, int]) -> None:
+        """Let the records call what is there."""
         first = ctypes.addressof(self.code) + RECORD.offset("handler")
         with _patching:
-            for name, places in self.places.items():
-                for at in places:  # aligned, so that a worker sees the old address or the new one
+            for name in self.places.keys() & addresses.keys():
+                for at in self.places[name]:  # aligned, so that a worker sees the old address or the new one
                     handler = ctypes.c_int64.from_address(first + RECORD.size * at)
                     if self.instead.get(name, handler.value) == handler.value:
                         handler.value = addresses[name]
-        self.filled = True
 
 
 def beside(work: Callable[[], None], share: float = 1.0) -> None:
