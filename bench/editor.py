@@ -107,6 +107,7 @@ def requests(text: str, line: int, register: dict[str, int]) -> dict[str, tuple[
         "completion": ("completion", {}),
         "definition": ("definition", {"position": register}),
         "references": ("references", {"position": register, "context": {"includeDeclaration": True}}),
+        "highlights": ("documentHighlight", {"position": register}),
         "words of 60 lines": ("semanticTokens/range", {"range": around}),
         "words that changed": ("semanticTokens/full/delta", {"previousResultId": "1"}),
         "folding": ("foldingRange", {}),

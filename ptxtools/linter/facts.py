@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -212,6 +212,20 @@ class FunctionFacts:
     def stretches(self) -> dict[int, int]:
         """Which of the runs each instruction is in, by its identity."""
         return {id(line.item): number for number, run in enumerate(self.runs) for line in run}
+
+    @cached_property
+    def known_values(self) -> Mapping[RegisterKey, Value]:
+        """The values of registers that one instruction writes, as far as they follow from what stands above it."""
+        from .values import known_values
+
+        return known_values(self)
+
+    @cached_property
+    def begun_with(self) -> Mapping[RegisterKey, Value]:
+        """The values of registers that several instructions write with which all runs but the first begin."""
+        from .values import begun_with
+
+        return begun_with(self, self.known_values) if self.rewritten else {}
 
     @cached_property
     def steps(self) -> list[list[Step]]:

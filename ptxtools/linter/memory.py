@@ -13,7 +13,7 @@ from ptxtools.records import NamedTuple
 
 from .accesses import in_register
 from .facts import FunctionFacts, Line
-from .values import THREADS, WARP, Reader, Value, begun_with, known_values, plus, thread_count
+from .values import THREADS, WARP, Reader, Value, plus, thread_count
 
 #: Families of the instructions that become steps.
 STEPPING = frozenset({
@@ -104,12 +104,12 @@ def steps_of(facts: FunctionFacts) -> list[list[Step]]:
     """The steps of each run of a function."""
     if STEPPING.isdisjoint(facts.families):
         return []
-    known = known_values(facts)
+    known = facts.known_values
     settled = {} if facts.early else known
     count = thread_count(facts.function)
     everybody = tuple(number < count for number in range(THREADS))
     found = []
-    begun = begun_with(facts, known) if facts.rewritten else {}
+    begun = facts.begun_with
     for number, run in enumerate(facts.runs):
         first = number == 0 and facts.function.kind == "entry" and run[0] is facts.lines[0]
         last = next((at for at in range(len(run), 0, -1) if run[at - 1].plan.family in STEPPING), 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import takewhile
 
 from ptxtools.ir.cfg import ControlFlow, control_flow, reverse_postorder
@@ -46,9 +46,12 @@ def read_early(facts: FunctionFacts) -> Iterator[tuple[RegisterKey, Line]]:
     yield from ((key, found[key]) for key in numbers if key in found)
 
 
-def unwritten_on_a_way(facts: FunctionFacts) -> Iterator[tuple[RegisterKey, Line, Line]]:
+def unwritten_on_a_way(
+    facts: FunctionFacts, wanted: Callable[[RegisterKey, Line], bool]
+) -> Iterator[tuple[RegisterKey, Line, Line]]:
     """Registers that an instruction reads for certain behind a jump, which it follows past all that writes them: the
-    register, the instruction, the jump. Nothing before the jump writes it, no round of a loop either."""
+    register, the instruction, the jump. Nothing before the jump writes it, no round of a loop either. wanted: whether
+    it matters that the first instruction of a block that reads a register does."""
     if not {"bra", "brx"} & facts.families:
         return
     flow = control_flow(facts.function, facts.names)
@@ -65,7 +68,12 @@ def unwritten_on_a_way(facts: FunctionFacts) -> Iterator[tuple[RegisterKey, Line
     for number, exposed in enumerate(exposures):
         for key, line in exposed.items():
             writing = writers.get(key, set())
-            if key in seen or not writing or any(tree.dominates(one, number) for one in writing - {number}):
+            if (
+                key in seen
+                or not writing
+                or not wanted(key, line)
+                or any(tree.dominates(one, number) for one in writing - {number})
+            ):
                 continue
             if ways.left <= 0:
                 return

@@ -11,7 +11,7 @@ from ptxtools.records import NamedTuple
 
 from .accesses import ACCESSING
 from .facts import ENDING, FunctionFacts, Line
-from .values import COMPARE, Reader, Value, begun_with, known_values, plus
+from .values import COMPARE, Reader, Value, plus
 
 #: Rounds that are counted.
 _MOST = 1 << 14
@@ -30,9 +30,8 @@ class LastAccess(NamedTuple):
 
 def last_accesses(facts: FunctionFacts) -> Iterator[LastAccess]:
     """Accesses in the last rounds of loops without inner branches, where the number of rounds is a constant."""
-    known: Mapping[RegisterKey, Value] | None = None
-    begun: Mapping[RegisterKey, Value] = {}
     writers: dict[RegisterKey, list[Line]] = {}
+    written: dict[int, dict[int, Value | None]] = {}
     ways = Counter(facts.jumps.values()) if len(facts.runs) > 1 else Counter[int]()
     tabled = {to for table in facts.tables.values() for to in table}
     for before, run in zip(facts.runs, facts.runs[1:], strict=False):
@@ -43,23 +42,21 @@ def last_accesses(facts: FunctionFacts) -> Iterator[LastAccess]:
         test = _test(body)
         if test is None or not any(line.plan.family in ACCESSING for line in body):
             continue
-        if known is None:
-            known = known_values(facts)
-            begun = begun_with(facts, known)
-            writers = _writers(facts)
+        known, begun = facts.known_values, facts.begun_with
         reader = Reader(facts, known, {} if before is facts.runs[0] else begun)
         for line in before:
             reader.step(line)
         steps = _steps(facts, body)
-        for key, (changing, step) in steps.items():
-            others = [line for line in writers[key] if line is not changing] if step is not None else []
-            if len(others) == 1 and others[0].item.guard is None:
-                begins = _written_by(facts, others[0], key, known, begun)
-                if begins is not None:
-                    reader.put(key, begins)
         rounds = _rounds(reader, body, test, steps)
         if rounds < 2:
             continue
+        writers = writers or _writers(facts)
+        for key, (changing, step) in steps.items():
+            others = [line for line in writers[key] if line is not changing] if step is not None else []
+            if len(others) == 1 and others[0].item.guard is None:
+                begins = _written_by(facts, others[0], written)
+                if begins is not None:
+                    reader.put(key, begins)
         for key, (line, step) in steps.items():
             value = reader.now(key) if step is not None else None
             reader.put(key, line if value is None else plus(value, Value((), (step or 0) * (rounds - 1))))
@@ -81,18 +78,19 @@ def _writers(facts: FunctionFacts) -> dict[RegisterKey, list[Line]]:
     return found
 
 
-def _written_by(
-    facts: FunctionFacts, line: Line, key: RegisterKey, known: Mapping[RegisterKey, Value],
-    begun: Mapping[RegisterKey, Value],
-) -> Value | None:  # fmt: skip
-    """What an instruction writes to a register."""
-    run = facts.runs[facts.stretches[id(line.item)]]
-    reader = Reader(facts, known, {} if run is facts.runs[0] else begun)
-    for each in run:
-        reader.step(each)
-        if each is line:
-            break
-    return reader.now(key)
+def _written_by(facts: FunctionFacts, line: Line, written: dict[int, dict[int, Value | None]]) -> Value | None:
+    """What an instruction writes to its only result. written: the same of the runs that were read, by their numbers."""
+    number = facts.stretches[id(line.item)]
+    known = written.get(number)
+    if known is None:
+        known = written[number] = {}
+        reader = Reader(facts, facts.known_values, facts.begun_with if number else {})
+        for each in facts.runs[number]:
+            reader.step(each)
+            for _, register, write in facts.used(each):
+                if write and register is not None:
+                    known[id(each.item)] = reader.now(register) or facts.known_values.get(register)
+    return known.get(id(line.item)) if sum(write for _, _, write in facts.used(line)) == 1 else None
 
 
 def _ends(line: Line) -> bool:

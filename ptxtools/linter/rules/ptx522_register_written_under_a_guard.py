@@ -105,10 +105,13 @@ def _guarded(context: LintContext, facts: FunctionFacts) -> None:
 def _on_a_way(context: LintContext, facts: FunctionFacts) -> None:
     """Registers that an access of global memory reads where a jump leads past all writes."""
     parameters = {id(v) for v in (*facts.function.params, *facts.function.returns)}
-    for key, line, jump in unwritten_on_a_way(facts):
-        here = any(f".{space}" in line.item.opcode for space in _OWN)
-        if key[0] in parameters or line.item.guard is not None or line.plan.family not in _ACCESSING or here:
-            continue
+
+    def matters(key: RegisterKey, line: Line) -> bool:
+        if line.plan.family not in _ACCESSING or line.item.guard is not None or key[0] in parameters:
+            return False
+        return not any(f".{space}" in line.item.opcode for space in _OWN)
+
+    for key, line, jump in unwritten_on_a_way(facts, matters):
         number = context.source.line_of(jump.item.span[0])
         message = f"'{key[1]}' is read here, and the jump in line {number} leads past all that writes it"
         help = ("possible: if threads go that way, and the value matters then",)

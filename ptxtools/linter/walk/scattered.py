@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import gcd
 from typing import TYPE_CHECKING
 
 from ..values import WARP, Value
@@ -29,6 +30,8 @@ class Scattered:
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
         self._known: list[Touch] = []
+        #: By the identity of such an access, of what its unknown distance is a multiple, and its bytes.
+        self._strides: dict[int, tuple[int, int]] = {}
         self._loaded: dict[Value, tuple[Touch, Op]] = {}  # by the whole address
 
     def note(
@@ -41,6 +44,7 @@ class Scattered:
         fixed = len(base) == 1 and base[0][0][0] == "&" and (isinstance(address.each, int) or most is not None)
         if self.memory.blind or self.memory.threads.apart or not fixed or not of_data(address):
             return
+        self._strides[id(op.line.item)] = gcd(*[count for name, count in address.terms if name[0] == "#"]), size
         if most is not None:
             size += most
         touch = Touch(op.line, operand, "shared", Value(base, address.each), size, mask, shadow.now, kind, strong, None,
@@ -94,10 +98,24 @@ class Scattered:
             apart = after.mask & _HALVES[half] and before.mask & _HALVES[1 - half]
             if apart and before.moment >= order[1 - half][half]:
                 other = half if known is before else 1 - half
-                if data.doubtful or _overlap(known, 1 - other, data, other):
+                if self._aligned(known, 1 - other, data, other) and (
+                    data.doubtful or _overlap(known, 1 - other, data, other)
+                ):
                     self.memory.tell_scattered(before, after, half)
                     return True
         return False
+
+    def _aligned(self, known: Touch, first: int, data: Touch, second: int) -> bool:
+        """Whether halves of the threads may meet as far as the distances between elements tell: counters of a thread's
+        own stand beside those of others."""
+        stride, size = self._strides[id(data.line.item)]
+        if stride <= size:
+            return True
+        mine, other = [
+            {byte % stride for n in _numbers(touch, half) for byte in range(n, n + bytes_)}
+            for touch, half, bytes_ in ((known, first, known.size), (data, second, size))
+        ]
+        return not mine.isdisjoint(other)
 
 
 def _overlap(a: Touch, first: int, b: Touch, second: int) -> bool:
@@ -107,5 +125,10 @@ def _overlap(a: Touch, first: int, b: Touch, second: int) -> bool:
 
 
 def _reach(touch: Touch, half: int) -> tuple[int, int]:
-    numbers = [n for at, n in enumerate(touch.address.numbers) if touch.mask & _HALVES[half] & 1 << at]
+    numbers = _numbers(touch, half)
     return min(numbers), max(numbers) + touch.size
+
+
+def _numbers(touch: Touch, half: int) -> list[int]:
+    """Where threads of one half begin."""
+    return [n for at, n in enumerate(touch.address.numbers) if touch.mask & _HALVES[half] & 1 << at]
