@@ -18,8 +18,8 @@ _MOST, _RANGES, _PENDING = 48, 8, 8
 
 #: What lanes wait for at an instruction that their warp executes as a whole.
 PARTED = "for other lanes of the warp"
-#: How that begins which warps wait for if others of their warpgroup have not issued a product.
-GROUP = "wgmma group"
+#: How what warps wait for begins if others of their warpgroup have not issued a product (`sim.tensor.wgmma_groups`).
+_GROUP = "for wgmma group"
 
 #: A line about a CTA as a whole (None: about no CTA in particular).
 CtaLine: TypeAlias = tuple[Dim3 | None, str]
@@ -84,7 +84,7 @@ def report(
     )  # fmt: skip
     trap.places = tuple(places)
     trap.parted = _parted(waiting)
-    trap.lacking = tuple(dict.fromkeys(one.where for one in waiting if one.what.startswith(f"for {GROUP}")))
+    trap.lacking = tuple(dict.fromkeys(one.where for one in waiting if one.what.startswith(_GROUP)))
     return trap
 
 

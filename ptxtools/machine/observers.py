@@ -223,6 +223,13 @@ class Observer:
         """A lane issues a bulk or tensor copy of shared memory to global memory. pick: of an array of bytes, one
         for each of the CTA's shared memory, those that are copied."""
 
+    def updates(self, at: View, lane: int, spans: Sequence[Span]) -> None:
+        """A lane issues a bulk reduction, which reads and writes these bytes."""
+
+    def brought(self, at: View, lane: int, cta: Cta, offset: int, source: Sequence[Span]) -> None:
+        """A bulk copy that a lane has issued has written shared memory from an offset on, as `wrote_shared` has told
+        before; source: what it has copied."""
+
     def wrote_shared(self, cta: Cta, offset: int, size: int) -> None:
         """An operation that is not an access of a thread (a copy, a product) is about to write shared memory. For
         mbarriers there is `arrive`."""
@@ -274,6 +281,8 @@ _OUTSIDE = WORK | {
     "bulk_grouped",
     "tensor_waited",
     "sent",
+    "updates",
+    "brought",
     "wrote_shared",
     "wrote_local",
     "wrote_global",

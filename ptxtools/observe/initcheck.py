@@ -299,6 +299,28 @@ class InitCheck:
         )
         self._session.report(at, lane, _NAME, message, (at.op.where, "copy"), kind="copy")
 
+    def updates(self, at: View, lane: int, spans: Sequence[Span]) -> None:
+        """A copy adds to memory, or the like."""
+        for span in spans:
+            flags = self._of_span(span)
+            if flags is not None and not flags.all():
+                message = f"nobody wrote {int((~flags).sum()):,} of the {flags.size:,} bytes that the copy changes"
+                self._session.report(at, lane, _NAME, message, (at.op.where, "copy"), kind="copy")
+
+    def brought(self, at: View, lane: int, cta: Cta, offset: int, source: Sequence[Span]) -> None:
+        """A copy has written shared memory with what may not be written."""
+        for span in source:
+            flags = self._of_span(span)
+            if flags is not None and not flags.all():
+                shared_flags(cta)[offset : offset + flags.size] = flags
+
+    def _of_span(self, span: Span) -> Array | None:
+        """Flags of bytes of shared or global memory; None where everything is initialised."""
+        if span.owner is not None:
+            return _flags_of(self._reserved, span.owner)[span.start : span.end]
+        flags, place = self._of_global(span.start)
+        return None if flags is None else flags[place : place + span.end - span.start]
+
     def wrote_shared(self, cta: Cta, offset: int, size: int) -> None:
         """Something else than a look wrote shared memory: copies, mbarriers."""
         shared_flags(cta)[offset : offset + size] = True

@@ -57,6 +57,11 @@ UNSEEN = {
     "zfill_size_kept_for_the_row_behind_the_buffer": "that a has 64 words is in the launch alone",
     "zfill_of_part_reaches_behind": "that a has 64 words is in the launch alone",
     "ignored_for_the_wrong_lanes": "that a has 64 words is in the launch alone",
+    "reduction_into_a_fresh_buffer": "the host may have set the word of b",
+    "bulk_reduction_into_a_fresh_buffer": "the host may have set the words of b",
+    "prefetched_bulk_store_behind_the_end": "that a has 64 words is in the launch alone",
+    "bulk_load_of_a_buffer_half_filled": "the host may have set words 16 to 31 of b",
+    "padding_of_a_bulk_load_is_not_used": "the host may have set words 16 to 31 of b",
 }  # fmt: skip
 
 #: Rules about hazards whose numbers begin otherwise.

@@ -68,10 +68,18 @@ def _to_shared(view: View, operands: Operands, lane: int, size: int) -> None:
     cta, offset = operands.shared("dstMem", lane, size, align=16)
     barrier = barrier_at(view, operands.one("mbar", lane), lane, operands.spaces["mbar"])
     multicast, update = operands.has("ctaMask"), _update(view, shared=True)
+    listeners = view.launch.observers
+    if update is not None and listeners is not None and listeners.hear("updates"):
+        reduced = [Span(one, offset, offset + size, "reduce") for one in targets(view, operands, lane, cta)]
+        listeners.tell("updates", view, lane, reduced)
+    follows = listeners is not None and listeners.hear("brought") and not operands.has("ignoreBytesLeft")
 
     def run() -> None:
         for target in targets(view, operands, lane, cta):
             there = bytes_of(target, offset, size)
+            if follows and update is None:
+                assert listeners is not None
+                listeners.tell("brought", view, lane, target, offset, read())
             if update is not None:
                 update(there, source.copy())
             else:
@@ -81,11 +89,15 @@ def _to_shared(view: View, operands: Operands, lane: int, size: int) -> None:
 
     text = f"a bulk copy of {size} bytes to shared {offset:#x}, for the mbarrier at {barrier}"
 
+    address = operands.one("srcMem", lane)
+
+    def read() -> list[Span]:
+        return span_at(view, lane, address, size, operands.spaces["srcMem"], "read")
+
     def spans() -> list[list[Span]]:
         kind = "reduce" if update else "write"
         written = [Span(c, offset, offset + size, kind) for c in targets(view, operands, lane, cta)]
-        read = span_at(view, lane, operands.one("srcMem", lane), size, operands.spaces["srcMem"], "read")
-        return [[*written, *read]]
+        return [[*written, *read()]]
 
     queue_of(view).submit(view, lane, [run], text, spans)
 
@@ -121,8 +133,12 @@ def _to_global(view: View, operands: Operands, lane: int, size: int) -> None:
     addresses = _targets(view, operands, "dstMem", lane, size)
     mask = _byte_mask(operands.one("byteMask", lane)) if operands.has("byteMask") else None
     whole = mask is None or bool(mask.all())
+    update, listeners = _update(view, shared=False), view.launch.observers
+    if update is not None and listeners is not None and listeners.hear("updates"):
+        space = operands.spaces["dstMem"]
+        reduced = [span for address in addresses for span in span_at(view, lane, address, size, space, "reduce")]
+        listeners.tell("updates", view, lane, reduced)
     targets = [operands.at("dstMem", address, lane, size, align=16, told=whole) for address in addresses]
-    update = _update(view, shared=False)
     if mask is not None and not whole:
         for address in addresses:
             _tell_of_bytes(view, address, size, mask)

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 from ptxtools.diagnostics import Cause
-from ptxtools.machine.deadlock import GROUP
 from ptxtools.machine.events import View, let_others_first, serves
 from ptxtools.machine.issued import WARPS, IssuedProducts
 from ptxtools.records import dataclass, field
@@ -94,7 +93,7 @@ def wait(view: View) -> None:
     if missing:
         for record in everybody:
             record.watched = True
-        view.wait(_key(view), f"{GROUP}: warp {', '.join(missing)} has not issued its part")
+        view.wait(_key(view), f"wgmma group: warp {', '.join(missing)} has not issued its part")
         return
     if group.late[warp] and group.executed[warp] < wanted and not let_others_first(view, view.mask):
         return

@@ -147,6 +147,24 @@ def test_misuse_is_a_trap(body: str, text: str) -> None:
     assert text in str(error.value)
 
 
+#: A shift that nobody waits for, of memory that is given back.
+FREED = """.visible .entry k(.param .u64 out) {
+    .reg .b32 %t; .reg .pred %p; .shared .align 4 .b32 place;
+    tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [place], 32;
+    bar.warp.sync -1;
+    ld.shared.u32 %t, [place];
+    elect.sync _|%p, -1;
+    @%p tcgen05.shift.cta_group::1.down [%t];
+    tcgen05.dealloc.cta_group::1.sync.aligned.b32 %t, 32;
+    ret; }"""
+
+
+def test_memory_that_is_freed_under_late_work_is_a_trap() -> None:
+    """The shift is at fault only where nobody has said that the memory was freed too early."""
+    with pytest.raises(Trap, match=r"tcgen05.shift uses tensor memory that was freed before it completed"):
+        kernels.run(FREED, 32, [np.zeros(1, np.uint32)], target="sm_100a", seed=1)
+
+
 def test_waiting_for_columns_that_nobody_gives_back_is_a_deadlock() -> None:
     with pytest.raises(Trap, match=r"deadlock(.|\n)*64 free columns of tensor memory; 512 of 512"):
         movement("\n".join(["tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [place], 64;"] * 8), 4)
