@@ -35,14 +35,14 @@ NAMES = {number: name for name, number in SCOPES.items() if name != "gl"}
 
 
 def merged(known: Known, more: Mapping[int, Array]) -> Known:
-    """Both knowledges together."""
+    """Both knowledges together. Rows that have all of others are shared, so that they need not be compared again."""
     found = dict(known)
     for cluster, row in more.items():
         mine = found.get(cluster)
         if mine is None:
             found[cluster] = row
         elif mine is not row and (row > mine).any():
-            found[cluster] = np.maximum(mine, row)
+            found[cluster] = row if (row >= mine).all() else np.maximum(mine, row)
     return found
 
 
@@ -68,6 +68,36 @@ class Message:
     scope: int
     where: int
     extent: tuple[int, int] = (0, 0)
+
+
+class Together:
+    """What strong writes to one place tell, whose scopes include all threads of the device, so that whoever acquires it
+    need not look at each of them. told: all of it; missed: the last one of each warp."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.told: Known = {}
+        self.missed: dict[int, Message] = {}
+
+    def renew(self, messages: list[Message]) -> None:
+        """These are the messages now: some may have come, and some may be gone."""
+        if messages == self.messages:
+            return
+        before = set(self.messages)
+        new, now = [one for one in messages if one not in before], set(messages)
+        left = {one.agent: one for one in new}
+        gone = (one for one in self.messages if one not in now)
+        if not all(one.agent in left and covered(one, left[one.agent]) for one in gone):
+            self.told, new = {}, messages
+        for one in new:
+            self.told = merged(self.told, one.told or {})
+        self.messages, self.missed = messages, {one.agent: one for one in messages}
+
+
+def covered(known: Message, message: Message) -> bool:
+    """Whether a message tells no more than another one of the same warp."""
+    same = (known.agent, known.extent) == (message.agent, message.extent) and known.scope <= message.scope
+    return same and (known.told is None or (message.told is not None and covers(message.told, known.told)))
 
 
 @dataclass(slots=True)
@@ -315,19 +345,35 @@ class Clocks:
         if message.told is not None and reach >= self._between(warp, message):
             warp.seen = merged(warp.seen, message.told)
 
+    def read_all(self, warp: Warp, heard: Together, scope: int, lanes: Array) -> None:
+        """A read that acquires has seen strong writes, whose scopes and its own include all threads of the device."""
+        mine = heard.missed.get(warp.agent)
+        kept = warp.missed.get(warp.agent) if mine is not None and mine.told is None else None
+        warp.missed |= {agent: (message, min(message.scope, scope)) for agent, message in heard.missed.items()}
+        if mine is not None and mine.told is None:
+            if kept is None:
+                del warp.missed[warp.agent]
+            else:
+                warp.missed[warp.agent] = kept
+        self._take_in(warp, heard.told, lanes)
+
     def _accept(self, warp: Warp, message: Message, scope: int, lanes: Array) -> bool:
         """Take in what a message tells, if the scopes of both sides reach; whether they do."""
         reach = min(message.scope, scope)
         warp.missed[message.agent] = message, reach
         if message.told is None or reach < self._between(warp, message):
             return False
-        key = id(message.told), lanes.tobytes()
-        if warp.taken.get(key) is not message.told:  # a poll takes in the same again
-            warp.take(message.told, lanes)
+        self._take_in(warp, message.told, lanes)
+        return True
+
+    @staticmethod
+    def _take_in(warp: Warp, told: Known, lanes: Array) -> None:
+        key = id(told), lanes.tobytes()
+        if warp.taken.get(key) is not told:  # a poll takes in the same again
+            warp.take(told, lanes)
             if len(warp.taken) >= _MOST_TAKEN:
                 warp.taken.clear()
-            warp.taken[key] = message.told
-        return True
+            warp.taken[key] = told
 
     def _between(self, warp: Warp, message: Message) -> int:
         """The narrowest scope that includes a warp and the one that wrote."""

@@ -15,7 +15,7 @@ from ptxtools.records import NamedTuple
 from ptxtools.semantics import fragments
 from ptxtools.semantics.types import bits_of
 
-from .clocks import GPU, SCOPES, SYS, WEAK, Message, Warp, covers
+from .clocks import GPU, SCOPES, SYS, WEAK, Warp
 from .race_shadow import WORD
 
 if TYPE_CHECKING:
@@ -203,6 +203,9 @@ def words_of(places: Array, size: int) -> list[int]:
 
 def scalars_of(places: Array, size: int, unit: int) -> list[tuple[int, int]]:
     """The scalars that accesses are made of, each by its first byte and the one behind it."""
+    if len(places) == 1 and size == unit:  # mostly
+        start = int(places[0]) // unit * unit
+        return [(start, start + unit)]
     starts = np.unique((places[:, None] + np.arange(0, size, unit)) // unit * unit).tolist()
     return [(start, start + unit) for start in starts]
 
@@ -210,12 +213,6 @@ def scalars_of(places: Array, size: int, unit: int) -> list[tuple[int, int]]:
 def overlap(extent: tuple[int, int], other: tuple[int, int]) -> bool:
     """Whether stretches of bytes have one in common."""
     return extent[0] < other[1] and other[0] < extent[1]
-
-
-def covered(known: Message, message: Message) -> bool:
-    """Whether a message tells no more than another one of the same warp."""
-    same = (known.agent, known.extent) == (message.agent, message.extent) and known.scope <= message.scope
-    return same and (known.told is None or (message.told is not None and covers(message.told, known.told)))
 
 
 def lanes_late(warp: Warp, masks: Array, since: Array, lanes: Array) -> Array:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -78,6 +78,7 @@ _MEETS = {"bar": "bar", "cluster wait": "cluster"}
 _MET = ("bar", "cluster arrive")
 #: The most warps that know of each other.
 _MOST_WARPS = 2048
+_NOBODY = None, None
 
 
 def possible(program: Program) -> bool:
@@ -116,6 +117,8 @@ class RaceClocked(RaceCheck):
         self._whole = grid.program.found(only_plain)
         self._program, self._multiplies = grid.program, grid.program.found(_multiplies)
         self._using = False  # mbarriers, as they are meant to be
+        self._accessing: tuple[View | None, Any] = _NOBODY  # who is being looked at, once what it has learnt is known
+        self._guarded: set[tuple[int, int]] = set()  # single accesses to global memory that is guarded
         self._clustered = prod(grid.request.cluster or (1,)) > 1 or grid.program.clustered
 
     def grid_begun(self, launch: Launch) -> None:
@@ -174,6 +177,8 @@ class RaceClocked(RaceCheck):
     # --- what is told -------------------------------------------------------------------------------------------------
 
     def _warp(self, at: View) -> Warp:
+        if at is self._accessing[0]:
+            return self._accessing[1]
         warp = super()._warp(at)
         if self._words.meet(at, warp):
             self._polls.moved(warp.agent)
@@ -278,6 +283,7 @@ class RaceClocked(RaceCheck):
             return
         if access.space == "global" and self._passes(at, access):
             return
+        self._accessing = at, self._warp(at)
         if access.strength or access.action == "atomic":
             if access.space == "global":
                 self._guard(None, access.addresses.astype(np.int64), access.size)
@@ -286,6 +292,7 @@ class RaceClocked(RaceCheck):
             for owner, mine in _owners(at, access):
                 self._weak(at, access, owner, mine)
         self._done(at)
+        self._accessing = _NOBODY
 
     def _passes(self, at: View, access: Access) -> bool:
         """Whether an access to global memory is one through another proxy to what nobody writes."""
@@ -363,6 +370,11 @@ class RaceClocked(RaceCheck):
         """From now on Python looks at these bytes."""
         if not len(places):
             return
+        alone = (int(places[0]), size) if owner is None and len(places) == 1 else None
+        if alone in self._guarded:
+            return
+        if alone is not None:
+            self._guarded.add(alone)
         words, index = self._of(owner, places, size)
         base, shadow = self._memory[0], self._global
         if owner is not None:

@@ -38,6 +38,7 @@ class Pages:
         self.told: set[tuple[int, int]] = set()  # pairs of lines of which `race_proxies` has told
         self._guesses: dict[Any, Callable[[], None]] = {}  # by who read, and where
         self._confirmed: set[Any] = set()
+        self._read_until: Array | None = None  # what `_readers_known` has found for this look
 
     def look(
         self, at: View, access: Access, warp: Warp, owner: Cta | None, which: tuple[int, Page], inside: Array,
@@ -53,6 +54,7 @@ class Pages:
         if scope or not self._deciders.calm:
             words = (base + inside * page.grain) // WORD
             self._deciders.meets(at, access, memory, words, (self._clocks, warp), weak=not scope)
+        self._read_until = None
         hides: dict[int, Array] = {}
         apart = behind = inside[:0]
         sees = np.zeros(len(inside), np.bool_)  # an atomic, the write that it replaces
@@ -88,7 +90,7 @@ class Pages:
                     hides[OWN], hides[BEHIND] = wide & mine, wide & ~mine & ~same
             racing, found_in = late & ~strong, writes
             for hidden in page.hidden:
-                if hidden is None or racing.any():
+                if hidden is None or racing.any() or self._harmless(access, warp, hidden, inside, sort, strength):
                     continue
                 late, strong, _ = self._against(warp, page, hidden, inside, lanes, values, strength)
                 racing, found_in = late & ~strong, hidden
@@ -149,6 +151,22 @@ class Pages:
         columns = {name: writes[name][places] for name in ("writer", "where", "written")}
         self._deciders.unordered(at, memory, (base + places * page.grain) // WORD, columns, warp, found=found)
 
+    def _harmless(
+        self, access: Access, warp: Warp, hidden: Columns, inside: Array, sort: int, strength: Strength
+    ) -> bool:
+        """Whether it is no matter if a warp knows of earlier writes: there are none, or they fit together with its
+        access, and may come beside it in any order."""
+        there = hidden["written"][inside] > 0
+        if not there.any():
+            return True
+        if not strength.scope or (access.writes and sort <= 0):
+            return False
+        needed = self._clocks.distance(warp, hidden["writer"][inside])
+        good = strength.fits(hidden["scope"][inside], hidden["unit"][inside], needed)
+        if access.writes:
+            good &= hidden["sort"][inside] == sort
+        return bool(good[there].all())
+
     def _against(
         self, warp: Warp, page: Page, writes: Columns, inside: Array, lanes: Array, values: Array | None,
         strength: Strength,
@@ -193,10 +211,12 @@ class Pages:
 
     def _readers_known(self, warp: Warp, page: Page) -> Array:
         """Up to when a warp knows what the readers of a page have done, one a row."""
-        agents = np.array(page.readers)
-        known = self._clocks.known(agents, warp.known)
-        known[agents == warp.agent] = warp.time
-        return known[:, None]
+        if self._read_until is None:
+            agents = np.array(page.readers)
+            known = self._clocks.known(agents, warp.known)
+            known[agents == warp.agent] = warp.time
+            self._read_until = known[:, None]
+        return self._read_until
 
     def late(self, warp: Warp, writes: Columns, inside: Array, lanes: Array) -> Array:
         """Where writes are not known to these lanes. Lane -1: all lanes of a warp together."""
@@ -225,7 +245,7 @@ class Pages:
                 for kept, which, some in (("narrowest_", "narrow_", still), ("apart_", "", apart)):
                     column = reads[f"{kept}{name}"][row]
                     column[inside] = np.where(some, reads[f"{which}{name}"][row, inside], column[inside])
-        for name in READ:  # a read of no wider scope stands for all before
+        for name in READ if not scope or narrower.any() else ():  # a read of no wider scope stands for all before
             known = reads[f"narrow_{name}"][row, inside] if scope else 0
             reads[f"narrow_{name}"][row, inside] = np.where(narrower, reads[name][row, inside], known)
         reads["time"][row, inside], reads["where"][row, inside] = now, where
@@ -266,11 +286,11 @@ class Pages:
             return
         needed = self._clocks.distance(warp, agents)
         strong = self._fitting(reads, "", count, inside, needed, strength)
-        for where in np.unique(reads["where"][:count, inside][late & strong]).tolist():
+        for where in sorted(set(reads["where"][:count, inside][late & strong].tolist())):
             self._deciders.decide(where, "a read")
         racing, kind = np.argwhere(late & ~strong), ""
         for earlier in EARLIER[1:]:
-            if not len(racing):
+            if not len(racing) and reads[f"{earlier}time"][:count, inside].any():
                 late = reads[f"{earlier}time"][:count, inside] > known[:, None]
                 late[mine] = False
                 strong = self._fitting(reads, earlier, count, inside, needed, strength)

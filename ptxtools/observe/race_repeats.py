@@ -52,8 +52,7 @@ class Polls:
     def before(self, warp: Warp) -> tuple[Any, ...]:
         """What must be the same behind a poll."""
         heard = [(one.agent, id(one.told), one.scope, one.where) for one in warp.heard]
-        missed = {agent: (id(one), reach) for agent, (one, reach) in warp.missed.items()}
-        return self._session.told, warp.time, warp.known, warp.lanes.copy(), sorted(heard), missed
+        return self._session.told, warp.time, warp.known, warp.lanes.copy(), sorted(heard), dict(warp.missed)
 
     def looked(self, at: View, access: Access, warp: Warp, before: Any) -> None:
         """A warp has read with nothing but chance between it and who writes."""

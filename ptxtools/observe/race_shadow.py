@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from .clocks import GPU, Together
+
 if TYPE_CHECKING:
     from ptxtools.machine.claims import Span
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = npt.NDArray[Any]
 
+#: How many messages are not looked at one by one.
+_SEVERAL = 4
 PAGE = 4096
 WORD = 4
 #: Tensor memory as a flat memory: lanes in groups of 16, each with a word for a column.
@@ -147,12 +151,24 @@ class Shadow:
     def __init__(self) -> None:
         self.pages: dict[int, Page] = {}
         self.messages: dict[int, list[Message]] = {}
+        self._together: dict[tuple[int, int], Together] = {}  # by extent
 
     def told(self, extent: tuple[int, int]) -> list[Message]:
         """What strong writes of just these bytes tell, of which none has been written by itself since."""
-        first, *others = words_in(extent)
-        found = [one for one in self.messages.get(first, ()) if one.extent == extent]
+        here = self.messages.get(extent[0] // WORD)
+        if not here:
+            return []
+        found = [one for one in here if one.extent == extent]
+        others = words_in(extent)[1:]
         return [one for one in found if all(one in self.messages.get(word, ()) for word in others)]
+
+    def together(self, extent: tuple[int, int], messages: list[Message]) -> Together | None:
+        """What these messages of some bytes tell, where there are several, each for all threads of the device."""
+        if len(messages) < _SEVERAL or min(one.scope for one in messages) < GPU:
+            return None
+        found = self._together.setdefault(extent, Together())
+        found.renew(messages)
+        return found
 
     def written(self, address: int, size: int) -> bool:
         """Whether somebody has written to one of these bytes."""

@@ -63,6 +63,10 @@ class Deciders:
         """Whether the program sees what an access finds."""
         return access.action == "read" or view.op.where in self._useful
 
+    def asks(self, view: View, access: Access) -> bool:
+        """Whether it is still open if what an access finds decides an order."""
+        return view.op.where not in self._decided and self.reads(view, access)
+
     def early(self, view: View, access: Access) -> None:
         """A strong access finds what another thread has stored, without being ordered behind that."""
         if self.reads(view, access):
@@ -123,13 +127,15 @@ class Deciders:
         tracked = access.action == "atomic" and view.op.where in self._useful - self._decided
         if not (self._atomics or tracked):
             return
-        sort, reads = sort_of(view, access), self.reads(view, access)
-        for place in sorted(set(words.tolist())):
+        sort, decides = sort_of(view, access), (weak or self.reads(view, access)) and view.op.where not in self._decided
+        for place in sorted(set(words.tolist())) if decides or access.writes else ():
             before = self._atomics.get((memory, place), {})
             for (agent, where), (time, other) in list(before.items()):
+                if not decides and where not in self._useful and sort == other:
+                    continue  # it is no matter in which order they come
                 if agent == warp.agent or time <= clocks.known(np.array([agent]), warp.known)[0]:
                     continue
-                if reads or weak:
+                if decides:
                     self.decide(view.op.where, _what(view, access.action))
                 if access.writes and where in self._useful:
                     self.decide(where, "an atomic")

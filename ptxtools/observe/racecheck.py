@@ -30,13 +30,12 @@ from ptxtools.records import replace
 from ptxtools.sim.asynchronous.signals import signalled
 
 from . import race_copies, race_exits, race_proxies, race_waits
-from .clocks import CLUSTER, CTA, SYS, WEAK, Clocks, Known, Warp, merged
+from .clocks import CLUSTER, CTA, GPU, SYS, WEAK, Clocks, Known, Warp, covered, merged
 from .mbarriers import distinct
 from .race_accesses import (
     Strength,
     changes_words,
     compared,
-    covered,
     failing,
     granules,
     lanes_are_independent,
@@ -144,9 +143,12 @@ class RaceCheck:
         return self._polls.bounds
 
     def passing(self, op: Op) -> int | None:
-        """Likewise of waits for mbarriers; and who goes on behind what is no wait has done nothing since it came."""
+        """Likewise of waits for mbarriers; who goes on behind what is no wait has done nothing since it came. Fences
+        between proxies order nothing here, but for those of multicast addresses."""
         if waits(op):
             return AGAIN
+        if op.kind == "observe.fence" and op.opcode is not None and op.opcode.has("proxy"):
+            return None if op.opcode.has("alias") and self._proxies.multicast else ALWAYS
         what = op.detail.what if isinstance(op.detail, Meeting) and op.kind == "observe.leave" else ""
         return ALWAYS if what in ("arrive", "cluster arrive") or what.startswith("mbarrier") else None
 
@@ -380,7 +382,7 @@ class RaceCheck:
 
     def _look_ahead(self, at: View, access: Access, warp: Warp, pieces: Any, lanes: Array) -> None:
         """Before a strong access learns anything: whether what it finds was ordered before it."""
-        for _, page, inside, bytes_ in pieces if self._deciders.reads(at, access) else ():
+        for _, page, inside, bytes_ in pieces if self._deciders.asks(at, access) else ():
             if self._pages.late(warp, page.writes, inside, lanes[bytes_ // access.size]).any():
                 self._deciders.early(at, access)
 
@@ -389,7 +391,12 @@ class RaceCheck:
     ) -> None:
         acquire = access.strength in _ACQUIRES
         for extent in scalars_of(places, access.size, strength.unit):
-            for message in shadow.told(extent):
+            messages = shadow.told(extent)
+            heard = shadow.together(extent, messages) if acquire and strength.scope >= GPU else None
+            if heard is not None:
+                self._clocks.read_all(warp, heard, strength.scope, lanes)
+                continue
+            for message in messages:
                 self._clocks.read(warp, message, strength.scope, lanes, acquire=acquire)
 
     def _write_messages(
