@@ -98,13 +98,13 @@ def nulls_of(facts: FunctionFacts) -> dict[int, RegisterKey]:
         guard = line.item.guard
         key = line.registers[guard.name] if guard is not None and to is not None else None
         test = facts.writes.get(key) if key is not None and key not in facts.rewritten else None
-        if test is None or guard is None or test.item.guard is not None or len(test.item.operands) != 3:
+        if test is None or guard is None or test.plan.op is None or len(test.item.operands) != 3:
             continue
         _, pointer, zero = test.item.operands
         words = test.item.opcode.split(".")
-        if words[0] != "setp" or words[1] not in ("eq", "ne") or not isinstance(pointer, Name):
+        if words[0] != "setp" or words[1] not in ("eq", "ne") or test.item.guard is not None:
             continue
-        tested = test.registers[pointer.name]
+        tested = test.registers[pointer.name] if isinstance(pointer, Name) else None
         if tested is None or tested in facts.rewritten or not isinstance(zero, Immediate) or zero.value:
             continue
         null = to if (words[1] == "eq") != guard.negated else at + 1
