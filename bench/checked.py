@@ -4,7 +4,7 @@
 
 KERNEL: one of the eight, or a product of 512 x 512 x 512 that Triton made: `cp.async`, `wgmma` or `tcgen05` by what
 copies or multiplies, `tma-wgmma` or `tma-tcgen05` with copies through tensor maps; or a kernel whose threads hand
-memory over by flags, mbarriers or in a cluster: `grid_steps`, `ring`, `cluster_sums`.
+memory over by flags, mbarriers or in a cluster: `grid_steps`, `grid_steps_128`, `ring`, `cluster_sums`.
 CHECKERS is what --check takes ("memcheck" by default), or "each": a column for each checker, and one for all of them.
 Launches with and without checkers take turns; the fastest of each counts, in processor time: that of the thread that
 is busiest, which on idle cores is what a launch takes, but for waits. One worker is the default. What is compiled

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def _numbers(count: int) -> np.ndarray:
     return np.random.default_rng(1).integers(0, 1 << 20, count, dtype=np.uint32)
 
 
-def grid_steps(n: int = 1 << 18) -> Handover:
+def grid_steps(n: int = 1 << 18, ctas: int = 8) -> Handover:
     """Four steps of a stencil, from one array into another and back: the second one is left in the first array."""
     first = np.zeros(n + 2, np.uint32)
     first[1:-1] = _numbers(n)
@@ -52,7 +53,7 @@ def grid_steps(n: int = 1 << 18) -> Handover:
         other[1:-1] = state[:-2] + state[1:-1] + state[2:]
         state, other = other, state
     args = [first, np.zeros_like(first), n, np.zeros(1, np.uint32)]
-    return Handover("grid_steps", args, state, grid=8, output=0)
+    return Handover("grid_steps", args, state, grid=ctas, output=0)
 
 
 def ring(rounds: int = 16, ctas: int = 4) -> Handover:
@@ -73,4 +74,9 @@ def cluster_sums(rounds: int = 32, ctas: int = 4) -> Handover:
     return Handover("cluster_sums", args, expected, ctas)
 
 
-ALL = {"grid_steps": grid_steps, "ring": ring, "cluster_sums": cluster_sums}
+ALL = {
+    "grid_steps": grid_steps,
+    "grid_steps_128": partial(grid_steps, ctas=128),
+    "ring": ring,
+    "cluster_sums": cluster_sums,
+}

@@ -49,7 +49,7 @@ def be_strict() -> None:
     """Without the leniencies that such programs can meet: a store behind a relaxed read is behind what was released
     there; accesses of bytes beside a compare-and-swap of words; plain reads that a compare-and-swap confirms; a half of
     a release or acquire that a barrier hands to another thread; stores of the same value."""
-    read, give = clocks.Clocks.read, clocks.Clocks.give
+    read, read_all, give = clocks.Clocks.read, clocks.Clocks.read_all, clocks.Clocks.give
 
     def alone(self: clocks.Clocks, warp: clocks.Warp, key: Any, told: clocks.Known | None = None) -> None:
         give(self, warp, key, told)
@@ -59,9 +59,15 @@ def be_strict() -> None:
         read(self, warp, *what, **more)
         warp.seen = {}
 
+    def strict_all(self: clocks.Clocks, warp: clocks.Warp, *what: Any, **more: Any) -> bool:
+        together = read_all(self, warp, *what, **more)
+        warp.seen = {}
+        return together
+
     vars(racecheck)["changes_words"] = lambda program: False
     vars(racecheck)["granules"] = lambda *_: None
     setattr(clocks.Clocks, "read", strict)  # noqa: B010 - a method of a class is replaced
+    setattr(clocks.Clocks, "read_all", strict_all)  # noqa: B010
     setattr(clocks.Clocks, "give", alone)  # noqa: B010
     setattr(race_pages.Pages, "confirm", lambda *_: None)  # noqa: B010
 

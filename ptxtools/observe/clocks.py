@@ -8,7 +8,7 @@ other one: lanes run independently (9.7.13.1), and what a lane learns from outsi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
@@ -29,6 +29,10 @@ SCOPES = {"cta": CTA, "cluster": CLUSTER, "gpu": GPU, "gl": GPU, "sys": SYS}
 ALIASED = 1 << 40
 #: Under cluster + TENSOR what is known of operations of tcgen05 alone, by tcgen05.fence (9.7.16.5.3).
 TENSOR = 1 << 41
+#: Warps of a cluster of which it takes as long to look one by one as together.
+_FEW = 16
+#: Messages that wait for a fence, and how often of some it is remembered what they tell together.
+MOST_HEARD, _MOST_GATHERED = 4096, 4
 #: Messages that a warp remembers to have taken in.
 _MOST_TAKEN = 256
 NAMES = {number: name for name, number in SCOPES.items() if name != "gl"}
@@ -71,17 +75,26 @@ class Message:
 
 
 class Together:
-    """What strong writes to one place tell, whose scopes include all threads of the device, so that whoever acquires it
-    need not look at each of them. told: all of it; missed: the last one of each warp."""
+    """What strong writes to one place tell, so that whoever acquires it need not look at each of them, if the scopes of
+    all include all threads of the device (`wide`). told: all of it; last: the last message of each warp."""
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
+        self.wide = True
         self.told: Known = {}
-        self.missed: dict[int, Message] = {}
+        self.last: dict[int, Message] = {}
+        self._reached: dict[int, dict[int, tuple[Message, int]]] = {}
+        self._heard: dict[int, list[Message]] = {}
 
     def renew(self, messages: list[Message]) -> None:
         """These are the messages now: some may have come, and some may be gone."""
         if messages == self.messages:
+            return
+        self.wide = min(one.scope for one in messages) >= GPU
+        self._reached.clear()
+        self._heard.clear()
+        if not self.wide:
+            self.messages, self.told = [], {}
             return
         before = set(self.messages)
         new, now = [one for one in messages if one not in before], set(messages)
@@ -91,7 +104,22 @@ class Together:
             self.told, new = {}, messages
         for one in new:
             self.told = merged(self.told, one.told or {})
-        self.messages, self.missed = messages, {one.agent: one for one in messages}
+        self.messages, self.last = messages, {one.agent: one for one in messages}
+
+    def reached(self, scope: int) -> dict[int, tuple[Message, int]]:
+        """The last message of each warp with the narrowest scope of it and a read."""
+        found = self._reached.get(scope)
+        if found is None:
+            found = self._reached[scope] = {agent: (one, min(one.scope, scope)) for agent, one in self.last.items()}
+        return found
+
+    def heard(self, scope: int) -> list[Message]:
+        """What a warp has heard by a relaxed read (`Warp.heard`)."""
+        found = self._heard.get(scope)
+        if found is None:
+            made = [Message(one.agent, one.told, min(one.scope, scope), one.where) for one in self.messages]
+            found = self._heard[scope] = made
+        return found
 
 
 def covered(known: Message, message: Message) -> bool:
@@ -108,7 +136,8 @@ class Warp:
     was read of another warp without taking it in, by its number, and the narrowest scope of the two sides (0: there
     was no acquire); seen: what relaxed reads told, which orders writes behind them after reads before the release;
     begun: what it knew at its last fence.mbarrier_init; inits: what it knows of others' mbarrier.init alone; met:
-    what those had done that it met at relaxed barriers; taken: by lanes and identity what they have taken in; later:
+    what those had done that it met at relaxed barriers; taken: by lanes and identity what they have taken in;
+    gathered: what some messages among `heard` tell together; later:
     gives another time than the next one."""
 
     agent: int
@@ -125,6 +154,7 @@ class Warp:
     inits: Known = field(default_factory=dict)
     met: Known = field(default_factory=dict)
     taken: dict[tuple[int, bytes], Known] = field(default_factory=dict)
+    gathered: list[tuple[Known, list[Message]]] = field(default_factory=list)
     later: Callable[[int], int] | None = None
 
     @property
@@ -226,7 +256,12 @@ class Clocks:
         if (clusters == first).all():  # mostly
             row = told.get(first)
             return found if row is None else row[numbers]
-        for cluster in np.unique(clusters).tolist():
+        several = np.unique(clusters).tolist()
+        if clusters.size < _FEW * len(several):  # one by one
+            places = zip(clusters.ravel().tolist(), numbers.ravel().tolist(), strict=True)
+            times = [0 if (row := told.get(cluster)) is None else row[number] for cluster, number in places]
+            return np.array(times, np.int64).reshape(agents.shape)
+        for cluster in several:
             row = told.get(cluster)
             if row is not None:
                 here = clusters == cluster
@@ -284,7 +319,8 @@ class Clocks:
         """A fence: what was known is released by strong writes behind it, what relaxed reads saw is acquired. A
         one-sided fence does one of the two (8.4)."""
         if acquires:  # what a wider fence would acquire waits for one
-            warp.heard = [one for one in warp.heard if not self._accept(warp, one, scope, lanes) and one.told]
+            done = self._take_gathered(warp, scope, lanes)
+            warp.heard = [one for one in warp.heard if not self._accept(warp, one, scope, lanes, done) and one.told]
         if releases:
             for narrower in range(CTA, scope + 1):
                 warp.fenced[narrower] = dict(warp.known)
@@ -339,31 +375,66 @@ class Clocks:
         if message.told is None and any(known.agent == message.agent for known in warp.heard):
             return  # the release before it counts (8.8)
         others = (one for one in warp.heard if one.agent != message.agent or _beside(one, message, reach))
-        warp.heard = list(others)[-63:]
+        warp.heard = list(others)[1 - MOST_HEARD :]
         warp.heard.append(Message(message.agent, message.told, reach, message.where))
         warp.missed[message.agent] = message, WEAK
         if message.told is not None and reach >= self._between(warp, message):
             warp.seen = merged(warp.seen, message.told)
 
-    def read_all(self, warp: Warp, heard: Together, scope: int, lanes: Array) -> None:
-        """A read that acquires has seen strong writes, whose scopes and its own include all threads of the device."""
-        mine = heard.missed.get(warp.agent)
-        kept = warp.missed.get(warp.agent) if mine is not None and mine.told is None else None
-        warp.missed |= {agent: (message, min(message.scope, scope)) for agent, message in heard.missed.items()}
-        if mine is not None and mine.told is None:
-            if kept is None:
-                del warp.missed[warp.agent]
-            else:
+    def read_all(self, warp: Warp, heard: Together, scope: int, lanes: Array, *, acquire: bool) -> bool:
+        """The same for several writes, whose scopes and that of the read include all threads of the device; whether
+        they can be looked at together."""
+        if not acquire:
+            return self._hear(warp, heard, scope)
+        missed = heard.reached(scope)
+        mine, kept = missed.get(warp.agent), warp.missed.get(warp.agent)
+        warp.missed |= missed
+        if mine is not None and mine[0].told is None:  # which is no news to itself
+            del warp.missed[warp.agent]
+            if kept is not None:
                 warp.missed[warp.agent] = kept
         self._take_in(warp, heard.told, lanes)
+        return True
 
-    def _accept(self, warp: Warp, message: Message, scope: int, lanes: Array) -> bool:
-        """Take in what a message tells, if the scopes of both sides reach; whether they do."""
+    @staticmethod
+    def _hear(warp: Warp, heard: Together, scope: int) -> bool:
+        """A relaxed read has seen strong writes."""
+        if len(heard.last) < len(heard.messages) or any(one.told is None for one in heard.messages):
+            return False  # what a warp told before may count
+        messages = heard.heard(scope)
+        here = {one.agent: one for one in messages}
+        others = [
+            one for one in warp.heard
+            if one.agent not in here or _beside(one, here[one.agent], here[one.agent].scope)
+        ]  # fmt: skip
+        warp.heard = (others + messages)[-MOST_HEARD:]
+        warp.missed |= {agent: (one, WEAK) for agent, one in heard.last.items()}
+        warp.seen = merged(warp.seen, heard.told)
+        if not any(parts is messages for _, parts in warp.gathered):
+            warp.gathered = [*warp.gathered, (heard.told, messages)][-_MOST_GATHERED:]
+        return True
+
+    def _take_gathered(self, warp: Warp, scope: int, lanes: Array) -> set[Message]:
+        """At a fence for all threads of the device: take in what messages tell together that wait for it; these."""
+        done: set[Message] = set()
+        if scope < GPU or not warp.gathered:
+            return done
+        here = set(warp.heard)
+        for told, messages in warp.gathered:
+            if here.issuperset(messages):
+                self._take_in(warp, told, lanes)
+                done.update(messages)
+        warp.gathered = []
+        return done
+
+    def _accept(self, warp: Warp, message: Message, scope: int, lanes: Array, done: Collection[Message] = ()) -> bool:
+        """Take in what a message tells, if the scopes of both sides reach; whether they do. done: what has been."""
         reach = min(message.scope, scope)
         warp.missed[message.agent] = message, reach
         if message.told is None or reach < self._between(warp, message):
             return False
-        self._take_in(warp, message.told, lanes)
+        if message not in done:
+            self._take_in(warp, message.told, lanes)
         return True
 
     @staticmethod

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -117,7 +117,7 @@ class RaceClocked(RaceCheck):
         self._whole = grid.program.found(only_plain)
         self._program, self._multiplies = grid.program, grid.program.found(_multiplies)
         self._using = False  # mbarriers, as they are meant to be
-        self._accessing: tuple[View | None, Any] = _NOBODY  # who is being looked at, once what it has learnt is known
+        self._accessing: tuple[View | None, Warp | None] = _NOBODY  # who is looked at, and has been met
         self._guarded: set[tuple[int, int]] = set()  # single accesses to global memory that is guarded
         self._clustered = prod(grid.request.cluster or (1,)) > 1 or grid.program.clustered
 
@@ -177,7 +177,7 @@ class RaceClocked(RaceCheck):
     # --- what is told -------------------------------------------------------------------------------------------------
 
     def _warp(self, at: View) -> Warp:
-        if at is self._accessing[0]:
+        if at is self._accessing[0] and self._accessing[1] is not None:
             return self._accessing[1]
         warp = super()._warp(at)
         if self._words.meet(at, warp):

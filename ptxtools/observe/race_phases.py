@@ -17,7 +17,7 @@ from ptxtools.program import mbarrier as word
 from ptxtools.program.program import LANES
 from ptxtools.records import dataclass, field
 
-from .clocks import CLUSTER, CTA, Known, Message, Warp, covers, merged
+from .clocks import CLUSTER, CTA, MOST_HEARD, Known, Message, Warp, covers, merged
 from .mbarriers import distinct, each
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Mbarriers:
                 for one in before:
                     told = merged(one.told or {}, told)
                 message = Message(warp.agent, told, CTA if of_the_cta else CLUSTER, view.op.where)
-                warp.heard = [*(one for one in warp.heard if one not in before), message][-64:]
+                warp.heard = [*(one for one in warp.heard if one not in before), message][-MOST_HEARD:]
             else:
                 warp.take(told, np.array(some))
             for message in phases.far.values():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .clocks import GPU, Together
+from .clocks import Together
 
 if TYPE_CHECKING:
     from ptxtools.machine.claims import Span
@@ -160,15 +160,17 @@ class Shadow:
             return []
         found = [one for one in here if one.extent == extent]
         others = words_in(extent)[1:]
+        if not others:
+            return found
         return [one for one in found if all(one in self.messages.get(word, ()) for word in others)]
 
     def together(self, extent: tuple[int, int], messages: list[Message]) -> Together | None:
         """What these messages of some bytes tell, where there are several, each for all threads of the device."""
-        if len(messages) < _SEVERAL or min(one.scope for one in messages) < GPU:
+        if len(messages) < _SEVERAL:
             return None
         found = self._together.setdefault(extent, Together())
         found.renew(messages)
-        return found
+        return found if found.wide else None
 
     def written(self, address: int, size: int) -> bool:
         """Whether somebody has written to one of these bytes."""

@@ -392,9 +392,8 @@ class RaceCheck:
         acquire = access.strength in _ACQUIRES
         for extent in scalars_of(places, access.size, strength.unit):
             messages = shadow.told(extent)
-            heard = shadow.together(extent, messages) if acquire and strength.scope >= GPU else None
-            if heard is not None:
-                self._clocks.read_all(warp, heard, strength.scope, lanes)
+            heard = shadow.together(extent, messages) if strength.scope >= GPU else None
+            if heard is not None and self._clocks.read_all(warp, heard, strength.scope, lanes, acquire=acquire):
                 continue
             for message in messages:
                 self._clocks.read(warp, message, strength.scope, lanes, acquire=acquire)

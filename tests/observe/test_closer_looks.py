@@ -12,7 +12,7 @@ import pytest
 
 import ptxtools
 from ptxtools.native.loop import events
-from ptxtools.observe import race_guess
+from ptxtools.observe import race_guess, race_shadow
 from ptxtools.sim import trial
 
 from . import guards, rings
@@ -238,3 +238,58 @@ def test_nothing_is_written_behind_what_is_kept() -> None:
     command = [sys.executable, "-m", "tests.observe.guards", "--count", "24"]
     done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout.split()[-1] + done.stderr
+
+
+#: A grid meets at a counter, once by reads that acquire and once by relaxed ones with a fence behind them, and each CTA
+#: reads what the next one has stored. %s: how it waits.
+MEETING = """
+    mov.u32 %%r1, %%ctaid.x; mov.u32 %%r2, %%nctaid.x; mul.wide.u32 %%b, %%r1, 4; add.u64 %%b, %%b, %%a;
+    st.global.u32 [%%b+64], %%r1; membar.gl; red.global.add.u32 [%%a], 1;
+WAIT:
+    %s setp.lt.u32 %%p, %%r3, %%r2; @%%p bra WAIT;
+    %s
+    add.u32 %%r1, %%r1, 1; rem.u32 %%r1, %%r1, %%r2; mul.wide.u32 %%b, %%r1, 4; add.u64 %%b, %%b, %%a;
+    ld.global.u32 %%r4, [%%b+64];
+"""
+
+
+@pytest.mark.parametrize("closer", (True, False))
+@pytest.mark.parametrize(
+    ("look", "behind", "races"),
+    (
+        ("ld.acquire.gpu.global.u32 %r3, [%a];", "", False),
+        ("ld.volatile.global.u32 %r3, [%a];", "membar.gl;", False),
+        ("ld.volatile.global.u32 %r3, [%a];", "", True),
+        ("ld.volatile.global.u32 %r3, [%a];", "membar.cta;", True),
+        ("ld.acquire.cta.global.u32 %r3, [%a];", "", True),
+    ),
+)
+def test_a_grid_of_many_ctas_meets_at_a_counter(
+    look: str, behind: str, races: bool, closer: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many have arrived there, one waits for all of them."""
+    if not closer:
+        monkeypatch.setattr(trial, "looks", lambda *_: [])
+    device = ptxtools.Device("sm_80", checks="racecheck", threads=1)
+    result = device.launch(module(MEETING % (look, behind))["k"], 80, 1, [np.zeros(96, np.uint32)])
+    assert bool(result.reports) is races
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_several_have_told_is_what_each_of_them_has(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(seed)
+    steps = (
+        "red.global.add.u32 [%a], 1;", "membar.gl;", "membar.cta;", "ld.acquire.gpu.global.u32 %r1, [%a];",
+        "ld.relaxed.sys.global.u32 %r1, [%a];", "st.global.u32 [%b+64], 1;", "ld.global.u32 %r1, [%b+64];",
+        "red.release.gpu.global.add.u32 [%a], 1;", "st.relaxed.gpu.global.u32 [%a], 2;", "bar.sync 0;",
+        "ld.acquire.cta.global.u32 %r1, [%a];", "atom.acq_rel.gpu.global.add.u32 %r1, [%a], 1;",
+    )  # fmt: skip
+    places = "mov.u32 %r2, %ctaid.x; shr.u32 %r2, %r2, 1; mul.wide.u32 %b, %r2, 4; add.u64 %b, %b, %a;"
+    text = places + "\n".join(random.choice(steps, 14))
+    found = []
+    for several in (1, 1000):
+        monkeypatch.setattr(race_shadow, "_SEVERAL", several)
+        device = ptxtools.Device("sm_80", checks="racecheck", threads=1)
+        result = device.launch(module(text)["k"], 8, 33, [np.zeros(96, np.uint32)])
+        found.append(([(one.line, one.message, one.help, one.count) for one in result.reports], str(result.verdict)))
+    assert found[0] == found[1]
