@@ -71,6 +71,8 @@ def product(view: View, make: Callable[[], WarpgroupProduct], rule: Rule) -> Non
     product = make()
     if product.dtype != "s32" and not tiles.suits(rule, product.k):
         return
+    if np.unique(product.d).size < product.d.size:
+        return  # a register of D twice: all are to be read before the first is written
     assert isinstance(view, NativeView)
     view.lend(wgmma.SCRATCH_BYTES)
     with cell.lock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -52,9 +53,10 @@ copy:
 def wgmma(
     opcode: str, shared: np.ndarray, d: np.ndarray, tail: str, *, a: np.ndarray | None = None,
     descriptors: tuple[int, ...] = (), metadata: np.ndarray | None = None, selector: int = 0, scale_d: int = 1,
-    times: int = 2, **options: Any,
+    times: int = 2, named: Mapping[int, int] | None = None, **options: Any,
 ) -> np.ndarray:  # fmt: skip
-    """One wgmma.mma_async: d and a are registers x 128 threads; descriptors as they are written, a's first.
+    """One wgmma.mma_async: d and a are registers x 128 threads; descriptors as they are written, a's first; named:
+    other registers in some places of the vector of d.
 
     It runs more than once with the same d, because native code serves what has run once.
     Returns the registers of d afterwards.
@@ -91,7 +93,7 @@ def wgmma(
 again:
 {chr(10).join(lines)}
     wgmma.fence.sync.aligned;
-    {opcode} {_vector([f"%d{i}" for i in range(count)])}, {first}, %bd, {sparse}%p1{tail};
+    {opcode} {_vector([f"%d{(named or {}).get(i, i)}" for i in range(count)])}, {first}, %bd, {sparse}%p1{tail};
     wgmma.commit_group.sync.aligned;
     wgmma.wait_group.sync.aligned 0;
     add.u32 %r8, %r8, 1;

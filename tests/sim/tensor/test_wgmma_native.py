@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,8 +63,19 @@ def test_bits_are_those_of_the_reference(
         assert only_native["product"] == 1 + 12
 
 
+@pytest.mark.parametrize("types", [TYPES[0], TYPES[1], TYPES[6]], ids="-".join)
+@pytest.mark.parametrize("place", [1, 2, 3, 5])
+def test_a_register_of_d_twice(types: tuple[str, str, str], place: int) -> None:
+    """All registers are read before the first is written."""
+    found, wanted = (
+        run(types, False, False, 0, operands.MAKERS[2], named={place: 0}, engine=engine)
+        for engine in ("native", "reference")
+    )
+    np.testing.assert_array_equal(found, wanted)
+
+
 def run(
-    types: tuple[str, str, str], sparse: bool, registers: bool, selector: int, make: operands.Maker, **options: str
+    types: tuple[str, str, str], sparse: bool, registers: bool, selector: int, make: operands.Maker, **options: Any
 ) -> np.ndarray:
     atype, btype, (dtype, _, mods) = types[0], types[1], types[2].partition(".")
     bits = operands.BITS[atype]
