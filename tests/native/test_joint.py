@@ -82,7 +82,6 @@ def test_what_is_needed_often_has_its_own_function() -> None:
     alone = [name for name in places if list(places.values()).count(places[name]) <= 2]  # with a guard and without
     for opcode in ("setp_lt", "add_u32", "not_b32", "mul_wide", "add_u16", "and_pred", "selp", "cvt", "fma_rn"):
         assert any(opcode in name and name not in library._quick.cases for name in alone), opcode
-    assert any("add_cc" in name for name in library._quick.cases)  # two results
 
 
 @pytest.mark.usefixtures("all_often")
@@ -98,6 +97,15 @@ def test_lanes_that_do_not_run_keep_what_they_have(active: int) -> None:
     t = np.arange(32, dtype=np.uint64)
     runs = (np.uint64(active) >> t & np.uint64(1)).astype(bool)
     assert np.array_equal(results(body), np.where(runs, 84 + t + 511300, 84).astype(np.uint32))
+
+
+def test_long_operations_share_a_function_even_if_they_are_needed_often() -> None:
+    body = "cvt.rn.f32.u32 %f1, %t; lg2.approx.f32 %f3, %f1; neg.f32 %f2, %f3; st.global.f32 [%out], %f2; ret;"
+    program = lowered(body_kernel(body, 8))
+    ops = {name_of(key_of(op)): op for block in program.blocks for op in block.ops if op.kind in LANEWISE}
+    text = generate.handler_module(ops, ["sse2", "avx", "avx2", "f16c", "fma"], often=list(ops), brief=True)
+    assert {name.split("_")[2] for name in ops if f"@{name} = alias" in text} >= {"lg2"}
+    assert {name.split("_")[2] for name in ops if f"void @{name}(ptr %fp" in text} >= {"neg"}
 
 
 def test_cases_of_one_function() -> None:

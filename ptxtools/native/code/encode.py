@@ -37,8 +37,8 @@ _OPEN_SPACES = frozenset({"global", "const", "generic"})
 #: The most bytes for the frames of one warp.
 _MOST_FRAMES = 1 << 30
 
-#: Handlers of a program that may take longer to compile, for they are needed most.
-_OFTEN = 24
+#: Handlers of a program that may take longer to compile, for they are needed most: with few CTAs, and with many.
+_OFTEN = 8, 24
 
 _RECORD, _FUNCTION, _CONSTANT = (s.packed() for s in (structures.RECORD, structures.FUNCTION, structures.CONSTANT))
 _KINDS = {"pred": 1, "b16": 16, "b32": 32, "b64": 64, "b128": 128}
@@ -161,7 +161,7 @@ class _Encoder:
         self.starts, self.ends = self._places(bodies, results)
         ends = [self._end(number, block, results[number]) for number, block in enumerate(program.blocks)]
         self.addresses, self.better = tiers.first_code(
-            self.handlers, {name for _, name, _, _ in ends}, self._simple, self._often(bodies)
+            self.handlers, {name for _, name, _, _ in ends}, self._simple, lambda: self._often(bodies)
         )
         whole = None
         if self.regions:
@@ -263,10 +263,14 @@ class _Encoder:
         return {name: op for name, op in self.handlers.items() if op.kind != "run"} | self.apart
 
     def _often(self, bodies: list[list[tuple[str, Op]]]) -> list[str]:
-        """Handlers of what is in loops, or of all where many CTAs do it; the shortest loops first."""
+        """Handlers of what is in loops, or of all where many CTAs do it; the shortest loops first. Runs are done one
+        operation after the other until they are compiled."""
         blocks = range(len(bodies)) if self.everywhere else ()
-        numbers = dict.fromkeys([*runs.loops(self.program.blocks), *blocks])
-        return list(dict.fromkeys(name for number in numbers for name, _ in bodies[number]))[:_OFTEN]
+        found: dict[str, None] = {}
+        for number in dict.fromkeys([*runs.loops(self.program.blocks), *blocks]):
+            for name, op in bodies[number]:
+                found.update((part, None) for part, _ in self.parted.get(id(op), [(name, op)]))
+        return list(found)[: _OFTEN[self.everywhere]]
 
     def _lacks(self, name: str) -> bool:
         """Whether this is a run that is not compiled yet."""

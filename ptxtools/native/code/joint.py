@@ -35,21 +35,25 @@ def functions(
     those that are needed often, themselves or for others. often: names of those that are needed often."""
     twins = _twins(ops)
     quick = dict.fromkeys(twins.get(name, name) for name in often if name in ops)
-    alone = straight.functions(emitter, {name: ops[name] for name in quick})
     groups: dict[int, dict[str, Op]] = {}
     for name, op in ops.items():
-        shares = name not in twins and name not in alone
-        if shares and op.kind in LANEWISE and len(operands_of(op)) <= OPERANDS_PER_RECORD:
+        if name not in twins and op.kind in LANEWISE and len(operands_of(op)) <= OPERANDS_PER_RECORD:
             groups.setdefault(width_of(emitter, operands_of(op)), {})[name] = op
-    texts = list(alone.values())
+    texts, short = list[str](), list[str]()
     cases, places = dict[str, int](), dict(twins)
     for width, group in groups.items():
         if len(group) > 1:
-            function = f"{_FUNCTION}{width}"
-            text, numbers = _Joint(emitter, width).function(function, group)
-            texts.append(text)
-            cases |= numbers
-            places |= dict.fromkeys(numbers, function)
+            function, joint = f"{_FUNCTION}{width}", _Joint(emitter, width)
+            text, numbers = joint.function(function, group, quick)
+            short += joint.short
+            if numbers:
+                texts.append(text)
+                cases |= numbers
+                places |= dict.fromkeys(numbers, function)
+        else:
+            short += [name for name in group if name in quick]
+    alone = straight.functions(emitter, {name: ops[name] for name in short})
+    texts += alone.values()
     left = {name: op for name, op in ops.items() if name not in places and name not in alone}
     cases |= {name: cases[twin] for name, twin in twins.items() if twin in cases}
     texts += [
@@ -78,9 +82,11 @@ class _Joint:
         self.pointers: dict[Operand, str] = {}
         #: By the type of a result, where cases go on that leave one.
         self.tails: dict[str, str] = {}
+        #: Handlers that are short enough for functions of their own.
+        self.short: list[str] = []
 
-    def function(self, name: str, ops: dict[str, Op]) -> tuple[str, dict[str, int]]:
-        """The function, and the cases that it has."""
+    def function(self, name: str, ops: dict[str, Op], often: Collection[str]) -> tuple[str, dict[str, int]]:
+        """The function, and the cases that it has. often: handlers that are none if they are short."""
         e = self.code
         enter(e, guarded=True)
         which = e.field("rec.extra")
@@ -91,7 +97,7 @@ class _Joint:
         e.begin("slices")
         place = len(e.lines)
         e.lines += [""] * 3
-        cases = self._cases(ops)
+        cases = self._cases(ops, often)
         self._tails(list(cases.values()))
         e.begin(self.again)
         following = e.value(f"add i64 {self.first}, {self.width}")
@@ -105,14 +111,18 @@ class _Joint:
         ]
         return leave(e, name), {name: number for number, name in enumerate(cases)}
 
-    def _cases(self, ops: dict[str, Op]) -> dict[str, _Case]:
-        """A block for each operation but those that change the rounding mode, for which all others would have to."""
+    def _cases(self, ops: dict[str, Op], often: Collection[str]) -> dict[str, _Case]:
+        """A block for each operation but short ones that are needed often, and those that change the rounding mode, for
+        which all others would have to."""
         e, cases = self.code, dict[str, _Case]()
         for name, op in ops.items():
             start = len(e.lines)
             case = _Case(self, op)
             body_of(op.kind)(case)
-            if modes.changes(e.lines[start:]):
+            short = name in often and straight.is_short(len(e.lines) - start, self.width)
+            if short:
+                self.short.append(name)
+            if short or modes.changes(e.lines[start:]):
                 del e.lines[start:]
             else:
                 cases[name] = case

@@ -38,7 +38,7 @@ def early(
     handlers: dict[str, Op],
     ends: Collection[str] = (),
     simple: Callable[[], dict[str, Op]] | None = None,
-    often: Collection[str] = (),
+    often: Callable[[], Collection[str]] = tuple,
 ) -> tuple[dict[str, int], list[str]]:
     """The same, with functions that were compiled quickly where those would have to be compiled first; and the names
     that are to be compiled well once that pays (`better`). ends: the terminators that the program has; simple: handlers
@@ -52,7 +52,7 @@ def early(
         if quick and not _quick.load(quick):
             if _full.gather(needed):
                 return _full.addresses, []
-            _quick.make(quick, begin, often)
+            _quick.make(quick, begin, often())
         return {**_quick.addresses, **_full.addresses}, needed
 
 
@@ -247,8 +247,8 @@ class Level:
         return True
 
     def make(self, needed: list[str], ops: dict[str, Op], often: Collection[str] = ()) -> None:
-        """Compile the functions that no unit on disk has, bring all into this process, and pack them. often: as of
-        `early`."""
+        """Compile the functions that no unit on disk has, bring all into this process, and pack them. often: names
+        of those that the program needs most."""
         units = self.store.units(needed)
         if len(units) > objects.MOST_UNITS:
             units = [u for u in units if BASE in u[0]]

@@ -24,13 +24,18 @@ from .keys import OPERANDS_PER_RECORD, RECORD_BYTES, Operand, operand_offset, op
 from .notation import CONVENTION, SIGNATURE
 from .slices import Slices
 
-#: Lines of IR in such a handler at most.
+#: Lines of IR for all slices in such a handler at most.
 _MOST_LINES = 80
 #: What needs more than one block: branches, memory of its own, calls, vectors wider than those of others.
 _MORE = re.compile(rf":$|= alloca |@(?!llvm\.)|{WHOLE.pattern}", re.MULTILINE)
 #: What begins the names of the functions that store results.
 _STORE = "straight."
 _PREDICATE = "pred"
+
+
+def is_short(lines: int, width: int) -> bool:
+    """Whether an operation with so many lines for a slice is short enough."""
+    return lines * (LANES // width) <= _MOST_LINES
 
 
 def functions(emitter: Emitter, ops: dict[str, Op]) -> dict[str, str]:
@@ -80,12 +85,14 @@ class _Straight(Slices):
 
     def function(self, name: str) -> str:
         """The function, or nothing if one block is not enough."""
-        e = self.code
+        e, start = self.code, len(self.code.lines)
         for first in range(0, LANES, self.width):
             self.first = str(first)
             body_of(self.op.kind)(self)
-        turns, lines = modes.changes(e.lines), len(e.lines)
-        if turns or lines > _MOST_LINES or not self._values or _MORE.search("\n".join(e.lines[1:])):
+            if not first and not is_short(len(e.lines) - start, self.width):
+                e.take()
+                return ""
+        if not self._values or modes.changes(e.lines) or _MORE.search("\n".join(e.lines[1:])):
             e.take()
             return ""
         types, values = _types(self.kind, self.width), self._values

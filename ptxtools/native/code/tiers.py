@@ -55,7 +55,7 @@ def first_code(
     handlers: dict[str, Op],
     ends: Collection[str] = (),
     simple: Callable[[], dict[str, Op]] | None = None,
-    often: Collection[str] = (),
+    often: Callable[[], Collection[str]] = tuple,
 ) -> tuple[dict[str, int], list[str]]:
     """Addresses of the loop's functions and of handlers for a program that begins; and the names to be compiled better
     once that pays. ends, simple, often: as of `library.early`."""
