@@ -309,8 +309,8 @@ class FunctionFacts:
             plan = plans.get(item.opcode) or _plan(item.opcode)
             if plan.lists:
                 plan = _matched(plan, item.operands)
-            if plan.positional and len(item.operands) not in plan.counts:  # an error, of which rules know nothing
-                plan = _unfit(plan.family)
+            if plan.positional and len(item.operands) not in plan.counts:  # an error, of no family that rules look for
+                plan = _NONE
             line = Line(item, plan, names, registers)
             lines.append(line)
             statements.append(line)
@@ -464,6 +464,9 @@ def _plan(opcode: str) -> Plan:
 def _unfit(family: str) -> Plan:
     """The plan of an instruction that no form fits."""
     return Plan(None, family, (), (), (), False)
+
+
+_NONE = _unfit("")
 
 
 def _plan_of(op: Opcode, specs: tuple[OperandSpec, ...]) -> Plan:

@@ -198,7 +198,7 @@ def _forget(line: Line, known: _Known) -> None:
     for name, write in accessed(line):
         if write:
             known.pop(_key(name, line), None)
-    if line.item.opcode.startswith("st.param"):
+    if line.item.opcode.startswith("st.param") and line.item.operands:
         target = line.item.operands[0]
         if isinstance(target, Address) and isinstance(target.base, Name):
             known.pop(_key(target.base.name, line), None)
@@ -261,8 +261,9 @@ def _step(facts: FunctionFacts, line: Line, known: _Known) -> None:
     elif item.opcode == "shl.b64" and len(operands) == 3:
         number, places = _value(operands[1], line, known), operands[2]
         into = operands[0]
-        if isinstance(number, Numbers) and isinstance(places, Immediate) and number.most << places.value <= _MOST:
-            value = Numbers(number.least << places.value, number.most << places.value)
+        by = places.value if isinstance(places, Immediate) else -1
+        if isinstance(number, Numbers) and 0 <= by < _MOST.bit_length() and number.most << by <= _MOST:
+            value = Numbers(number.least << by, number.most << by)
     elif item.opcode.startswith("st.param") and len(operands) == 2:
         into, value = _parameter(operands[0]), _pointer(operands[1], line, known)
     elif item.opcode.startswith("ld.param") and len(operands) == 2:

@@ -114,6 +114,9 @@ def test_changed_kernels_give_findings_only():
     "wgmma.wait_group.sync.aligned -1; wgmma.commit_group.sync.aligned; mov.b32 %r2, %r1;",
     "mbarrier.init.shared.b64 [8], 2; bar.sync 0;" + 2 * "mbarrier.arrive.shared.b64 _, [8];",
     "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r2};", "stmatrix.sync.aligned.m8n8.x1.shared.b16;",
+    "bar.warp.sync; cp.async.wait_group -9; brx.idx; activemask.b32; mbarrier.arrive.expect_tx.shared.b64;",
+    "st.shared.b32 [8], %r1; ld.volatile.shared.u32; bar.sync 0; setp.eq.u32 %p2, %r2, 0;",
+    "alloca.u64; alloca.u64 %d2;", "alloca.u64 %d2, 64; shl.b64 %d3, %d2, -9; st.local.b32 [%d2], %r1; st.param.b64;",
     "@%p1 setp.eq.u32 %p2, %r1, 1; @%p2 exit;", "@%p1 setp.eq.u32 %p2, %r1, 1; @%p2 trap;",
 ])  # fmt: skip
 def test_single_statements_give_findings_only(body):

@@ -98,7 +98,7 @@ class Flights:
         """Wait until at most `left` groups are under way. read: until the others have read what they copy, no more."""
         for half in _halves(mask):
             groups = self._open(kind, half)
-            done = max(0, len(groups) - 1 - left)
+            done = max(0, len(groups) - 1 - max(0, left))
             tokens = set().union(*groups[:done])
             if not read:
                 del groups[:done]

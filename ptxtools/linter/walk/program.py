@@ -393,7 +393,7 @@ class Program:
         into = set()
         for line in self.lines:
             if line.item.opcode.startswith(("ld.volatile.shared", "ld.volatile.u", "ld.volatile.b", "ld.volatile.s")):
-                into |= {line.registers[name] for name, _ in operand_names(line.item.operands[0])}
+                into |= {line.registers[name] for each in line.item.operands[:1] for name, _ in operand_names(each)}
         return any(
             line.plan.family == "setp" and any(
                 line.registers[name] in into for operand in line.item.operands[1:] for name, _ in operand_names(operand)
