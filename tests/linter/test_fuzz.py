@@ -117,6 +117,8 @@ def test_changed_kernels_give_findings_only():
     "bar.warp.sync; cp.async.wait_group -9; brx.idx; activemask.b32; mbarrier.arrive.expect_tx.shared.b64;",
     "st.shared.b32 [8], %r1; ld.volatile.shared.u32; bar.sync 0; setp.eq.u32 %p2, %r2, 0;",
     "alloca.u64; alloca.u64 %d2;", "alloca.u64 %d2, 64; shl.b64 %d3, %d2, -9; st.local.b32 [%d2], %r1; st.param.b64;",
+    "cp.async.ca.shared.global [8], [%d1], -9223372036854775808; st.shared.b32 [8], %r1;",
+    "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [16], [%d1], 4294967280, [8]; st.shared.b32 [9], 1;",
     "@%p1 setp.eq.u32 %p2, %r1, 1; @%p2 exit;", "@%p1 setp.eq.u32 %p2, %r1, 1; @%p2 trap;",
 ])  # fmt: skip
 def test_single_statements_give_findings_only(body):

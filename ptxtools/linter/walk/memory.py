@@ -74,6 +74,9 @@ class Manner(NamedTuple):
     narrow: bool
 
 
+#: Bytes that an mbarrier can count, and more (9.7.13.15.5).
+_MOST_BYTES = 1 << 20
+
 _manners: dict[str, Manner] = {}
 
 
@@ -269,17 +272,19 @@ class Memory:
         return found
 
     def size_at(self, group: Group, op: Op, place: int, mask: int = 0) -> int:
-        """An operand as a number of bytes, which all threads have, or those of a mask; 0 if unknown."""
+        """An operand as a number of bytes, which all threads have, or those of a mask; 0 if unknown, or more than an
+        mbarrier can count."""
         operand = op.line.item.operands[place] if place < len(op.line.item.operands) else None
         if isinstance(operand, Immediate):
-            return operand.value
+            return operand.value if 0 <= operand.value < _MOST_BYTES else 0
         name = getattr(operand, "name", None)
         key = next((key for key in op.reads if key[1] == name), None)
         value = self.walker.value(group, key) if key is not None else None
         if value is None or value.terms or not (mask or isinstance(value.each, int)):
             return 0
         found = {number for thread, number in enumerate(value.numbers) if not mask or mask >> thread & 1}
-        return found.pop() if len(found) == 1 else 0
+        size = found.pop() if len(found) == 1 else 0
+        return size if 0 <= size < _MOST_BYTES else 0
 
     def touch(
         self, group: Group, op: Op, operand: int, place: Place, size: int, mask: int, kind: str, strong: bool,
