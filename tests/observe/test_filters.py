@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ptxtools
+from ptxtools.diagnostics import TrapKind
 from ptxtools.machine.filters import stretches
 from ptxtools.native.loop import filters
 from ptxtools.observe.ground import Ground
@@ -174,9 +175,15 @@ FILTERED = ("memcheck", "initcheck", "synccheck")
 
 def _found(pairs: list[bugs.Pair]) -> list[str]:
     """What checkers with filters say of bugs and of their corrections: all together, and of some also the one alone."""
-    every = [bugs.shown(bugs.run(pair, sign, ",".join(FILTERED))) for pair in pairs for sign in "-+"]
+    every = [_shown(bugs.run(pair, sign, ",".join(FILTERED))) for pair in pairs for sign in "-+"]
     alone = [pair for pair in pairs if pair.checker in FILTERED]
-    return every + [bugs.shown(bugs.run(pair, "-", pair.checker)) for pair in alone]
+    return every + [_shown(bugs.run(pair, "-", pair.checker)) for pair in alone]
+
+
+def _shown(found: list[Any]) -> str:
+    """What was found. The clock says whether an endless loop is seen before it has too many instructions."""
+    endless = TrapKind.DEADLOCK, TrapKind.TIMEOUT
+    return bugs.shown(["no end" if getattr(one, "kind", None) in endless else one for one in found])
 
 
 @pytest.mark.share(10)

@@ -68,7 +68,8 @@ def pair_of_ctas(send: str) -> list[Any]:
     text = THERE_AND_BACK.replace("SEND", send).replace("COPY", COPY)
     lines = [(" ", line) for line in text.splitlines()]
     pair = bugs.Pair("there_and_back", "asynccheck", {"target": "sm_90", "cluster": "2", "block": "32"}, lines)
-    found = [bugs.run(pair, "+", checks, seed=seed) for checks in ("asynccheck", "all") for seed in (None, 3)]
+    others = "asynccheck,memcheck,racecheck,synccheck,leakcheck"  # not all: the copies are of more than was stored
+    found = [bugs.run(pair, "+", checks, seed=seed) for checks in ("asynccheck", others) for seed in (None, 3)]
     assert len({tuple((one.kind, one.line) for one in some) for some in found}) == 1, found
     return found[0]
 
