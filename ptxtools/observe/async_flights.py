@@ -50,6 +50,10 @@ class Flights:
         #: Spans of a warp's loads and stores of tensor memory that it has not waited for.
         self._loads: defaultdict[int, list[Span]] = defaultdict(list)
         self._stores: defaultdict[int, list[Span]] = defaultdict(list)
+        #: Of each warp, in this epoch: those that it has waited for, with the number of its wait; and how many waits.
+        self._finished: defaultdict[int, dict[tuple[Any, ...], tuple[int, Span]]] = defaultdict(dict)
+        self._waits: defaultdict[int, int] = defaultdict(int)
+        self._finished_in = 0
         self._open: dict[Claim, list[_Item]] = {}  # of copies to shared memory that are being made
         self._groups: defaultdict[tuple[int, int], list[list[_Item]]] = defaultdict(lambda: [[]])
         self._since: dict[int, int] = {}  # by warp: the epoch in which it began the first of those loads and stores
@@ -66,7 +70,7 @@ class Flights:
         elif kind.startswith("tcgen05."):
             self.counts[PIPE] += 1
             self._issuers[warp, claim.lane] = self.counts[PIPE]
-            self._piped([span for span in claim.spans if span.tensor], self.counts[PIPE])
+            self._piped(claim, self.counts[PIPE])
             chunks = self._ground.chunks([span for span in claim.spans if not span.tensor])
             if len(chunks):
                 known = self.knowledge.of(warp, claim.lane)
@@ -104,6 +108,7 @@ class Flights:
             own = () if reads else self._stores[warp]
             if any(spans is not own and any(map(span.meets, spans)) for _, spans in lists):
                 raise Doubt
+            self._others_told(warp, span, known)
             if claim.view.op.kind == "tcgen05.dealloc":
                 continue
             if not self._loads[warp] and not self._stores[warp]:
@@ -112,8 +117,31 @@ class Flights:
 
     def waited(self, at: View, *, stores: bool) -> None:
         """A warp has come to tcgen05.wait: it has told nobody anything since it began what it waits for."""
-        if (self._stores if stores else self._loads).pop(at.warp, None) and self._since[at.warp] != self._epoch:
+        spans, warp = (self._stores if stores else self._loads).pop(at.warp, ()), at.warp
+        if not spans:
+            return
+        if self._since[warp] != self._epoch:
             raise Doubt
+        self._forget_finished()
+        number = self._waits[warp] = self._waits[warp] + 1
+        self._finished[warp].update({(one.kind, one.start, one.end, one.lanes): (number, one) for one in spans})
+        self.knowledge.has_waited(warp, number)
+
+    def _forget_finished(self) -> None:
+        """A barrier of the CTA has told all warps."""
+        if self._finished_in != self._epoch:
+            self._finished_in = self._epoch
+            self._finished.clear()
+
+    def _others_told(self, warp: int, span: Span, known: Known) -> None:
+        """Whether a warp that touches tensor memory has been told of the waits of others for what they did there."""
+        self._forget_finished()
+        for other, finished in self._finished.items():
+            told = known.waits.get(other, 0)
+            if other == warp or told == self._waits[other]:
+                continue
+            if any(number > told and span.meets(one) for number, one in finished.values()):
+                raise Doubt
 
     @property
     def _epoch(self) -> int:
@@ -132,9 +160,13 @@ class Flights:
             raise Doubt
         self.planes.tells(at.warp)
 
-    def _piped(self, spans: list[Span], number: int) -> None:
+    def _piped(self, claim: Claim, number: int) -> None:
         """What products and copies of tensor memory do, in the order in which they begin."""
-        for span in spans:
+        known = self.knowledge.of(claim.view.warp, claim.lane)
+        for span in claim.spans:
+            if not span.tensor:
+                continue
+            self._others_told(claim.view.warp, span, known)
             reads = span.kind == "read"
             flying = [*self._stores.values()] if reads else [*self._stores.values(), *self._loads.values()]
             if any(any(map(span.meets, others)) for others in flying):

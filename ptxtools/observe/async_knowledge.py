@@ -38,12 +38,13 @@ _LAST = 112
 class Known:
     """until: of each plane, all work up to this number is complete; more: and these; products: how many of a warp's
     wgmma are, and fences: when the last fence for the asynchronous proxy of a whole warp was, as far as barriers of
-    some warps have told."""
+    some warps have told; waits: how many tcgen05.wait a warp has done, likewise."""
 
     until: list[int] = field(default_factory=lambda: [0] * PLANES)
     more: list[set[int]] = field(default_factory=lambda: [set() for _ in range(PLANES)])
     products: dict[int, int] = field(default_factory=dict)
     fences: dict[int, int] = field(default_factory=dict)
+    waits: dict[int, int] = field(default_factory=dict)
 
     def join(self, other: Known) -> None:
         """Learn what another knows."""
@@ -56,7 +57,8 @@ class Known:
                 unsettled = True
         if unsettled:
             self.settle()
-        for mine, told in ((self.products, other.products), (self.fences, other.fences)):
+        numbers = (self.products, other.products), (self.fences, other.fences), (self.waits, other.waits)
+        for mine, told in numbers:
             for warp, number in told.items():
                 mine[warp] = max(number, mine.get(warp, 0))
 
@@ -180,6 +182,10 @@ class Knowledge:
             least = (min(numbers) for numbers in zip(*(one.until for one in different), strict=True))
             own.until = list(map(max, own.until, least))  # what the warp has learnt since, lanes have yet to look up
             self.known[:, warp] = own.until
+
+    def has_waited(self, warp: int, number: int) -> None:
+        """A warp has done as many tcgen05.wait."""
+        self.of(warp).waits[warp] = self.anybody.waits[warp] = number
 
     # --- mbarriers ----------------------------------------------------------------------------------------------------
 

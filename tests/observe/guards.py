@@ -322,11 +322,11 @@ def _order(random: Any, far: int, number: int, grid: int) -> str:
     return _GRID.format(number, *(("acquire", ""), ("relaxed", "membar.gl;"))[random.integers(2)])
 
 
-def run(seed: int, more: str = "", make: Any = kernel, tier: str = "interpreter") -> Any:
+def run(seed: int, more: str = "", make: Any = kernel, tier: str = "interpreter", threads: int = 0) -> Any:
     """Launch the kernel of a seed, with more text; what checkers report, or the trap. tier: of the native engine; by
-    default one whose schedule does not depend on when something is compiled."""
+    default one whose schedule does not depend on when something is compiled; threads: other than those of the seed."""
     text, how = make(seed)
-    device = ptxtools.Device("sm_90", checks=how["checks"], threads=how["threads"], tier=tier)
+    device = ptxtools.Device("sm_90", checks=how["checks"], threads=threads or how["threads"], tier=tier)
     words = np.zeros(1024 * (1 + how["grid"]) + 16, np.uint8)
     try:
         result = device.launch(

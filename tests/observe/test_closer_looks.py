@@ -151,10 +151,18 @@ def test_polls_pass_until_somebody_has_written(load: str, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("seed", range(60))
 def test_clusters_are_judged_alike(seed: int, make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     looks = _closer(monkeypatch)
-    found = guards.run(seed, make=make)
+    found = guards.run(seed, make=make, threads=1)  # with two, those that race may do so in another order
     assert looks[0] == 2
     _judged(monkeypatch)
-    assert found == guards.run(seed, " // judged", make)
+    assert _settled(found, make) == _settled(guards.run(seed, " // judged", make, threads=1), make)
+
+
+def _settled(found: Any, make: Any) -> Any:
+    """What is the same in all schedules: not what a poll of a counter has read, nor who is the first to race."""
+    if isinstance(found, str) or make is guards.kernel or "every schedule" in found[1]:
+        return found
+    reports, verdict, _ = found
+    return sorted({(checker, line) for checker, line, *_ in reports}), verdict
 
 
 @pytest.mark.share(10)

@@ -66,6 +66,14 @@ def test_what_lacks_synchronisation_is_reported_alike(
     assert found == _found(changed, checks)
 
 
+def test_who_frees_tensor_memory_has_to_know_that_others_have_waited() -> None:
+    """A warp has stored and waited; another one frees the memory, with no barrier between, and comes later."""
+    (pair,) = (pair for pair in PAIRS if pair.name == "two_warps_store_one_lane")
+    found = {pair.name: _found([pair], "asynccheck")[0] for pair in [pair, *_without(pair)]}
+    (bug,) = (text for name, text in found.items() if "bar.sync" not in name and "tcgen05.dealloc" in name)
+    assert "asynccheck: tcgen05.dealloc writes memory" in bug and found[pair.name] == "nothing was found"
+
+
 @pytest.mark.share(3)
 @pytest.mark.parametrize("name", FILES)
 def test_seeded_bugs_are_reported_alike(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
