@@ -47,6 +47,9 @@ _ORDINARY = ("st", "stmatrix")
 _STORES = ("st", "atom", "red")
 _OWN = Value((), shortest(iter([1 + thread // WARP for thread in range(THREADS)])))
 
+#: Bytes of one access that are looked at.
+_MOST_BYTES = 1 << 18
+
 #: What is said of two accesses of one CTA that race.
 _KINDS = {"update": "race with an update", "same": "race of one store", "round": "race of rounds", "behind": "race"}
 
@@ -120,6 +123,8 @@ class Memory:
             "griddepcontrol": self._dependency, "discard": self.discards.discard,
             **dict.fromkeys((*COLLECTIVES, "elect"), self._collective),
         }  # fmt: skip
+        #: Families of which the results are noted where lanes meet.
+        self.noted = frozenset() if self.threads.apart else COLLECTIVES | {"elect"}
         self.releases = Releases(self)
         self._arrived: dict[object, list[tuple[int, int]]] = {}
         self.arrivals = Arrivals(walker)
@@ -275,17 +280,19 @@ class Memory:
         return found
 
     def size_at(self, group: Group, op: Op, place: int, mask: int = 0) -> int:
-        """An operand as a number of bytes, which all threads have, or those of a mask; 0 if unknown."""
+        """An operand as a number of bytes, which all threads have, or those of a mask; 0 if unknown, or more than any
+        shared memory has."""
         operand = op.line.item.operands[place] if place < len(op.line.item.operands) else None
         if isinstance(operand, Immediate):
-            return operand.value
+            return operand.value if 0 <= operand.value <= _MOST_BYTES else 0
         name = getattr(operand, "name", None)
         key = next((key for key in op.reads if key[1] == name), None)
         value = self.walker.value(group, key) if key is not None else None
         if value is None or value.terms or not (mask or isinstance(value.each, int)):
             return 0
         found = {number for thread, number in enumerate(value.numbers) if not mask or mask >> thread & 1}
-        return found.pop() if len(found) == 1 else 0
+        size = found.pop() if len(found) == 1 else 0
+        return size if 0 <= size <= _MOST_BYTES else 0
 
     def touch(
         self, group: Group, op: Op, operand: int, place: Place, size: int, mask: int, kind: str, strong: bool,
