@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from ptxtools.records import NamedTuple
 
-from .facts import FunctionFacts
+from .facts import FunctionFacts, Line
 from .memory import Reach, Step, variable_of
-from .values import Terms
+from .values import Terms, Value
 
 _BYTES = 8
 
@@ -32,13 +32,19 @@ def words(facts: FunctionFacts) -> Iterator[tuple[Step, Word | None, int]]:
                 if step.line.item.opcode.startswith("mbarrier.init"):
                     yield step, None, 0
                 continue
-            address = step.addresses[place]
-            symbol = variable_of(step.line, address) if address is not None else None
-            known = address is not None and symbol is not None and isinstance(address.each, int)
-            if known and address is not None and symbol is not None and isinstance(address.each, int):
-                yield step, Word(id(symbol), symbol.name, address.each), place
-            else:
-                yield step, None, place
+            yield step, _word(step.line, step.addresses[place]), place
+
+
+def word_of(step: Step) -> Word | None:
+    """The mbarrier that an instruction names last, as those do that arrive at one; None if unknown."""
+    return _word(step.line, next((each for each in reversed(step.addresses) if each is not None), None))
+
+
+def _word(line: Line, address: Value | None) -> Word | None:
+    symbol = variable_of(line, address) if address is not None else None
+    if address is None or symbol is None or not isinstance(address.each, int):
+        return None
+    return Word(id(symbol), symbol.name, address.each)
 
 
 def life(facts: FunctionFacts) -> Iterator[tuple[Step, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from ptxtools.ir.nodes import Address, Element, Name, Variable
+from ptxtools.ir.nodes import Address, Element, Name, Operand, Variable, Vector
 from ptxtools.ir.symbols import RegisterKey
 from ptxtools.isa import Opcode
 from ptxtools.isa.types import TYPES
@@ -31,8 +31,8 @@ _STRONG = ("volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", "sc")
 
 class Step(NamedTuple):
     """An instruction. addresses: of each operand, None where it is none; stored: what a `st` writes, if it is one
-    value; active: the threads that certainly run it, None if unknown; access: of a `ld`, `st`, `atom` or `red`; map: of
-    a tensor copy, with its place."""
+    value, or the same one in all elements; active: the threads that certainly run it, None if unknown; access: of a
+    `ld`, `st`, `atom` or `red`; map: of a tensor copy, with its place."""
 
     line: Line
     addresses: tuple[Value | None, ...]
@@ -139,7 +139,7 @@ def _steps(
                 reader.address(operand, line) if type(operand) is Address or type(operand) is Element else None
                 for operand in item.operands
             ])  # fmt: skip
-            stored = reader.of(item.operands[1], line) if family == "st" and len(item.operands) > 1 else None
+            stored = reader.of(_data(item.operands[1]), line) if family == "st" and len(item.operands) > 1 else None
             used = _map(reader, line) if family == "cp" and ".tensor" in item.opcode else None
             yield Step(line, addresses, stored, _both(active, reader, line), _reach(line, addresses), family, used)
         elif item.guard is not None and family in ("bra", "exit", "ret"):
@@ -150,6 +150,12 @@ def _steps(
         into = item.operands[0] if item.operands and item.guard is None else None
         if type(into) is not Name or line.registers[into.name] not in settled:
             reader.step(line)
+
+
+def _data(operand: Operand) -> Operand:
+    """What a store stores: of a vector that has one value in all its elements, that."""
+    items = operand.items if isinstance(operand, Vector) else ()
+    return items[0] if items and all(item == items[0] for item in items) else operand
 
 
 def _map(reader: Reader, line: Line) -> Reach | None:

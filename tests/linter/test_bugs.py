@@ -48,7 +48,6 @@ UNSEEN = {
     "tensor_tile_expected_without_its_edge": "the map says how large the box is",
     "last_thread_reads_its_right_neighbour": "that b has 64 words is in the launch alone",
     "dynamic_shared_memory_larger_than_given": "that dynamic shared memory has 512 bytes is in the launch alone",
-    "returns_early_with_its_block": "a word of b says whether the thread returns early",
     "every_second_word_of_the_output_summed": "the host may have set the odd words of b",
     "wmma_tile_over_the_end": "that b has 128 words is in the launch alone",
     "source_of_a_partial_copy_nobody_wrote": "the host may have filled b, which the kernel only reads",

@@ -119,6 +119,12 @@ def test_changed_kernels_give_findings_only():
     "alloca.u64; alloca.u64 %d2;", "alloca.u64 %d2, 64; shl.b64 %d3, %d2, -9; st.local.b32 [%d2], %r1; st.param.b64;",
     "cp.async.ca.shared.global [8], [%d1], -9223372036854775808; st.shared.b32 [8], %r1;",
     "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [16], [%d1], 4294967280, [8]; st.shared.b32 [9], 1;",
+    "shfl.sync.idx.b32 %r2; shfl.sync.down.b32; shfl.sync.down.b32 %r2, %r1, 1, 31, 0xff; st.global.b32 %r2;",
+    "addc.u32 %r2; addc; madc.u32 %r2, %r1, %r1, %r1; call; subc.u32 %r2, %r1, %r1; mov.b64 {%r1, %r2};",
+    "mov.b64 %d2, {}; mov.b64 %d2, {%r1}; mov.b64 {%r1}, %d2; st.shared.v4.b32 [8], {};",
+    "mbarrier.try_wait.parity.shared.b64 %p2, [8], 0;",
+    ".shared .align 16 .b8 t[64]; mul.lo.u32 %r2, %r1, 24; mov.u32 %r3, t; add.u32 %r3, %r3, %r2;"
+    "cp.async.cg.shared.global [%r3], [%d1], 0x7fc00000;",
     "@%p1 setp.eq.u32 %p2, %r1, 1; @%p2 exit;", "@%p1 setp.eq.u32 %p2, %r1, 1; @%p2 trap;",
 ])  # fmt: skip
 def test_single_statements_give_findings_only(body):

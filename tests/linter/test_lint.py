@@ -35,15 +35,12 @@ FOUND = {
     "cu_divergent_sm75": {"PTX721": 1},
     "cu_ticket_chain_sm75": {"PTX721": 1},
     "gluon_clc_sm100": {"PTX721": 1},
-    "gluon_ring_sm90": {"PTX706": 1},
-    "gluon_roles_f16_sm100": {"PTX706": 2},
     "launch-error_cluster_grid": {"PTX722": 1},
     "tri_atomics_f_sm80": {"PTX706": 6, "PTX721": 12},
-    "tri_atomics_sm75": {"PTX706": 2, "PTX721": 9},
+    "tri_atomics_sm75": {"PTX515": 1, "PTX706": 2, "PTX721": 9},
     "tri_ds_mxfp4_sm100": {"PTX706": 1},
     "tri_ds_mxfp8_sm100": {"PTX706": 1},
     "tri_mm_splitk_sm90": {"PTX721": 8},
-    "tri_td_ws_sm100": {"PTX706": 3},
     "leakcheck_heap_leak": {"PTX597": 1},  # a bug on purpose
     "racecheck_race": {"PTX515": 1},  # another one
 }

@@ -46,7 +46,7 @@ SWIZZLED = DESCRIBE + "or.b64 %d3, %d3, 0x4000000000000000;"
     (A + B.format(8) + "ld.global.b64 %d4, [%d1]; st.b32 [%d4], 0;" + FENCE + DESCRIBE + MULTIPLY, []),  # anywhere
     (A + B.format(8) + "ld.global.b32 %r9, [%d1]; setp.eq.u32 %p3, %r9, 0; @%p3 bra L;" + B.format(16) + "L:" + FENCE
      + DESCRIBE + MULTIPLY, []),  # on one way
-    (A.replace("%r3]", "%r3+128]") + B.format(16) + FENCE + DESCRIBE + MULTIPLY, ["PTX527 certain"]),
+    (A.replace("%r3]", "%r3+128]") + "bar.sync 0;" + B.format(16) + FENCE + DESCRIBE + MULTIPLY, ["PTX527 certain"]),
 ])  # fmt: skip
 def test_factors_that_nothing_has_written(body, codes):
     assert found(body) == codes

@@ -1,6 +1,7 @@
 """PTX516 | threads write different values to one address | 8.5
 
-What: a store that at least two threads certainly run, with one address for both and different values.
+What: a store that at least two threads certainly run, with one address for both and different values; or a bulk copy
+that two warps certainly begin, to one address.
 Why: which value stays is not defined.
 Example:
     .version 8.0
@@ -37,6 +38,6 @@ from ..walk import tell
 CODE = "PTX516"
 
 
-@bodies_with("st", "tcgen05")
+@bodies_with("st", "tcgen05", "cp")
 def check(context: LintContext, facts: FunctionFacts) -> None:
     tell(context, facts, CODE, "race of one store", "8.5")

@@ -2,7 +2,8 @@
 
 What: an instruction computes with a register that only later instructions write, or only this one: on no path to it has
 anything written the register; or it stands before the first branch, and only behind it is the register written. Copies
-(mov, prmt) are not reported, as compilers leave such ones where the value does not matter.
+(mov, prmt) are not reported, as compilers leave such ones where the value does not matter. Or addc, subc or madc takes
+a carry that no instruction with .cc has given before: in the whole function, from its begin on, or since a call.
 Why: the value is undefined.
 Example:
     .reg .b32 %late;
@@ -20,15 +21,41 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from ptxtools.ir.positions import name_span
+from ptxtools.ir.positions import name_span, parts_of
 from ptxtools.ir.symbols import RegisterKey
 
 from ..context import LintContext
 from ..facts import ENDING, FunctionFacts, Line
 from ..paths import read_early
-from ..registry import bodies
+from ..registry import bodies, bodies_with
 
 CODE = "PTX521"
+
+#: Instructions that take a carry (9.7.2).
+_CARRYING = ("addc", "subc", "madc")
+_NEVER, _EARLY, _CALLED = "in this function", "before", "since the call above, which does not keep it"
+
+
+@bodies_with("addc", "subc", "madc")
+def check_carries(context: LintContext, facts: FunctionFacts) -> None:
+    given = any(_gives_carry(line) for run in facts.runs for line in run)
+    for run in facts.runs:
+        lacks = _EARLY if run[0] is facts.lines[0] and 0 not in facts.jumps.values() else ""
+        for line in run:
+            missing = (lacks if given else _NEVER) if line.plan.family in _CARRYING else ""
+            if missing:
+                message = f"nothing has given the carry that '{line.item.opcode}' takes {missing}"
+                context.warn(CODE, message, parts_of(line.item).opcode, section="9.7.2")
+                if not given:
+                    return
+            if line.plan.family == "call":
+                lacks = _CALLED
+            elif missing or _gives_carry(line):
+                lacks = ""
+
+
+def _gives_carry(line: Line) -> bool:
+    return line.plan.op is not None and line.plan.op.has("cc")
 
 
 @bodies

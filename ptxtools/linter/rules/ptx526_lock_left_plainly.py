@@ -1,9 +1,10 @@
 """PTX526 | lock that a plain store gives back | 8.8, 8.10.6 (Causality)
 
 What: an address that atom.cas takes as a lock, the same for all threads, gets a plain store, or a relaxed one or a
-relaxed exchange if the atom acquires, and no fence stands directly before that.
+relaxed exchange if the atom acquires, and no fence stands directly before that. Or a plain store that follows the one
+that gives the lock back, with no branch between, is to what was accessed under the lock (possible).
 Why: such a store orders nothing: what was stored under the lock may be seen after the lock is free. Beside the atomic
-operations of others it is a race, too.
+operations of others it is a race, too. What is stored when the lock is free is not under the lock.
 Example:
     .version 8.0
     .target sm_80
@@ -42,18 +43,35 @@ from ..values import Value
 
 CODE = "PTX526"
 
+#: What may order other accesses behind a lock.
+_ORDERING = ("fence", "membar", "bar", "barrier", "call")
+_FREE = "possible: others may not take the lock any more"
+
 
 @bodies_with("atom")
 def check(context: LintContext, facts: FunctionFacts) -> None:
     locks: set[Value] = set()
     acquired: set[Value] = set()
     fenced = False  # also behind a branch: blocks are in the order of the text
+    under: set[Value] = set()  # what has been accessed plainly since a lock was taken
     for steps in facts.steps:
+        left: set[Value] = set()  # what was, when a lock was given back in this run
         for step in steps:
             access = step.access
+            if step.family in _ORDERING:
+                left = set()
+            if access is not None and access.space in ("", "global") and access.address.uniform and not step.strong:
+                if step.writes and access.address in left:
+                    message = "this is stored under no lock: it was accessed under one that has been given back above"
+                    context.warn(CODE, message, parts_of(step.line.item).opcode, help=(_FREE,), section="8.8")
+                elif locks and not left:
+                    under.add(access.address)
             if access is not None and access.address.uniform and access.address.terms:
+                if access.address in locks and under and (_stores(step) and step.has("release", "acq_rel")):
+                    left, under = under - locks, set()
                 if step.family == "atom" and step.has("cas"):
                     locks.add(access.address)
+                    left, under = set(), set()
                     if step.has("acquire") or step.has("acq_rel"):
                         acquired.add(access.address)
                 elif _stores(step) and not fenced and _is_given_back(step, access.address, locks, acquired):

@@ -1,6 +1,7 @@
 """PTX574 | store into an mbarrier | 9.7.13.15
 
-What: behind mbarrier.init, and before mbarrier.inval, a plain store of a thread reaches the mbarrier's 8 bytes.
+What: behind mbarrier.init, and before mbarrier.inval, a plain store of a thread, or a copy that it begins, reaches the
+mbarrier's 8 bytes.
 Why: an mbarrier may be changed by mbarrier operations only; afterwards it is undefined.
 Example:
     .shared .align 8 .b64 bars[2];

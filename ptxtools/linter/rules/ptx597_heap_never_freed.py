@@ -115,6 +115,7 @@ def _way_without(facts: FunctionFacts, call: int, pointer: RegisterKey) -> Line 
                 frees.add(id(line.item))
         elif (
             line.plan.family == "call"
+            or (follows and line.plan.family == "shfl")  # other lanes may free it
             or (follows and line.plan.family in ("bra", "exit", "ret"))
             or (follows and line.plan.family == "st" and line.registers[_stored(line)] in aliases)
         ):

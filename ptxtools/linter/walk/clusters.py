@@ -169,12 +169,12 @@ class Clusters:
     def note(self, touch: Touch) -> None:
         """Whether the CTA has ended whose memory is accessed."""
         numbers = touch.address.numbers
+        self._look_at_end(touch)
         for thread in range(THREADS):
             owner, who = (numbers[thread] >> OWNER) - 1, thread // WARP
             if touch.mask >> thread & 1 and owner in (0, 1) and owner != who:
                 place = owner, touch.address.terms, numbers[thread] & (1 << OWNER) - 1
                 count = self._counts[place] = self._counts.get(place, 0) + 1
-                self._look_at_end(touch, owner, who, place[2])
                 one = _Remote(touch._replace(moment=self._memory.shadow.now), who, owner, place, count)
                 if not self.started and not self._memory.blind:
                     message = f"CTA {who} accesses memory of CTA {owner}, which may not have started"
@@ -186,14 +186,20 @@ class Clusters:
                     self._remote.append(one)
                 return
 
-    def _look_at_end(self, touch: Touch, owner: int, who: int, offset: int) -> None:
+    def _look_at_end(self, touch: Touch) -> None:
         """Whether an access is behind the variable of the CTA whose memory it is."""
         name = touch.address.variable
         symbol = touch.line.names.lookup(name or "") if name and len(touch.address.terms) == 1 else None
         total = variable_bytes(symbol) if isinstance(symbol, Variable) else None
-        if total is not None and offset > total - touch.size and not self._walker.assumed:
-            message = f"CTA {who} accesses byte {offset} of '{name}' of CTA {owner}, which has {total} bytes"
-            self._walker.report("beyond a variable", touch.line, touch.operand, message)
+        if total is None or self._walker.assumed:
+            return
+        for thread, number in enumerate(touch.address.numbers):
+            owner, who, offset = (number >> OWNER) - 1, thread // WARP, number & (1 << OWNER) - 1
+            beyond = owner in (0, 1) and owner != who and offset > total - touch.size
+            if beyond and touch.mask >> thread & 1:
+                message = f"CTA {who} accesses byte {offset} of '{name}' of CTA {owner}, which has {total} bytes"
+                self._walker.report("beyond a variable", touch.line, touch.operand, message)
+                return
 
     def _untold(self, one: _Remote) -> bool:
         """Whether nothing but barriers of the cluster tells the owner of what is accessed; of an arrival at its

@@ -11,6 +11,7 @@ from ..lanes import ALL
 from ..masks import mask_operand, source_lane
 from ..values import THREADS, WARP, Value, shortest
 from .computing import Op, truth
+from .owned import handed_over, is_half
 
 if TYPE_CHECKING:
     from .walker import Group, Walker
@@ -92,13 +93,15 @@ class Collectives:
 
     def _shuffled(self, group: Group, op: Op, given: Value, mask: int) -> Value | None:
         """What lanes have from others; None if some lane reads one that does not come. Not what all have from one lane
-        (.idx): that is how compilers name warps, and which roles all of them have is more than two walked ones show."""
-        if ".idx" in op.opcode:
+        (.idx), but for halves of pointers: that is how compilers name warps, and which roles all of them have is more
+        than two walked ones show."""
+        half = is_half(given)
+        if ".idx" in op.opcode and not half:
             return None
         place, clamp = (self._number(group, op, operand) for operand in op.line.item.operands[2:4])
-        if given.terms or place is None or clamp is None:
+        if (given.terms and not half) or place is None or clamp is None:
             return None
-        numbers = list(given.numbers)
+        owners = list(range(THREADS))
         for thread in range(THREADS):
             lane = thread % WARP
             if mask >> thread & 1:
@@ -106,8 +109,23 @@ class Collectives:
                 if inside and not mask >> thread - lane + source & 1:
                     return None
                 if inside:
-                    numbers[thread] = given.numbers[thread - lane + source]
-        return Value((), shortest(iter(numbers)))
+                    owners[thread] = thread - lane + source
+        if half:
+            return handed_over(given, tuple(owners))
+        return Value((), shortest(iter([given.numbers[owner] for owner in owners])))
+
+    def taken(self, group: Group, op: Op) -> int:
+        """The threads, as bits, whose values the lanes of a group take with shfl; none where that is not known.
+        Compilers leave a register unwritten in all lanes but the one that they read."""
+        operands = op.line.item.operands
+        place, clamp = [self._number(group, op, one) for one in operands[2:4]] if len(operands) > 3 else (None, None)
+        found = 0
+        for thread in range(THREADS) if place is not None and clamp is not None else ():
+            if group.mask >> thread & 1 and place is not None and clamp is not None:
+                lane = thread % WARP
+                source, inside = source_lane(op.opcode, lane, place.numbers[thread], clamp.numbers[thread])
+                found |= 1 << thread - lane + source if inside else 0
+        return found
 
     def _look_at_source(self, group: Group, op: Op, mask: int) -> None:
         """Whether shfl.sync.idx reads a lane that the mask does not name, where both are known for each lane."""

@@ -132,7 +132,7 @@ class Flights:
                 self.walker.report("never awaited", copy.line, None, message)
 
     def store(self, touch: Touch) -> None:
-        """An ordinary store to shared memory."""
+        """An ordinary store to shared memory, or a copy to there."""
         look_at_store(self.memory, touch, self._alive.get(touch.address.terms, []))
 
     def copy(self, group: Group, op: Op, mask: int) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
-from ptxtools.ir.nodes import Immediate, Variable
+from ptxtools.ir.nodes import Immediate, Variable, Vector
+from ptxtools.isa.types import TYPES
 from ptxtools.records import NamedTuple
 
 from ..accesses import ACCESSING, variable_bytes
@@ -35,7 +36,7 @@ from .owned import Owned
 from .proxies import Proxies
 from .releases import STRONG, Releases
 from .scattered import Scattered
-from .shadow import FLIGHT, OWNER, Meeting, Place, Shadow, Touch, far
+from .shadow import FLIGHT, OWNER, Meeting, Place, Shadow, Touch, far, halves_meet
 from .written import UPDATES, Written
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ _HALVES = (0xFFFFFFFF, 0xFFFFFFFF << WARP)
 _ORDINARY = ("st", "stmatrix")
 _STORES = ("st", "atom", "red")
 _OWN = Value((), shortest(iter([1 + thread // WARP for thread in range(THREADS)])))
+
 
 #: What is said of two accesses of one CTA that race.
 _KINDS = {"update": "race with an update", "same": "race of one store", "round": "race of rounds", "behind": "race"}
@@ -122,6 +124,8 @@ class Memory:
             "griddepcontrol": self._dependency, "discard": self.discards.discard,
             **dict.fromkeys((*COLLECTIVES, "elect"), self._collective),
         }  # fmt: skip
+        #: Families of which the results are noted where lanes meet.
+        self.noted = frozenset() if self.threads.apart else COLLECTIVES | {"elect"}
         self.releases = Releases(self)
         self._arrived: dict[object, list[tuple[int, int]]] = {}
         self.arrivals = Arrivals(walker)
@@ -260,7 +264,8 @@ class Memory:
                 return
 
     def _stored(self, group: Group, op: Op) -> Value | None:
-        """What a store of one value stores, in so far as numbers of threads and CTAs tell."""
+        """What a store of one value stores, or of the same one in all elements of a vector, in so far as numbers of
+        threads and CTAs tell."""
         stored = self.walker.program.stored.get(id(op.line.item))
         flat = tuple(self.threads.registers["%tid.x"].numbers[:WARP]) == tuple(range(WARP))
         if stored is None or not (flat or isinstance(stored.each, int)):
@@ -269,6 +274,10 @@ class Memory:
         for name, count in stored.terms:
             known = self.threads.registers.get(name)
             found = plus(found, known if known is not None else Value(((name, 1),), 0), count)
+        if isinstance(op.line.item.operands[1], Vector):  # each element has it
+            info = TYPES.get((op.line.plan.op.type if op.line.plan.op is not None else "") or "")
+            bits = info.bits if info is not None else 0
+            return Value(found.terms, shortest(iter([number & (1 << bits) - 1 for number in found.numbers])))
         return found
 
     def size_at(self, group: Group, op: Op, place: int, mask: int = 0) -> int:
@@ -311,9 +320,13 @@ class Memory:
         if self.narrow.alone:
             self.narrow.note(touch)
         meeting = shadow.touch(touch)
-        if place.space == "shared" and kind == "stores" and not flight and op.family in _ORDINARY:
-            self.proxies.store(touch)
-            self.flights.store(touch)
+        if meeting is None and self._is_copied_twice(touch):
+            meeting = halves_meet(touch)
+        if place.space == "shared" and kind == "stores" and (op.family == "cp" or not flight):
+            if op.family in _ORDINARY:
+                self.proxies.store(touch)
+            if op.family in (*_ORDINARY, "cp"):
+                self.flights.store(touch)
         if meeting is None and place.space == "shared" and not flight:
             self.scattered.look(touch)
         if place.space == "global":
@@ -326,6 +339,12 @@ class Memory:
         untold = self.releases.untold(meeting)
         if untold is not None or not self.releases.defer(meeting):
             self._report(untold or meeting)
+
+    def _is_copied_twice(self, touch: Touch) -> bool:
+        """Whether warps of one CTA certainly begin bulk copies with one instruction."""
+        begins = touch.flight and touch.kind == "stores" and touch.line.item.opcode.startswith("cp.async.bulk")
+        certain = self.threads.declared and not (self.threads.apart or self.walker.assumed or touch.doubtful)
+        return begins and certain
 
     def _report(self, meeting: Meeting) -> None:
         before, after, first, second = meeting

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ptxtools.ir.nodes import Name, Variable
+from ptxtools.ir.symbols import RegisterKey
 from ptxtools.records import NamedTuple
 
 from ..accesses import variable_bytes
 from ..facts import Line
 from ..memory import PAGE
-from ..values import THREADS, Terms, Value
+from ..values import THREADS, Terms, Value, shortest
 from .computing import compared, differs, reason_of, unknown
 
 if TYPE_CHECKING:
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     from .memory import Memory
     from .walker import Group
 
-#: What unknown values are called that are pointers: to a block of malloc, and what a thread has from another one.
-_BLOCK, _HANDED = "block of malloc", "handed over"
+#: What unknown values are called that are pointers: to a block of malloc, what a thread has from another one, and half
+#: of one.
+_BLOCK, _HANDED, _HALF = "block of malloc", "handed over", "half of a pointer"
 _GENERIC = "cvta.local"
 #: Values that a value is one of, or is handed over from, that are looked through.
 _DEPTH = 4
@@ -51,9 +53,30 @@ def handed_over(base: Value, owners: tuple[int, ...]) -> Value:
     if why[:1] == (_HANDED,) and isinstance(why[1], Value) and isinstance(why[2], tuple):
         before = why[2]
         return handed_over(why[1], tuple([before[owner] for owner in owners]))
+    if why[:1] == ("mixed",) and isinstance(why[1], Value) and isinstance(why[2], Value):
+        mask = why[3] if isinstance(why[3], int) else 0
+        sides = {mask >> owner & 1 for owner in owners}
+        if len(sides) == 1:
+            return handed_over(why[2] if sides.pop() else why[1], owners)
+    if not base.terms:
+        return Value((), shortest(iter([base.numbers[owner] for owner in owners])))
     if owners == _OWN:
         return base
     return unknown(True, _HANDED, base, owners)
+
+
+def is_half(value: Value) -> bool:
+    """Whether a value is 32 bits of a pointer."""
+    return reason_of(value)[:1] == (_HALF,)
+
+
+def _half_of(value: Value, which: int) -> tuple[Value, tuple[int, ...]] | None:
+    """The pointer that a value is the lower (0) or the higher half of, and the threads that it is from."""
+    why, owners = reason_of(value), _OWN
+    if why[:1] == (_HANDED,) and isinstance(why[1], Value) and isinstance(why[2], tuple):
+        owners = why[2]
+        why = reason_of(why[1])
+    return (why[1], owners) if why[:1] == (_HALF,) and isinstance(why[1], Value) and why[2] == which else None
 
 
 def resolved(value: Value, thread: int) -> tuple[Terms, int]:
@@ -132,6 +155,27 @@ class Owned:
         self._sizes[root] = self._memory.size_at(group, op, 1) or None
         self._stacked.add(root)
         return block
+
+    # --- pointers in two registers, as lanes hand them on -------------------------------------------------------------
+
+    def parts(self, group: Group, op: Op, mask: int) -> dict[RegisterKey, Value]:
+        """What a mov gives that takes a pointer apart, or a shfl that hands on half of one."""
+        if not self.active or not self._walker.program.heap or op.line.plan.op is None:
+            return {}
+        if op.family == "shfl":
+            known = self._memory.collectives.result(group, op, mask) if op.into else None
+            return {op.into[0]: known} if known is not None else {}
+        if op.family != "mov" or not op.line.plan.op.text.endswith(".b64") or (len(op.into), len(op.reads)) != (2, 1):
+            return {}
+        value = self._walker.value(group, op.reads[0])
+        return {key: unknown(True, _HALF, value, half) for half, key in enumerate(op.into)} if value.terms else {}
+
+    def whole(self, group: Group, op: Op) -> Value:
+        """What a mov gives that puts several registers together."""
+        halves = [_half_of(self._walker.value(group, key), which) for which, key in enumerate(op.reads)]
+        if len(halves) == 2 and halves[0] is not None and halves[0] == halves[1]:
+            return handed_over(*halves[0])
+        return unknown(True, id(op.line.item), self._walker.moment)
 
     def _free(self, op: Op, pointer: Pointer, mask: int) -> None:
         operand = len(op.line.item.operands) - 1

@@ -159,14 +159,15 @@ def look_at_waiting(memory: Memory, op: Op, place: Place, mask: int) -> None:
 
 
 def look_at_store(memory: Memory, touch: Touch, alive: list[int]) -> None:
-    """Whether a store reaches into an mbarrier. alive: those that are initialised, by their offsets in order."""
+    """Whether a store or copy reaches into an mbarrier. alive: the initialised ones, by their offsets in order."""
     if memory.threads.kind == "cluster" or memory.threads.apart or memory.walker.assumed or touch.doubtful:
         return
     least, most = ends(touch.address.each)
     for bar in alive[bisect_right(alive, least - _BYTES) : bisect_left(alive, most + touch.size)]:
         for thread, number in enumerate(touch.address.numbers):
             if touch.mask >> thread & 1 and bar - touch.size < number < bar + _BYTES:
-                message = f"{memory.threads.name(thread)} stores into an mbarrier"
+                verb = "copies" if touch.line.plan.family == "cp" else "stores"
+                message = f"{memory.threads.name(thread)} {verb} into an mbarrier"
                 memory.walker.report("mbarrier stored", touch.line, touch.operand, message)
                 return
 

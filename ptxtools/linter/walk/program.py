@@ -221,7 +221,7 @@ class Program:
             accesses = False  # a function may compute an address from it
         operands = item.operands
         if line.plan.family in COLLECTIVES:  # what decides the result, or from which lane it is
-            first = {"vote": 1, "match": 1, "shfl": 2}.get(line.plan.family, len(operands) - 1)
+            first = {"vote": 1, "match": 1, "shfl": 1 if self.heap else 2}.get(line.plan.family, len(operands) - 1)
             operands = operands[first:]
         product = line.plan.family == "wgmma"
         for operand in operands:

@@ -252,7 +252,7 @@ class Shadow:
         if not (touch.strong or touch.flight or touch.doubtful):
             found = self._meeting(touch, touch)
         elif touch.flight and self._of_both(touch, touch):
-            found = _halves_meeting(touch)
+            found = halves_meet(touch)
         found = found or self._first(writes, touch) or self._first(reads, touch)
         writes.append(touch)
         return found
@@ -352,7 +352,7 @@ class Shadow:
         return found
 
 
-def _halves_meeting(touch: Touch) -> Meeting | None:
+def halves_meet(touch: Touch) -> Meeting | None:
     """An access at which threads of both halves begin at one place."""
     first = {number: at for at, number in enumerate(touch.address.numbers[:WARP]) if touch.mask >> at & 1}
     for at, number in enumerate(touch.address.numbers[WARP:], WARP):

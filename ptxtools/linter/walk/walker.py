@@ -235,7 +235,8 @@ class Walker:
         handler: Callable[[Group, Op, int], bool | None] | None = self.memory.handlers.get(family)
         if handler is not None:
             waits = bool(handler(group, op, mask))
-        if op.into and not (waits and group.waits is not None and group.waits[0] in ("mask", "mbarrier", "warp")):
+        waits_anew = waits and group.waits is not None and group.waits[0] in ("mbarrier", "warp")
+        if op.into and not waits_anew and family not in self.memory.noted:
             self.write(group, op, mask & group.mask)
         return waits
 
@@ -296,6 +297,8 @@ class Walker:
                 new = self.memory.loaded(group, op, mask)
             elif op.family == "alloca":
                 new = self.memory.owned.stack(group, op)
+            elif op.family == "mov":
+                new = self.memory.owned.whole(group, op)
             else:
                 new = result(op, [self.value(group, source) for source in op.sources or ()], self.moment)
             if mask == group.mask and not group.missing:
@@ -306,7 +309,7 @@ class Walker:
                 self.calls.look_at_unset(group, op, mask)
             return
         needed, whole = self.program.needed, mask == group.mask and not group.missing
-        kept = self.memory.kept.load(group, op, mask) if op.family == "ld" else {}
+        kept = (self.memory.kept.load if op.family == "ld" else self.memory.owned.parts)(group, op, mask)
         for key in op.into:
             new = unknown(True, id(op.line.item), self.moment, key[1]) if key in needed else _ANY
             new = kept.get(key, new)
@@ -360,7 +363,7 @@ class Walker:
 
     def _look_at_reads(self, group: Group, op: Op) -> None:
         """Registers that have a value in some of the threads that read them only."""
-        if self.assumed or not self.threads.there or (op.family in ("mov", "prmt") and op.single):
+        if self.assumed or not self.threads.there or op.family in ("mov", "prmt"):
             return
         if op.opcode.startswith("st.param"):
             return  # it may be handed on
@@ -373,6 +376,8 @@ class Walker:
             if missing and key != op.guard and op.guard is not None:
                 holds = truth(self.value(group, op.guard))
                 missing &= (~holds if op.negated else holds) if isinstance(holds, int) else 0
+            if missing and op.family == "shfl" and op.sources and key == op.sources[0]:
+                missing &= self.memory.collectives.taken(group, op)
             if missing:
                 thread = (missing & -missing).bit_length() - 1
                 how = (
