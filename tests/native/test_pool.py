@@ -268,6 +268,7 @@ import numpy as np
 import ptxtools
 from ptxtools.native.loop import driver, pool, team
 driver._LONG = 0
+pool.functions()  # from the first launch on
 device, kernel = ptxtools.Device("sm_80", threads=2), ptxtools.loads({ADD!r})["k"]
 out = device.upload(np.zeros({CTAS * THREADS}, np.uint32))
 for _ in range(3):
