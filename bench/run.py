@@ -2,11 +2,13 @@
 
 Kernels against C (`cref.c`, the faster of one and two threads, and `simd.c`, interleaved with ours) and against
 recorded peers; kernels of real programs against `programs.c`; parsing and linting against ptxas; whole processes
-against the start of Python with the libraries they need.
+against the start of Python with the libraries they need. With `--cpu`, only kernels and matrix instructions, all
+compiled for another CPU: `python bench/run.py --cpu avx2`.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import os
@@ -23,9 +25,12 @@ from pathlib import Path
 import counts
 import kernels
 import programs
+import scalar
 import scale
 import tensor
 import textures
+
+from ptxtools.native.code import jit
 
 HERE = Path(__file__).resolve().parent
 ROUNDS = 5
@@ -52,7 +57,8 @@ REFERENCES = {"cref": [], "simd": _VECTORS}
 PROGRAMS = {"programs": _VECTORS}
 
 
-def compile_reference(folder: Path, name: str) -> Path | None:
+def compile_reference(folder: Path, name: str, cpu: str) -> Path | None:
+    """Compile a reference for a CPU, by gcc's name of it."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         return None
@@ -60,7 +66,7 @@ def compile_reference(folder: Path, name: str) -> Path | None:
     command = [
         compiler,
         "-O3",
-        "-march=native",
+        f"-march={cpu}",
         "-fopenmp",
         *(REFERENCES | PROGRAMS)[name],
         source,
@@ -119,8 +125,8 @@ def warm_up(launches: Iterable[Launch]) -> None:
     tiers.AT_ONCE = False
 
 
-def bench_kernels(folder: Path) -> None:
-    binaries = {name: compile_reference(folder, name) for name in REFERENCES}
+def bench_kernels(folder: Path, cpu: str) -> None:
+    binaries = {name: compile_reference(folder, name, cpu) for name in REFERENCES}
     threads = len(os.sched_getaffinity(0))
     cases = {name: make() for name, make in kernels.ALL.items()}
     launches = {(name, n): Launch(case, n) for name, case in cases.items() for n in sorted({1, threads})}
@@ -177,10 +183,10 @@ def _gain(seconds: dict[tuple[str, int], float], threads: int) -> float:
     return math.exp(statistics.fmean(math.log(seconds[name, 1] / seconds[name, threads]) for name in names))
 
 
-def bench_programs(folder: Path) -> None:
+def bench_programs(folder: Path, cpu: str) -> None:
     """Kernels of real programs beside C for the CPU's vectors, which alternates with them; with as many threads
     each."""
-    binary = compile_reference(folder, "programs")
+    binary = compile_reference(folder, "programs", cpu)
     threads = sorted({1, len(os.sched_getaffinity(0))})
     launches = {(name, n): Launch(make(), n) for name, make in programs.ALL.items() for n in threads}
     warm_up(launches.values())
@@ -342,11 +348,21 @@ def bench_processes(folder: Path) -> None:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cpu", choices=scalar.CPUS, help="not this CPU's best code")
+    chosen = parser.parse_args().cpu
+    cpu = "native"
+    if chosen is not None:
+        name, cpu, features = scalar.CPUS[chosen]
+        jit.aim_at(name, features.split())
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes are timed as users have them, compiled
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        bench_kernels(folder)
-        bench_programs(folder)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        bench_kernels(folder, cpu)
+        bench_programs(folder, cpu)
+        if chosen is not None:
+            tensor.main()
+            return
         bench_overhead()
         textures.bench()
         scale.main()
