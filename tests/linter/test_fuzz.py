@@ -123,6 +123,9 @@ def test_changed_kernels_give_findings_only():
     "addc.u32 %r2; addc; madc.u32 %r2, %r1, %r1, %r1; call; subc.u32 %r2, %r1, %r1; mov.b64 {%r1, %r2};",
     "mov.b64 %d2, {}; mov.b64 %d2, {%r1}; mov.b64 {%r1}, %d2; st.shared.v4.b32 [8], {};",
     "mbarrier.try_wait.parity.shared.b64 %p2, [8], 0;",
+    ".shared .align 16 .b8 t[64]; mov.u32 %r2, t; shr.u32 %r2, %r2, -1; cvt.u64.u32 %d2, %r2; or.b64 %d2, %d2, 0x80000;"
+    ".reg .f32 %f<4>; add.u64 %d3, %d2, 128;"
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d2, %d3, 1, 1, 1, 0, 0;",
     ".shared .align 16 .b8 t[64]; mul.lo.u32 %r2, %r1, 24; mov.u32 %r3, t; add.u32 %r3, %r3, %r2;"
     "cp.async.cg.shared.global [%r3], [%d1], 0x7fc00000;",
     "@%p1 setp.eq.u32 %p2, %r1, 1; @%p2 exit;", "@%p1 setp.eq.u32 %p2, %r1, 1; @%p2 trap;",

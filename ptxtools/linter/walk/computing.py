@@ -234,7 +234,10 @@ def _origin(value: Value, depth: int) -> tuple[Described, int] | None:
         (address, bits, whole), shifted = found
         others = [other.constant for other in sources if other is not source]
         if how.startswith(("shr", "bfe")):
-            bits, shifted = 0, shifted + (others[0] or 0 if others else 0)
+            by = others[0] or 0 if others else 0
+            if not 0 <= by < 64:  # nothing is left of the address
+                return None
+            bits, shifted = 0, shifted + by
         elif not how.startswith("and"):
             bits |= sum([other or 0 for other in others])
             whole &= None not in others
