@@ -1,12 +1,16 @@
-// The limit for the kernels of programs.cu and Triton's: the same work as C for vectors.  gcc -O3 -march=native -fopenmp programs.c -lm
+// The limit for the kernels of programs.cu and Triton's: the same work as C for vectors of BYTES bytes.  gcc -O3 -march=native -fopenmp programs.c -lm
 #include <stdio.h>
 #include <stdlib.h>
 #include <stdint.h>
 #include <string.h>
 #include <math.h>
 #include <omp.h>
-typedef float F __attribute__((vector_size(64)));
-typedef float U __attribute__((vector_size(64), aligned(4)));
+#ifndef BYTES
+#define BYTES 64     // 32 for CPUs with AVX2
+#endif
+#define LANES (BYTES / 4)  // of a vector
+#define SIDE (BYTES / 16)   // vectors beside each other: what the registers hold
+typedef float F __attribute__((vector_size(BYTES)));
 static double now() { return omp_get_wtime(); }
 #define BEST(name, ...) do { double best = 1e9; for (int rep = 0; rep < 7; rep++) { double t = now(); __VA_ARGS__; t = now() - t; if (t < best) best = t; } \
   printf("{\"kernel\":\"%s\",\"runner\":\"simd_omp%d\",\"seconds\":%.6f}\n", name, omp_get_max_threads(), best); } while (0)
@@ -47,20 +51,28 @@ static void spmv(const int *rows, const int *columns, const float *values, const
 }
 
 static void scan(const uint32_t *in, uint32_t *out, uint32_t *totals, int n) {
-  typedef uint32_t V __attribute__((vector_size(64)));
+  typedef uint32_t V __attribute__((vector_size(BYTES)));
   const V zero = {0};
   _Pragma("omp parallel for")
   for (int b = 0; b < n; b += 1024) {
     V carry = {0};
-    for (int i = b; i < b + 1024; i += 16) {
+    for (int i = b; i < b + 1024; i += LANES) {
       V v = *(const V *)(in + i);
+#if BYTES == 64
       v += __builtin_shuffle(zero, v, (V){0, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30});
       v += __builtin_shuffle(zero, v, (V){0, 1, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29});
       v += __builtin_shuffle(zero, v, (V){0, 1, 2, 3, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27});
       v += __builtin_shuffle(zero, v, (V){0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23});
+      const V last = {15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15};
+#else
+      v += __builtin_shuffle(zero, v, (V){0, 8, 9, 10, 0, 12, 13, 14}); // in halves, which a shift moves at once
+      v += __builtin_shuffle(zero, v, (V){0, 0, 8, 9, 0, 0, 12, 13});
+      v += __builtin_shuffle(zero, v, (V){0, 0, 0, 0, 11, 11, 11, 11});
+      const V last = {7, 7, 7, 7, 7, 7, 7, 7};
+#endif
       v += carry;
       *(V *)(out + i) = v;
-      carry = __builtin_shuffle(v, (V){15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15});
+      carry = __builtin_shuffle(v, last);
     }
     totals[b / 1024] = out[b + 1023];
   }
@@ -78,9 +90,9 @@ static void radix(const uint32_t *in, uint32_t *out, int n, int shift) {
 
 static void gemm(const float *a, const float *b, float *c, int m) {
   _Pragma("omp parallel for")
-  for (int i = 0; i < m; i += 4) for (int j = 0; j < m; j += 64) { F s[4][4] = {0};
-    for (int k = 0; k < m; k++) { const F *p = (const F *)(b + k * m + j); for (int r = 0; r < 4; r++) { float x = a[(i + r) * m + k]; for (int q = 0; q < 4; q++) s[r][q] += x * p[q]; } }
-    for (int r = 0; r < 4; r++) for (int q = 0; q < 4; q++) ((F *)(c + (i + r) * m + j))[q] = s[r][q]; }
+  for (int i = 0; i < m; i += 4) for (int j = 0; j < m; j += SIDE * LANES) { F s[4][SIDE] = {0};
+    for (int k = 0; k < m; k++) { const F *p = (const F *)(b + k * m + j); for (int r = 0; r < 4; r++) { float x = a[(i + r) * m + k]; for (int q = 0; q < SIDE; q++) s[r][q] += x * p[q]; } }
+    for (int r = 0; r < 4; r++) for (int q = 0; q < SIDE; q++) ((F *)(c + (i + r) * m + j))[q] = s[r][q]; }
 }
 
 static void softmax(const float *in, float *out, int rows, int n, int from, int to) {
@@ -105,18 +117,18 @@ static void attention(const _Float16 *q, const _Float16 *k, const _Float16 *v, _
     _Pragma("omp for")
     for (int i = 0; i < n; i += 4) {
       float sums[4];
-      for (int j = 0; j < n; j += 64) { F a[4][4] = {0};
-        for (int d = 0; d < 64; d++) { const F *p = (const F *)(kt + d * n + j); for (int r = 0; r < 4; r++) { float x = q[64 * (i + r) + d]; for (int c = 0; c < 4; c++) a[r][c] += x * p[c]; } }
-        for (int r = 0; r < 4; r++) for (int c = 0; c < 4; c++) ((F *)(s + r * n + j))[c] = a[r][c] * scale; }
+      for (int j = 0; j < n; j += SIDE * LANES) { F a[4][SIDE] = {0};
+        for (int d = 0; d < 64; d++) { const F *p = (const F *)(kt + d * n + j); for (int r = 0; r < 4; r++) { float x = q[64 * (i + r) + d]; for (int c = 0; c < SIDE; c++) a[r][c] += x * p[c]; } }
+        for (int r = 0; r < 4; r++) for (int c = 0; c < SIDE; c++) ((F *)(s + r * n + j))[c] = a[r][c] * scale; }
       for (int r = 0; r < 4; r++) { float top = -INFINITY, sum = 0, *p = s + r * n;
         _Pragma("omp simd reduction(max:top)")
         for (int j = 0; j < n; j++) top = p[j] > top ? p[j] : top;
         _Pragma("omp simd reduction(+:sum)")
         for (int j = 0; j < n; j++) { p[j] = exp2f(p[j] - top); sum += p[j]; }
         sums[r] = 1 / sum; }
-      F a[4][4] = {0};
-      for (int j = 0; j < n; j++) { const F *p = (const F *)(vf + 64 * j); for (int r = 0; r < 4; r++) { float x = s[r * n + j]; for (int c = 0; c < 4; c++) a[r][c] += x * p[c]; } }
-      for (int r = 0; r < 4; r++) for (int c = 0; c < 4; c++) for (int l = 0; l < 16; l++) o[64 * (i + r) + 16 * c + l] = (_Float16)(a[r][c][l] * sums[r]);
+      for (int h = 0; h < 64; h += SIDE * LANES) { F a[4][SIDE] = {0};
+        for (int j = 0; j < n; j++) { const F *p = (const F *)(vf + 64 * j + h); for (int r = 0; r < 4; r++) { float x = s[r * n + j]; for (int c = 0; c < SIDE; c++) a[r][c] += x * p[c]; } }
+        for (int r = 0; r < 4; r++) for (int c = 0; c < SIDE; c++) for (int l = 0; l < LANES; l++) o[64 * (i + r) + h + LANES * c + l] = (_Float16)(a[r][c][l] * sums[r]); }
     }
     free(s);
   }

@@ -51,14 +51,13 @@ def best(action: Callable[[], object], rounds: int = 3) -> float:
 # --- kernels against C ------------------------------------------------------------------------------------------------
 
 
-#: What kernels are held against: the same work in plain C, and in C for the CPU's vectors.
-_VECTORS = ["-mprefer-vector-width=512", "-ffast-math", "-Wno-psabi"]
-REFERENCES = {"cref": [], "simd": _VECTORS}
-PROGRAMS = {"programs": _VECTORS}
+#: What kernels are held against: the same work in plain C, and in C for the CPU's vectors (whether it is that).
+REFERENCES = {"cref": False, "simd": True}
 
 
-def compile_reference(folder: Path, name: str, cpu: str) -> Path | None:
-    """Compile a reference for a CPU, by gcc's name of it."""
+def compile_reference(folder: Path, name: str, cpu: str, vectors: bool = True) -> Path | None:
+    """Compile a reference for a CPU, by gcc's name of it. vectors: the source is for vectors of 32 or 64 bytes,
+    whichever are the CPU's."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         return None
@@ -68,13 +67,19 @@ def compile_reference(folder: Path, name: str, cpu: str) -> Path | None:
         "-O3",
         f"-march={cpu}",
         "-fopenmp",
-        *(REFERENCES | PROGRAMS)[name],
+        *(_vectors() if vectors else ()),
         source,
         "-o",
         str(binary),
         "-lm",
     ]
     return binary if subprocess.run(command, capture_output=True, check=False).returncode == 0 else None
+
+
+def _vectors() -> list[str]:
+    """What gcc is told about vectors of the CPU that we compile for."""
+    size = 64 if "avx512f" in jit.host_features() else 32
+    return [f"-DBYTES={size}", f"-mprefer-vector-width={8 * size}", "-ffast-math", "-Wno-psabi"]
 
 
 def run_reference(binary: Path, threads: int) -> dict[str, float]:
@@ -126,7 +131,7 @@ def warm_up(launches: Iterable[Launch]) -> None:
 
 
 def bench_kernels(folder: Path, cpu: str) -> None:
-    binaries = {name: compile_reference(folder, name, cpu) for name in REFERENCES}
+    binaries = {name: compile_reference(folder, name, cpu, vectors) for name, vectors in REFERENCES.items()}
     threads = len(os.sched_getaffinity(0))
     cases = {name: make() for name, make in kernels.ALL.items()}
     launches = {(name, n): Launch(case, n) for name, case in cases.items() for n in sorted({1, threads})}
