@@ -51,14 +51,15 @@ class Patterns:
         e = self.code
         element = ELEMENT[storage]
         first, column = self._first_lanes(number, vector, element, active)
-        words, near = [], []
+        words, distances, near = [], [], []
         for side in SIDES:
             start = e.spread(element, first[side], 16)
             distance = e.value(f"sub <16 x {element}> {half(self.handler, vector, element, side)}, {start}")
             unit = e.apply("fshr", f"<16 x {element}>", distance, distance, f"splat ({element} 2)")
             near.append(e.value(f"icmp ult <16 x {element}> {unit}, splat ({element} {WORDS})"))
             words.append(unit if element == "i32" else e.value(f"trunc <16 x i64> {unit} to <16 x i32>"))
-        close = self._close(self.all(near, active), words, active)
+            distances.append(distance)
+        close = self._close(near, distances, element, 4, active)
         wide = first if element == "i64" else [e.value(f"zext i32 {one} to i64") for one in first]
         return Pattern(wide, words, column, active, near=close)
 
@@ -77,7 +78,7 @@ class Patterns:
         ends = [e.value(f"icmp {'slt' if signed else 'ult'} i32 {one}, {last}") for one in first]
         nobody = e.value(f"icmp eq i32 {active}, 0")
         fits = e.value(f"or i1 {e.value(f'and i1 {ends[0]}, {ends[1]}')}, {nobody}")
-        close = self._close(e.value(f"and i1 {self.all(near, active)}, {fits}"), words, active)
+        close = self._close(near, words, "i32", 1, active, fits)
         wide = [e.value(f"{'sext' if signed else 'zext'} i32 {one} to i64") for one in first]
         wide = [e.value(f"shl i64 {one}, 2") for one in wide]
         self.known[key] = Pattern(wide, words, column, active, near=close)
@@ -107,12 +108,21 @@ class Patterns:
 
     def _grows(self, vector: Value, element: str, first: list[str], unit: int) -> str:
         """i1: from lane to lane each half grows by so much."""
-        e, kind, fits = self.code, f"<16 x {element}>", []
+        e, kind, apart = self.code, f"<16 x {element}>", []
         row = ", ".join(f"{element} {unit * number}" for number in range(16))
         for side in SIDES:
             want = e.value(f"add {kind} {e.spread(element, first[side], 16)}, <{row}>")
-            fits.append(e.value(f"icmp eq {kind} {half(self.handler, vector, element, side)}, {want}"))
-        return self.all(fits, "-1")
+            apart.append(e.value(f"xor {kind} {half(self.handler, vector, element, side)}, {want}"))
+        return self._none(kind, apart)
+
+    def _none(self, kind: str, apart: list[str]) -> str:
+        """i1: all lanes of both halves are 0: without a flag for each, which AVX2 would have to pack."""
+        e = self.code
+        bits = e.value(f"or {kind} {apart[0]}, {apart[1]}")
+        element = kind.split()[-1].rstrip(">")
+        name = f"llvm.vector.reduce.or.v16{element}"
+        e.declare(name, f"declare {element} @{name}({kind})")
+        return e.value(f"icmp eq {element} {e.call(name, element, [(kind, bits)])}, 0")
 
     def together(self, pattern: Pattern) -> None:
         """Find out whether each half is at one word."""
@@ -139,25 +149,37 @@ class Patterns:
         e.begin(on)
         return e.value(f"phi i1 [true, %{start}], [{fits}, %{edge}]")
 
-    def _close(self, near: str, words: list[Value], active: str) -> str:
-        """i1: the lanes have a pattern that is served; an empty one where anything else is a miss."""
-        if "avx512f" not in self.code.features:
-            near = self.code.value(f"and i1 {near}, {self._rows_or_points(words, active)}")
+    def _close(
+        self, near: list[Value], distances: list[str], element: str, unit: int, active: str, fits: str = ""
+    ) -> str:
+        """i1: the lanes have a pattern that is served, and an i1 `fits` holds; an empty one where anything else is a
+        miss. near: flags of the halves' lanes; distances: from the first lane that runs, of which a word has `unit`."""
+        if "avx512f" in self.code.features:
+            close = self.all(near, active)
+        else:
+            close = self._rows_or_points(distances, element, unit, active)
+        if fits:
+            close = self.code.value(f"and i1 {close}, {fits}")
         if self.lenient:
-            return near
-        self.demand(near)
+            return close
+        self.demand(close)
         return ""
 
-    def _rows_or_points(self, words: list[Value], active: str) -> str:
+    def _rows_or_points(self, distances: list[str], element: str, unit: int, active: str) -> str:
         """Without permutations: each half in order from its first lane on, or at one word, with its last lane."""
-        e, fits = self.code, []
-        row = ", ".join(f"i32 {number}" for number in range(16))
+        e, kind, apart = self.code, f"<16 x {element}>", []
+        row = ", ".join(f"{element} {unit * number}" for number in range(16))
         for side in SIDES:
-            second = e.value(f"extractelement <16 x i32> {words[side]}, i32 15")
-            point = e.value(f"icmp eq i32 {second}, 0")
-            want = e.value(f"select i1 {point}, <16 x i32> zeroinitializer, <16 x i32> <{row}>")
-            fits.append(e.value(f"icmp eq <16 x i32> {words[side]}, {want}"))
-        return self.all(fits, active)
+            last = e.value(f"extractelement {kind} {distances[side]}, i32 15")
+            point = e.value(f"icmp eq {element} {last}, 0")
+            want = e.value(f"select i1 {point}, {kind} zeroinitializer, {kind} <{row}>")
+            different = e.value(f"xor {kind} {distances[side]}, {want}")
+            if active != "-1":
+                lanes = half(self.handler, e.value(f"bitcast i32 {active} to <32 x i1>"), "i1", side)
+                running = e.value(f"sext <16 x i1> {lanes} to {kind}")
+                different = e.value(f"and {kind} {different}, {running}")
+            apart.append(different)
+        return self._none(kind, apart)
 
     def _first_lanes(self, number: int, vector: Value, element: str, active: str) -> tuple[list[str], list[str]]:
         """An operand of each half's first lane that runs, and the number of that lane in the half; of a half without
