@@ -101,6 +101,9 @@ class LLVMAlgebra(Conversions):
         short = element == "i32" and self.lanes % 16 == 0 and len(entries) <= 128 and not self.emitter.brief
         if short and "avx512f" in self.emitter.features:
             return self._permuted(symbol, len(entries), index)
+        if self.emitter.gathers and element == "i32" and self.lanes % 8 == 0 and not self.emitter.brief:
+            parts = [self.emitter.gather(symbol, self._lanes("i32", index, first, 8)) for first in range(0, self.lanes, 8)]
+            return self._concatenate("i32", parts, 8)
         places = f"{self.vector('i32')} {index}"
         if not self.emitter.brief:
             places = f"{self.vector('i64')} {self.emitter.value(f'zext {places} to ' + self.vector('i64'))}"

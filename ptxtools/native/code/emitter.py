@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ptxtools.program.program import LANES
 
-from . import modes, notation
+from . import flags, modes, notation
 from .structures import WARP, located
 
 #: A constant vector without bits.
@@ -185,6 +185,18 @@ class Emitter:
         operation = "llvm.x86.avx512.sitofp.round.v16f32.v16i32"
         return self.call(operation, vector("float", 16), [(vector("i32", 16), whole), ("i32", "11")])
 
+    @property
+    def gathers(self) -> bool:
+        """Whether vectors of eight lanes are as long as a register, and words of a table are gathered by `gather`."""
+        return "avx2" in self.features and "avx512f" not in self.features
+
+    def gather(self, table: str, index: str) -> str:
+        """Words of a table at eight indices; only where it `gathers`. LLVM would load them one by one, at addresses of 64
+        bits."""
+        kind = vector("i32", 8)
+        arguments = [(kind, ZERO), ("ptr", table), (kind, index), (kind, splat("i32", -1)), ("i8", "4")]
+        return self.call("llvm.x86.avx2.gather.d.d.256", kind, arguments)
+
     def part(self, element: str, lanes: int, whole: str, first: int, count: int) -> str:
         """Neighbouring elements of a vector, from number `first` on."""
         return self.shuffle(vector(element, lanes), range(first, first + count), whole)
@@ -252,6 +264,8 @@ class Emitter:
     def take(self) -> str:
         """The body emitted so far; the next body starts empty."""
         lines, self.lines, self._entry = [*self._entry, *self.lines], [], []
+        if self.gathers and not self.brief:
+            lines = flags.settle(lines)
         if modes.changes(lines):
             lines, declarations = modes.settle(lines)
             for symbol, text in declarations.items():
