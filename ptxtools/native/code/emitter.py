@@ -171,6 +171,11 @@ class Emitter:
         first = self.value(f"insertelement {kind} poison, {element} {scalar}, i32 0")
         return self.value(f"shufflevector {kind} {first}, {kind} poison, {vector('i32', lanes)} {ZERO}", name)
 
+    @property
+    def unmasked(self) -> bool:
+        """Whether vectors are of 256 bits and flags of lanes have no registers, for code that is compiled well."""
+        return "avx2" in self.features and "avx512f" not in self.features and not self.brief
+
     def shuffle(self, kind: str, order: Iterable[int], first: str, second: str = "poison", name: str = "") -> str:
         """These elements of two vectors, concatenated, in this order."""
         return self.value(shuffled(kind, order, first, second), name)
@@ -184,18 +189,6 @@ class Emitter:
         """<16 x i32> as f32, cut off; only where it `rounds`."""
         operation = "llvm.x86.avx512.sitofp.round.v16f32.v16i32"
         return self.call(operation, vector("float", 16), [(vector("i32", 16), whole), ("i32", "11")])
-
-    @property
-    def gathers(self) -> bool:
-        """Whether vectors of eight lanes are as long as a register, and words of a table are gathered by `gather`."""
-        return "avx2" in self.features and "avx512f" not in self.features
-
-    def gather(self, table: str, index: str) -> str:
-        """Words of a table at eight indices; only where it `gathers`. LLVM would load them one by one, at addresses of 64
-        bits."""
-        kind = vector("i32", 8)
-        arguments = [(kind, ZERO), ("ptr", table), (kind, index), (kind, splat("i32", -1)), ("i8", "4")]
-        return self.call("llvm.x86.avx2.gather.d.d.256", kind, arguments)
 
     def part(self, element: str, lanes: int, whole: str, first: int, count: int) -> str:
         """Neighbouring elements of a vector, from number `first` on."""
@@ -264,7 +257,7 @@ class Emitter:
     def take(self) -> str:
         """The body emitted so far; the next body starts empty."""
         lines, self.lines, self._entry = [*self._entry, *self.lines], [], []
-        if self.gathers and not self.brief:
+        if self.unmasked:
             lines = flags.settle(lines)
         if modes.changes(lines):
             lines, declarations = modes.settle(lines)

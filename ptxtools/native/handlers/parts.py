@@ -196,7 +196,7 @@ def scatter(h: Handler, words: Value, where: Value, lanes: Value) -> None:
     branch for each lane: those that are not in `lanes` store where nobody looks."""
     e, name = h.code, "llvm.masked.scatter.v16i32.v16p0"
     e.declare(name, f"declare void @{name}(<16 x i32>, <16 x ptr>, <16 x i1>)")
-    if e.gathers and not e.brief:
+    if e.unmasked:
         nowhere = e.spread("ptr", h.room("i32"), 16)
         where = e.value(f"select <16 x i1> {lanes}, <16 x ptr> {where}, <16 x ptr> {nowhere}")
         lanes = splat("i1", "true")
