@@ -1,7 +1,8 @@
 """Flags of lanes on CPUs without registers for them (AVX2): lines of IR that make `<32 x i1>` of a word.
 
-LLVM moves the bits of a word into a vector one by one there, or keeps them as bytes from block to block. Here each block that
-uses such flags compares the word's bits in lanes of 32 bits itself: as words, flags cost nothing from block to block.
+LLVM moves the bits of a word into a vector one by one there, or keeps them as bytes from block to block. Here each
+block that uses such flags compares the word's bits in lanes of 32 bits itself: as words, flags cost nothing from block
+to block.
 """
 
 from __future__ import annotations
@@ -11,14 +12,18 @@ from collections.abc import Sequence
 
 _NAME = re.compile(r"%[\w.]+")
 _MADE = re.compile(r"  (%[\w.]+) = bitcast i32 (\S+) to <32 x i1>")
-_PART = re.compile(r"  (%[\w.]+) = shufflevector <32 x i1> (%[\w.]+), <32 x i1> poison, <(\d+) x i32> <i32 (\d+), (.*)>")
+_PART = re.compile(
+    r"  (%[\w.]+) = shufflevector <32 x i1> (%[\w.]+), <32 x i1> poison, <(\d+) x i32> <i32 (\d+), (.*)>"
+)
 #: What reads flags as a word, or in a block before its own.
 _AS_WORD = re.compile(r"  %[\w.]+ = (bitcast <32 x i1>|phi )")
 
 
 def _bits(first: int, count: int) -> str:
     """The bit of each lane."""
-    return "<" + ", ".join(f"i32 {(1 << lane) - (1 << 32) * (lane == 31)}" for lane in range(first, first + count)) + ">"
+    return (
+        "<" + ", ".join(f"i32 {(1 << lane) - (1 << 32) * (lane == 31)}" for lane in range(first, first + count)) + ">"
+    )
 
 
 def _compared(name: str, word: str, first: int, count: int) -> list[str]:
@@ -56,5 +61,5 @@ def settle(lines: Sequence[str]) -> list[str]:
                 number += 1
                 here[name] = f"{name}.at{number}"
                 done += _compared(here[name], words[name], 0, 32)
-        done.append(_NAME.sub(lambda m: here.get(m[0], m[0]) if m[0] in used else m[0], line))
+        done.append(_NAME.sub(lambda m: here.get(m[0], m[0]), line))
     return done
