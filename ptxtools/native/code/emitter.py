@@ -192,7 +192,10 @@ class Emitter:
 
     def part(self, element: str, lanes: int, whole: str, first: int, count: int) -> str:
         """Neighbouring elements of a vector, from number `first` on."""
-        return self.shuffle(vector(element, lanes), range(first, first + count), whole)
+        name = self.shuffle(vector(element, lanes), range(first, first + count), whole)
+        if element == "i1" and lanes == LANES:
+            self.lines[-1] = flags.Part.of(self.lines[-1], name, whole, first, count)
+        return name
 
     def concatenate(self, element: str, parts: Sequence[str], lanes: int) -> str:
         """Vectors concatenated: a power of two of them."""
@@ -258,7 +261,7 @@ class Emitter:
         """The body emitted so far; the next body starts empty."""
         lines, self.lines, self._entry = [*self._entry, *self.lines], [], []
         if self.unmasked:
-            lines = flags.settle(lines)
+            lines = flags.settle(self, lines)
         if modes.changes(lines):
             lines, declarations = modes.settle(lines)
             for symbol, text in declarations.items():

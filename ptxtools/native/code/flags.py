@@ -9,57 +9,58 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .emitter import Emitter
 
 _NAME = re.compile(r"%[\w.]+")
 _MADE = re.compile(r"  (%[\w.]+) = bitcast i32 (\S+) to <32 x i1>")
-_PART = re.compile(
-    r"  (%[\w.]+) = shufflevector <32 x i1> (%[\w.]+), <32 x i1> poison, <(\d+) x i32> <i32 (\d+), (.*)>"
-)
 #: What reads flags as a word, or in a block before its own.
 _AS_WORD = re.compile(r"  %[\w.]+ = (bitcast <32 x i1>|phi )")
 
 
-def _bits(first: int, count: int) -> str:
-    """The bit of each lane."""
-    return (
-        "<" + ", ".join(f"i32 {(1 << lane) - (1 << 32) * (lane == 31)}" for lane in range(first, first + count)) + ">"
-    )
+class Part(str):
+    """A line that takes the flags of so many neighbouring lanes, from number `first` on."""
+
+    name: str
+    whole: str
+    first: int
+    lanes: int
+
+    @classmethod
+    def of(cls, line: str, name: str, whole: str, first: int, lanes: int) -> Part:
+        part = cls(line)
+        part.name, part.whole, part.first, part.lanes = name, whole, first, lanes
+        return part
 
 
-def _compared(name: str, word: str, first: int, count: int) -> list[str]:
-    """Lines that make flags of a word's bits, in so many lanes from one on."""
-    kind, bits = f"<{count} x i32>", _bits(first, count)
-    return [
-        f"  {name}.one = insertelement {kind} poison, i32 {word}, i32 0",
-        f"  {name}.all = shufflevector {kind} {name}.one, {kind} poison, {kind} zeroinitializer",
-        f"  {name}.own = and {kind} {name}.all, {bits}",
-        f"  {name} = icmp eq {kind} {name}.own, {bits}",
-    ]
-
-
-def settle(lines: Sequence[str]) -> list[str]:
-    """The lines of a body with flags compared where they are used."""
+def settle(code: Emitter, lines: Sequence[str]) -> list[str]:
+    """The lines of a body with flags compared where they are used. code: what the body was emitted into, which has no
+    lines."""
     words = {m[1]: m[2] for line in lines if " = bitcast i32 " in line and (m := _MADE.fullmatch(line))}
-    if not words:
-        return list(lines)
-    done: list[str] = []
-    here: dict[str, str] = {}
-    number = 0
+    here: dict[str, str] = {}  # flags that the block has compared
+    done = code.lines
     for line in lines:
         if line.endswith(":"):
             here.clear()
-        used = {name for name in _NAME.findall(line) if name in words} if "<32 x i1>" in line else set()
-        if not used or _AS_WORD.match(line) or _MADE.fullmatch(line):
+        used = [name for name in _NAME.findall(line) if name in words] if "<32 x i1>" in line else []
+        if isinstance(line, Part) and line.whole in words:
+            _compared(code, words[line.whole], line.first, line.lanes, line.name)
+        elif not used or _AS_WORD.match(line) or _MADE.fullmatch(line):
             done.append(line)
-            continue
-        part = _PART.fullmatch(line)
-        if part and part[2] in words:
-            done += _compared(part[1], words[part[2]], int(part[4]), int(part[3]))
-            continue
-        for name in used:
-            if name not in here:
-                number += 1
-                here[name] = f"{name}.at{number}"
-                done += _compared(here[name], words[name], 0, 32)
-        done.append(_NAME.sub(lambda m: here.get(m[0], m[0]), line))
+        else:
+            for name in used:
+                if name not in here:
+                    here[name] = _compared(code, words[name], 0, 32)
+            done.append(_NAME.sub(lambda m: here.get(m[0], m[0]), line))
+    code.lines = []
     return done
+
+
+def _compared(code: Emitter, word: str, first: int, count: int, name: str = "") -> str:
+    """Flags of a word's bits, in so many lanes from one on."""
+    kind = f"<{count} x i32>"
+    own = ", ".join(f"i32 {(1 << lane) - (1 << 32) * (lane == 31)}" for lane in range(first, first + count))
+    bits = code.value(f"and {kind} {code.spread('i32', word, count)}, <{own}>")
+    return code.value(f"icmp eq {kind} {bits}, <{own}>", name)
