@@ -186,9 +186,18 @@ class Emitter:
         return "avx512f" in self.features
 
     def toward_zero(self, whole: str) -> str:
-        """<16 x i32> as f32, cut off; only where it `rounds`."""
-        operation = "llvm.x86.avx512.sitofp.round.v16f32.v16i32"
-        return self.call(operation, vector("float", 16), [(vector("i32", 16), whole), ("i32", "11")])
+        """<16 x i32> as f32, cut off; where nothing `rounds`, of numbers whose size is at most 2**31 - 2**7."""
+        words, singles = vector("i32", 16), vector("float", 16)
+        if self.rounds:
+            operation = "llvm.x86.avx512.sitofp.round.v16f32.v16i32"
+            return self.call(operation, singles, [(words, whole), ("i32", "11")])
+        size = self.call(f"llvm.abs.{suffix_of(words)}", words, [(words, whole), ("i1", "true")])
+        near = self.value(f"sitofp {words} {size} to {singles}")
+        above = self.value(f"icmp sgt {words} {self.value(f'fptosi {singles} {near} to {words}')}, {size}")
+        less = self.value(f"sext {vector('i1', 16)} {above} to {words}")
+        bits = self.value(f"add {words} {self.value(f'bitcast {singles} {near} to {words}')}, {less}")
+        sign = self.value(f"and {words} {whole}, {splat('i32', -(1 << 31))}")
+        return self.value(f"bitcast {words} {self.value(f'or {words} {bits}, {sign}')} to {singles}")
 
     def part(self, element: str, lanes: int, whole: str, first: int, count: int) -> str:
         """Neighbouring elements of a vector, from number `first` on."""
