@@ -11,6 +11,8 @@ from ptxtools.records import dataclass
 from ptxtools.semantics.algebra import Value
 from ptxtools.semantics.types import bits_of, word_bits
 
+from . import transposed
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -162,6 +164,8 @@ def join(h: Handler, bits: int, pieces: Sequence[Value]) -> Value:
     count = len(pieces)
     if count == 1:
         return pieces[0]
+    if bits == 32 and transposed.suits(h.code, count):
+        return transposed.join(h.code, 16, pieces)
     middle = count // 2
     first, second = join(h, bits, pieces[:middle]), join(h, bits, pieces[middle:])
     vector, order = f"<{16 * middle} x i{bits}>", list[int]()
