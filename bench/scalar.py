@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from cpus import CPUS
 from scalar_c import FOLDER, program_text
 from scalar_forms import GROUPS, Form, class_of, device_of
 
@@ -31,11 +32,6 @@ from ptxtools.isa.targets import NEWEST, version_text
 from ptxtools.isa.types import TYPES
 from ptxtools.native.code import jit
 from ptxtools.semantics.types import word_bits
-
-_ANY = "64bit cmov cx8 fxsr mmx sse sse2 x87"
-_AVX2 = f"{_ANY} sse3 ssse3 sse4.1 sse4.2 popcnt avx avx2 fma f16c bmi bmi2 lzcnt movbe cx16 sahf"
-#: CPUs to make code for: LLVM's and gcc's names, features.
-CPUS = {"avx2": ("haswell", "haswell", _AVX2), "plain": ("x86-64", "x86-64", _ANY)}
 
 #: Copies of the instruction in a loop; in a loop whose instructions are not made into runs.
 SHORT, LONG = 16, 512

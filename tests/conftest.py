@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 import ptxtools.api  # noqa: F401 - provides the engines
-from ptxtools.native.code import tiers
+from bench.cpus import CPUS
+from ptxtools.native.code import jit, tiers
 from tests import prepared, rows, share
 from tests.machine import recorder
 
@@ -38,6 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="how kernels in the tests' own processes begin: with handlers that are compiled well, or quickly; or with"
         " all hot code compiled",
     )
+    parser.addoption("--cpu", choices=CPUS, help="what the tests' own processes compile for, instead of this CPU")
     parser.addoption("--left", action="store_true", help="name the tables of which only a share was run")
 
 
@@ -51,6 +53,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "share(n): one case in n of a parametrised test runs without --whole")
     rows.wanted[:] = config.getoption("row")
     tiers.QUICK, tiers.AT_ONCE = (config.getoption("tier") == name for name in ("quick", "regions"))
+    cpu = config.getoption("cpu")
+    if cpu is not None:
+        name, _, features = CPUS[cpu]
+        jit.aim_at(name, features.split())
     share.whole = config.getoption("whole") or bool(rows.wanted)
     if hasattr(config, "workerinput") or RUN in os.environ:  # a worker, or a run that a test of another run starts
         return

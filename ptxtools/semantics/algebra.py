@@ -48,6 +48,10 @@ class Algebra(ABC):
     def table(self, t: str, name: str, entries: Sequence[int], index: Value) -> Value:
         """entries[index] for a u32 index below len(entries); `name` is unique among tables."""
 
+    def tables(self, name: str, entries: Sequence[Sequence[int]], index: Value) -> list[Value]:
+        """The same of two tables of u32."""
+        return [self.table("u32", f"{name}_{place}", table, index) for place, table in enumerate(entries)]
+
     def once(self, name: str, body: Callable[[Algebra, Value], Value], a: Value) -> Value:
         """body(self, a), of u32; `name` is unique among such bodies, which depend on nothing else."""
         return body(self, a)

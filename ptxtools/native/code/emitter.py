@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ptxtools.program.program import LANES
 
-from . import modes, notation
+from . import flags, modes, notation
 from .structures import WARP, located
 
 #: A constant vector without bits.
@@ -171,6 +171,11 @@ class Emitter:
         first = self.value(f"insertelement {kind} poison, {element} {scalar}, i32 0")
         return self.value(f"shufflevector {kind} {first}, {kind} poison, {vector('i32', lanes)} {ZERO}", name)
 
+    @property
+    def unmasked(self) -> bool:
+        """Whether vectors are of 256 bits and flags of lanes have no registers, for code that is compiled well."""
+        return "avx2" in self.features and "avx512f" not in self.features and not self.brief
+
     def shuffle(self, kind: str, order: Iterable[int], first: str, second: str = "poison", name: str = "") -> str:
         """These elements of two vectors, concatenated, in this order."""
         return self.value(shuffled(kind, order, first, second), name)
@@ -181,13 +186,25 @@ class Emitter:
         return "avx512f" in self.features
 
     def toward_zero(self, whole: str) -> str:
-        """<16 x i32> as f32, cut off; only where it `rounds`."""
-        operation = "llvm.x86.avx512.sitofp.round.v16f32.v16i32"
-        return self.call(operation, vector("float", 16), [(vector("i32", 16), whole), ("i32", "11")])
+        """<16 x i32> as f32, cut off; where nothing `rounds`, of numbers whose size is at most 2**31 - 2**7."""
+        words, singles = vector("i32", 16), vector("float", 16)
+        if self.rounds:
+            operation = "llvm.x86.avx512.sitofp.round.v16f32.v16i32"
+            return self.call(operation, singles, [(words, whole), ("i32", "11")])
+        size = self.call(f"llvm.abs.{suffix_of(words)}", words, [(words, whole), ("i1", "true")])
+        near = self.value(f"sitofp {words} {size} to {singles}")
+        above = self.value(f"icmp sgt {words} {self.value(f'fptosi {singles} {near} to {words}')}, {size}")
+        less = self.value(f"sext {vector('i1', 16)} {above} to {words}")
+        bits = self.value(f"add {words} {self.value(f'bitcast {singles} {near} to {words}')}, {less}")
+        sign = self.value(f"and {words} {whole}, {splat('i32', -(1 << 31))}")
+        return self.value(f"bitcast {words} {self.value(f'or {words} {bits}, {sign}')} to {singles}")
 
     def part(self, element: str, lanes: int, whole: str, first: int, count: int) -> str:
         """Neighbouring elements of a vector, from number `first` on."""
-        return self.shuffle(vector(element, lanes), range(first, first + count), whole)
+        name = self.shuffle(vector(element, lanes), range(first, first + count), whole)
+        if element == "i1" and lanes == LANES:
+            self.lines[-1] = flags.Part.of(self.lines[-1], name, whole, first, count)
+        return name
 
     def concatenate(self, element: str, parts: Sequence[str], lanes: int) -> str:
         """Vectors concatenated: a power of two of them."""
@@ -252,6 +269,8 @@ class Emitter:
     def take(self) -> str:
         """The body emitted so far; the next body starts empty."""
         lines, self.lines, self._entry = [*self._entry, *self.lines], [], []
+        if self.unmasked:
+            lines = flags.settle(self, lines)
         if modes.changes(lines):
             lines, declarations = modes.settle(lines)
             for symbol, text in declarations.items():

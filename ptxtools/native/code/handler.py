@@ -23,6 +23,8 @@ ELEMENT = {"b16": "i16", "b32": "i32", "b64": "i64"}
 
 #: Instructions of 512 bits that are asked for: they cannot be split where half of that is preferred.
 WHOLE = re.compile(r"@llvm\.x86\.avx512\.([us]itofp\.round\.|\S*\.512\()|> asm ")
+#: Lines of a body whose values do not fit in 16 registers.
+_LONG = 100
 
 
 def enter(code: Emitter, *, guarded: bool) -> None:
@@ -43,9 +45,15 @@ def leave(code: Emitter, name: str, attributes: str = "#0", closing: Sequence[st
     following = code.value(f"getelementptr i8, ptr %ip, i64 {records * RECORD_BYTES}")
     code.goto("%fp", following, "%mask")
     body = code.take()
+    return f"{header_of(f'@{name}', attributes_of(code, body, attributes))}\n{body}\n}}\n"
+
+
+def attributes_of(code: Emitter, body: str, attributes: str = "#0") -> str:
+    """Attributes of a function with this body; attributes: its group, unless it needs the widest vectors."""
     attributes = "#2" if WHOLE.search(body) else attributes
     attributes += " strictfp" if modes.LOAD in body else ""
-    return f"{header_of(f'@{name}', attributes)}\n{body}\n}}\n"
+    # LLVM aligns the stack for variables, but not for registers that it keeps there: vectors would lie across lines.
+    return attributes + (' "stackrealign"' if code.unmasked and body.count("\n") > _LONG else "")
 
 
 def _distinct(refs: tuple[Ref | None, ...]) -> tuple[Ref | None, ...]:

@@ -64,6 +64,8 @@ def _machine(level: int = FULL) -> llvm.TargetMachine:
     if machine is None:
         features = ",".join(("+" + name) for name in sorted(host_features()))
         if is_x86():
+            if "avx2" in host_features() and "avx512f" not in host_features():  # words one by one take longer
+                features += ",+fast-gather"
             features += ",-vzeroupper,+cx16"  # every 64-bit x86 of the last 15 years has cmpxchg16b
         target = llvm.Target.from_default_triple()
         machine = target.create_target_machine(

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ptxtools.native.code import modes
 from ptxtools.native.code.emitter import Emitter
-from ptxtools.native.code.handler import ELEMENT, WHOLE
+from ptxtools.native.code.handler import ELEMENT, attributes_of
 from ptxtools.native.code.live_words import Key
 from ptxtools.native.code.sections import Found, chain_of, guard_number, reached, runs_in
 from ptxtools.native.code.unison import Stage
@@ -155,9 +154,7 @@ class _Code:
             self._stops(start)
         self._end()
         body = e.take()
-        attributes = "#2" if WHOLE.search(body) else "#0"
-        attributes += " strictfp" if modes.LOAD in body else ""
-        return f"define internal i32 @{name}({_SIGNATURE}) {attributes} {{\n{body}\n}}\n"
+        return f"define internal i32 @{name}({_SIGNATURE}) {attributes_of(e, body)} {{\n{body}\n}}\n"
 
     def _end(self) -> None:
         e = self.code

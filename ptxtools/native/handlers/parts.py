@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ptxtools.native.code.emitter import splat
 from ptxtools.native.code.handler import Handler
 from ptxtools.program.program import LANES, Ref
 from ptxtools.records import dataclass
 from ptxtools.semantics.algebra import Value
 from ptxtools.semantics.types import bits_of, word_bits
+
+from . import transposed
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +164,8 @@ def join(h: Handler, bits: int, pieces: Sequence[Value]) -> Value:
     count = len(pieces)
     if count == 1:
         return pieces[0]
+    if bits == 32 and transposed.suits(h.code, count):
+        return transposed.join(h.code, 16, pieces)
     middle = count // 2
     first, second = join(h, bits, pieces[:middle]), join(h, bits, pieces[middle:])
     vector, order = f"<{16 * middle} x i{bits}>", list[int]()
@@ -188,3 +193,15 @@ def word_gather(h: Handler, start: str, offsets: Value, lanes: Value, bits: int)
     shift = e.value(f"shl <16 x i32> {e.value(f'trunc <16 x i64> {place} to <16 x i32>')}, splat (i32 3)")
     moved = e.value(f"lshr <16 x i32> {words}, {shift}")
     return e.value(f"trunc <16 x i32> {moved} to <16 x i{bits}>")
+
+
+def scatter(h: Handler, words: Value, where: Value, lanes: Value) -> None:
+    """Store a word of each of 16 lanes (i32) at its address, lane 0 first. Without an instruction for it, LLVM would
+    branch for each lane: those that are not in `lanes` store where nobody looks."""
+    e, name = h.code, "llvm.masked.scatter.v16i32.v16p0"
+    e.declare(name, f"declare void @{name}(<16 x i32>, <16 x ptr>, <16 x i1>)")
+    if e.unmasked:
+        nowhere = e.spread("ptr", h.room("i32"), 16)
+        where = e.value(f"select <16 x i1> {lanes}, <16 x ptr> {where}, <16 x ptr> {nowhere}")
+        lanes = splat("i1", "true")
+    e.line(f"call void @{name}(<16 x i32> {words}, <16 x ptr> align 4 {where}, <16 x i1> {lanes})")

@@ -26,7 +26,7 @@ from ptxtools.records import dataclass, field, replace
 from ptxtools.semantics.algebra import Value
 
 from . import region_bounds, row_stores, wide
-from .parts import Window, half, in_units, window
+from .parts import Window, half, in_units, scatter, window
 from .patterns import SIDES, WORDS, Pattern, Patterns
 from .region_addresses import Addresses
 from .region_misses import BEGIN, DONE
@@ -376,15 +376,14 @@ class Accesses:
 
     def _scatter(self, step: Step, active: str, value: Value) -> None:
         """Make a store to any words, lane 0 first."""
-        e, name = self.code, "llvm.masked.scatter.v16i32.v16p0"
-        e.declare(name, f"declare void @{name}(<16 x i32>, <16 x ptr>, <16 x i1>)")
+        e = self.code
         offsets = self._offsets(step, active)
         start = e.value(f"inttoptr i64 {self._window(self._place(step)).host} to ptr")
         lanes = e.value(f"bitcast i32 {active} to <32 x i1>")
         for side in SIDES:
             where = e.value(f"getelementptr i32, ptr {start}, <16 x i32> {half(self.handler, offsets, 'i32', side)}")
             data, mine = half(self.handler, value, "i32", side), half(self.handler, lanes, "i1", side)
-            e.line(f"call void @{name}(<16 x i32> {data}, <16 x ptr> align 4 {where}, <16 x i1> {mine})")
+            scatter(self.handler, data, where, mine)
 
     def end_rounds(self) -> None:
         """Behind the last round, whole or not: write what addresses have grown to."""

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 
-from ptxtools.native.code import modes
-from ptxtools.native.code.handler import WHOLE
+from ptxtools.native.code.handler import attributes_of
 from ptxtools.native.code.live_words import Key
 from ptxtools.native.code.sections import Found, Section, behind, is_same, overlap, runs_in, same_numbers, ways_of
 from ptxtools.native.code.unison import Part, Stage, finds_addresses, grouped
@@ -286,9 +285,7 @@ class Code(Whole):
             e.line(f"store {_LOCAL[variable]} {self.get(variable)}, ptr %s.{variable}")
         e.line(f"ret i32 {self.get('result')}")
         body = e.take()
-        attributes = "#2" if WHOLE.search(body) else "#0"
-        attributes += " strictfp" if modes.LOAD in body else ""
-        return f"define internal i32 @{name}({PARAMETERS}) {attributes} {{\n{body}\n}}\n"
+        return f"define internal i32 @{name}({PARAMETERS}) {attributes_of(e, body)} {{\n{body}\n}}\n"
 
     def _bail(self, place: str) -> None:
         e = self.code

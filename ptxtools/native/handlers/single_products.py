@@ -217,7 +217,7 @@ class SingleProduct:
         rule = self.tile.rule
         assert rule is not None
         exact = rule.format == RESULTS["f32"] and (terms + 1) << rule.fraction + 2 <= 1 << 31
-        return exact and rule.fraction >= rule.format.fraction and self.code.rounds
+        return exact and rule.fraction >= rule.format.fraction
 
     def _term(self, k: VectorSums, number: int, column: str, unit: Value) -> Value:
         """The products of a column of A, cut off to whole units."""

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from itertools import pairwise
 
-from ptxtools.native.code import modes
 from ptxtools.native.code.emitter import Emitter
-from ptxtools.native.code.handler import ELEMENT, WHOLE
+from ptxtools.native.code.handler import ELEMENT, attributes_of
 from ptxtools.native.code.live_words import Key
 from ptxtools.native.code.notation import CONVENTION, call_of
 from ptxtools.native.code.sections import find
@@ -149,10 +148,8 @@ class Whole:
             unison_turns.leave_at(self, mask, record, soon=soon)
         self._take_over()
         body = e.take()
-        attributes = "#2" if WHOLE.search(body) else "#0"
-        attributes += " strictfp" if modes.LOAD in body else ""
         signature = "ptr %warps, ptr %ip, i32 %ready, ptr %ctx, ptr %cta"
-        return f"{functions}define {CONVENTION} void @{name}({signature}) {attributes} {{\n{body}\n}}\n"
+        return f"{functions}define {CONVENTION} void @{name}({signature}) {attributes_of(e, body)} {{\n{body}\n}}\n"
 
     # --- variables ----------------------------------------------------------------------------------------------------
 

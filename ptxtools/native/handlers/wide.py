@@ -9,6 +9,7 @@ from ptxtools.native.code.handler import Handler
 from ptxtools.native.code.runs import Step
 from ptxtools.semantics.algebra import Value
 
+from . import transposed
 from .parts import half, join
 from .patterns import SIDES, WORDS
 
@@ -53,7 +54,10 @@ def _same(h: Handler, pointer: str, width: int) -> list[Value]:
 def row(h: Handler, pointer: str, width: int) -> list[Value]:
     """The words of half a warp, whose lanes have so many words each, one lane behind the other."""
     e, kind = h.code, f"<{WORDS * width} x i32>"
-    data = e.value(f"load {kind}, ptr {e.value(f'inttoptr i64 {pointer} to ptr')}, align 4")
+    place = e.value(f"inttoptr i64 {pointer} to ptr")
+    if transposed.suits(e, width):
+        return transposed.load(e, place, WORDS, width)
+    data = e.value(f"load {kind}, ptr {place}, align 4")
     return [e.shuffle(kind, range(number, WORDS * width, width), data) for number in range(width)]
 
 
