@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ptxtools.native.code.encode import Encoded
 
     from .driver import _GridRun
-    from .worker import Shape, Tables, Worker
+    from .worker import Given, Shape, Tables, Worker
 
 #: count: of workers, of whom the first runs on the calling thread; renews: their contexts are as the last launch has
 #: left them; total: thread-instructions that they have executed, -1: some run still, or the first needs Python; run:
@@ -62,11 +62,11 @@ class Team:
         self._renews = False
         self._lock = threading.Lock()
 
-    def begin(self, launch: Launch, encoded: Encoded, shape: Shape) -> None:
-        """Belong to a launch."""
+    def begin(self, launch: Launch, encoded: Encoded, shape: Shape, given: Given) -> None:
+        """Belong to a launch. given: what it adds to the program."""
         self.launch, self.encoded, self.shape = launch, encoded, shape
         self.run: _GridRun | None = None
-        given, memory = self.tables.found(launch, encoded, shape), launch.memory
+        memory = launch.memory
         known = memory.host, memory.size, memory.base, memory.const, given
         self._renews = known == self._known
         if not self._renews:
