@@ -51,13 +51,13 @@ class Packing(NamedTuple):
     takes: tuple[int, ...]
 
 
-def packing_of(kernel: Kernel) -> Packing | None:
-    """What makes the parameter blocks of a kernel; None if it has parameters of other types."""
+def packing_of(kernel: Kernel) -> Packing:
+    """What makes the parameter blocks of a kernel; it takes nothing if there are parameters of other types."""
     codes, takes, end = ["<"], [], 0
     for one in kernel.parameters:
         code = f"{one.size}s" if one.array else _CODES.get(one.type)
         if code is None or one.offset < end:
-            return None
+            return Packing(bytes, ())
         codes += [f"{one.offset - end}x", code]
         takes.append(one.size if one.array else POINTER if one.pointer else NUMBER)
         end = one.offset + one.size

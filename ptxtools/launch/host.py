@@ -321,7 +321,8 @@ class Device(sim.Device):
             result = self._like_before(call, params)
             if result is None:
                 result = self.run(kernel.module.loadable, call.request(params))
-                kernel.packing = kernel.packing or packing_of(kernel.entry)
+                if kernel.packing is None:
+                    kernel.packing = packing_of(kernel.entry)
             uploads.copy_back()
         finally:
             uploads.free()

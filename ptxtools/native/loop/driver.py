@@ -75,11 +75,11 @@ def _is_plain(launch: Launch) -> bool:
 
 
 class Kept:
-    """What a launch needs that is like the one before. clusters: that may be resident; count: of workers, if it is
-    long."""
+    """What a launch needs that is like the one before. tiers: what is to be compiled once that pays; clusters: that may
+    be resident; count: of workers, if it is long."""
 
     def __init__(self, launch: Launch, encoded: Encoded, shape: Shape) -> None:
-        self.encoded, self.shape = encoded, shape
+        self.encoded, self.shape, self.tiers = encoded, shape, [tier for tier in encoded.tiers if tier.waiting]
         self.clusters = max(1, min(launch.resident // shape.cluster, shape.clusters))
         self.count = max(1, min(launch.threads, self.clusters))
         self.shares = self.count > 1 and pool.possible()
@@ -132,9 +132,10 @@ def _again(launch: Launch, kept: Kept) -> Outcome:
         ours.whole().failures.append(error)
     if total < 0:
         return _whole(ours.whole(), answer)
-    for tier in encoded.tiers:
-        if tier.waiting:
+    if kept.tiers:
+        for tier in kept.tiers:
             tier.ran(total, whole=True)
+        kept.tiers = [tier for tier in kept.tiers if tier.waiting]
     shape.instructions, shape.seconds = total, time.monotonic() - began
     ours.rest()
     launch.kept = kept

@@ -23,6 +23,7 @@ from ptxtools.native.code.layouts import structure
 from ptxtools.native.code.structures import CTX, RECORD
 
 from . import pool, spare
+from .worker import GIVEN
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Trap
@@ -67,12 +68,15 @@ class Team:
         self.launch, self.encoded, self.shape = launch, encoded, shape
         self.run: _GridRun | None = None
         memory = launch.memory
-        known = memory.host, memory.size, memory.base, memory.const, given
+        known = memory.host, memory.size, memory.base, memory.const
+        before, self.tables.given = self.tables.given, given
         self._renews = known == self._known
         if not self._renews:
-            self._known, self.tables.given = known, given
+            self._known = known
             self.tables.polls.renew([])
             self._anew()
+        elif given is not before:
+            self._refer()
         launch.begun, launch.summary = self.begun, self.summary
 
     def _anew(self) -> None:
@@ -81,6 +85,12 @@ class Team:
             worker.join(self.launch, self.encoded, self.shape)
             worker.renew()
         self._copy()
+
+    def _refer(self) -> None:
+        """Let contexts refer to other parameters from the start."""
+        for at in range(0, len(self.workers) * CTX.size, CTX.size):
+            for name, address in zip(GIVEN, self.tables.given.addresses, strict=True):
+                CTX.write(self._templates, at, name, address)
 
     def _copy(self) -> None:
         count, row = len(self.workers), MEMBER.size // 8
