@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ptxtools.diagnostics import LaunchError, shown
 from ptxtools.diagnostics.text import join_words
+from ptxtools.records import NamedTuple
 from ptxtools.sim.kernel import Kernel, Parameter
 
 from .elements import ElementType
@@ -29,6 +30,38 @@ def parameter_block(kernel: Kernel, values: Sequence[bytes]) -> bytes:
     for parameter, value in zip(kernel.parameters, values, strict=True):
         block[parameter.offset : parameter.offset + parameter.size] = value
     return bytes(block)
+
+
+#: Codes of `struct` for the types of parameters.
+_CODES = {name: code[1:] for name, code in _FLOATS.items()} | {
+    f"{letter}{bits}": code.lower() if letter == "s" else code
+    for letter in "usb"
+    for bits, code in ((8, "B"), (16, "H"), (32, "I"), (64, "Q"))
+}
+#: What a `Packing` takes beside numbers.
+POINTER, NUMBER = -1, 0
+
+
+class Packing(NamedTuple):
+    """Parameter blocks in one step. pack: of numbers, addresses, and bytes for arrays; raises `struct.error` or
+    OverflowError for what is no plain value of its type. takes: for each parameter POINTER, NUMBER, or the size of an
+    array."""
+
+    pack: Callable[..., bytes]
+    takes: tuple[int, ...]
+
+
+def packing_of(kernel: Kernel) -> Packing:
+    """What makes the parameter blocks of a kernel; it takes nothing if there are parameters of other types."""
+    codes, takes, end = ["<"], [], 0
+    for one in kernel.parameters:
+        code = f"{one.size}s" if one.array else _CODES.get(one.type)
+        if code is None or one.offset < end:
+            return Packing(bytes, ())
+        codes += [f"{one.offset - end}x", code]
+        takes.append(one.size if one.array else POINTER if one.pointer else NUMBER)
+        end = one.offset + one.size
+    return Packing(struct.Struct("".join(codes)).pack, tuple(takes))
 
 
 def check_count(kernel: Kernel, given: int, others: Iterable[Kernel] = ()) -> None:

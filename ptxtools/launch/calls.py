@@ -13,14 +13,14 @@ from ptxtools.records import dataclass
 from ptxtools.sim.device import Request
 from ptxtools.sim.shape import dim3
 
-from .bind import parameter_block
 from .errors import WrongTypeError, demand, number, whole
 
 if TYPE_CHECKING:
     from .host import Kernel
 
-#: What every call says.
+#: What every call says; the same and what many say.
 _SHAPE = "grid", "block"
+_SIZES = (*_SHAPE, "shared")
 #: Types of options, and how they are called when a value has another.
 _TYPES: dict[str, tuple[Any, str]] = {
     "word": (str, "a word"),
@@ -44,24 +44,31 @@ class Call(RunOptions, LaunchOptions, _First):
 
     args: Sequence[Any]
 
-    def request(self, values: Sequence[bytes]) -> Request:
-        """The requested launch. values: one for each parameter. Raises `LaunchError`."""
+    def request(self, params: bytes) -> Request:
+        """The requested launch. params: the parameter block. Raises `LaunchError`."""
         entry = self.kernel.entry
-        rest, defaults = _rest()
-        if all(map(is_, rest(self), defaults)):  # most often
+        if self._has_defaults(_SHAPE):  # most often
             grid, block = dim3(self.grid, "grid"), dim3(self.block, "block")
-            return Request(kernel=entry, grid=grid, block=block, params=parameter_block(entry, values))
+            return Request(kernel=entry, grid=grid, block=block, params=params)
         try:
             options = {**typed_values(LaunchOptions, self), **typed_values(RunOptions, self)}
         except TypeError as error:
             raise WrongTypeError(str(error)) from None
-        return Request(kernel=entry, params=parameter_block(entry, values), **options)
+        return Request(kernel=entry, params=params, **options)
+
+    def has_only_sizes(self) -> bool:
+        """Whether no option has a value of its own but the shape and the size of dynamic shared memory."""
+        return self._has_defaults(_SIZES)
+
+    def _has_defaults(self, but: tuple[str, ...]) -> bool:
+        rest, defaults = _rest(but)
+        return all(map(is_, rest(self), defaults))
 
 
 @cache
-def _rest() -> tuple[Callable[[object], tuple[Any, ...]], list[Any]]:
-    """What gives the options of a call but its shape, and their defaults."""
-    options = [one for one in (*options_of(LaunchOptions), *options_of(RunOptions)) if one.name not in _SHAPE]
+def _rest(but: tuple[str, ...]) -> tuple[Callable[[object], tuple[Any, ...]], list[Any]]:
+    """What gives the options of a call but some, and their defaults."""
+    options = [one for one in (*options_of(LaunchOptions), *options_of(RunOptions)) if one.name not in but]
     return attrgetter(*(one.name for one in options)), [one.default for one in options]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +13,21 @@ from ptxtools.sim.device import RunResult
 from ptxtools.sim.kernel import Kernel as Entry
 from ptxtools.sim.kernel import Parameter
 from ptxtools.sim.loadable import Storage
+from ptxtools.sim.shape import dim3
 from ptxtools.sim.textures.making import make
 from ptxtools.sim.tree import TreeModule
 
-from .bind import check_count, describe, number_bytes, pointer_bytes, raw_bytes
+from .bind import (
+    POINTER,
+    Packing,
+    check_count,
+    describe,
+    number_bytes,
+    packing_of,
+    parameter_block,
+    pointer_bytes,
+    raw_bytes,
+)
 from .calls import Call, typed_values
 from .errors import demand, nearest, whole
 from .tensormaps import tensor_map
@@ -33,10 +45,11 @@ if TYPE_CHECKING:
 class Kernel:
     """An entry of a module. `params`: name, type, size, alignment and offset (bytes) of each parameter."""
 
-    __slots__ = ("entry", "module")
+    __slots__ = ("entry", "module", "packing")
 
     def __init__(self, entry: Entry, module: Module) -> None:
         self.entry, self.module = entry, module
+        self.packing: Packing | None = None  # from the first launch on
 
     @property
     def name(self) -> str:
@@ -289,6 +302,11 @@ class Device(sim.Device):
 
         Raises `LaunchError` before anything runs, and `Trap` if the kernel fails; arrays are then unchanged.
         """
+        params = self._packed(call)
+        if params is not None:
+            result = self._like_before(call, params)
+            if result is not None:
+                return result
         kernel = call.kernel
         if not isinstance(kernel, Kernel):
             raise LaunchError(f'{type(kernel).__name__} is not a kernel: use module["name"]')
@@ -299,12 +317,47 @@ class Device(sim.Device):
         check_count(kernel.entry, len(args))
         uploads = _Uploads(self)
         try:
-            request = call.request([uploads.value(n, arg, parameters[n]) for n, arg in enumerate(args)])
-            result = self.run(kernel.module.loadable, request)
+            params = parameter_block(kernel.entry, [uploads.value(n, arg, parameters[n]) for n, arg in enumerate(args)])
+            result = self._like_before(call, params)
+            if result is None:
+                result = self.run(kernel.module.loadable, call.request(params))
+                if kernel.packing is None:
+                    kernel.packing = packing_of(kernel.entry)
             uploads.copy_back()
         finally:
             uploads.free()
         return result
+
+    def _packed(self, call: Call) -> bytes | None:
+        """The parameter block of a call with numbers, bytes and buffers of the right sorts; else None."""
+        kernel, args = call.kernel, call.args
+        packing = kernel.packing if type(kernel) is Kernel else None
+        if packing is None or type(args) is not list or len(args) != len(packing.takes):
+            return None
+        values: list[Any] = []
+        for arg, sort in zip(args, packing.takes, strict=True):
+            kind = type(arg)
+            if kind is Buffer:
+                if sort is not POINTER or arg._free or arg._device is not self:
+                    return None
+                arg = arg._address
+            elif kind is bytes:
+                if len(arg) != sort:
+                    return None
+            elif kind is not int and kind is not float:
+                return None
+            values.append(arg)
+        try:
+            return packing.pack(*values)
+        except (struct.error, OverflowError):  # which is looked at again
+            return None
+
+    def _like_before(self, call: Call, params: bytes) -> RunResult | None:
+        """Launch what differs from an earlier launch in its parameters (`sim.again`); None where that is not so."""
+        if type(call.shared) is not int or not call.has_only_sizes():
+            return None
+        grid, block = dim3(call.grid, "grid"), dim3(call.block, "block")
+        return self.again.run(self, call.kernel.module.loadable, call.kernel.entry, grid, block, call.shared, params)
 
     # --- memory -------------------------------------------------------------------------------------------------------
 

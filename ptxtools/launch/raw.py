@@ -11,7 +11,7 @@ from ptxtools.machine.options import Shape
 from ptxtools.sim.device import RunResult
 from ptxtools.sim.hostmap import HostMap
 
-from .bind import check_count, number_bytes, pointer_bytes
+from .bind import check_count, number_bytes, parameter_block, pointer_bytes
 from .calls import Call
 from .host import Kernel, Module
 
@@ -34,7 +34,7 @@ def run_on_host(
         pointer_bytes(0, n, p) if a is None else number_bytes(a, n, p)
         for n, (a, p) in enumerate(zip(args, entry.parameters, strict=True))
     ]
-    return device.run(kernel.module.loadable, call.request(values), host=HostMap())
+    return device.run(kernel.module.loadable, call.request(parameter_block(kernel.entry, values)), host=HostMap())
 
 
 def _device_of(module: Module) -> sim.Device:

@@ -110,7 +110,9 @@ class Launch:
     in the middle of a block when the run ended in a trap; device, context: for the services of `sim` (`sim.context`);
     provider: loads `products`, set by the engine that runs the launch;
     inspector: set by it, too; begun: how many CTAs have begun, for any thread, and summary: where threads are, as in a
-    report of a deadlock, for the thread that runs the launch: both set by the engine while it runs.
+    report of a deadlock, for the thread that runs the launch: both set by the engine while it runs;
+    kept: what the engine needs to run it again, with other parameters or special registers; set where it has run to its
+    end without any service, and so is as before.
     """
 
     program: Program
@@ -144,6 +146,7 @@ class Launch:
     inspector: Inspector | None = None
     begun: Callable[[], int] | None = None
     summary: Callable[[], Trap] | None = None
+    kept: Any = None
     _products: Products | None = field(default=None, repr=False, compare=False)
 
     @property

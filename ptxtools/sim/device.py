@@ -18,6 +18,7 @@ from ptxtools.program.variant import Variant
 from ptxtools.records import dataclass, replace
 
 from . import services
+from .again import Again, Ended
 from .arena import DEFAULT_BYTES, Allocation, Arena
 from .heap import DEFAULT_HEAP
 from .image import Image
@@ -144,6 +145,7 @@ class Device:
         self._images: dict[int, tuple[Loadable, Image]] = {}  # by identity; the module stays alive with its image
         self._programs: dict[tuple[int, str, Hashable, int], Program] = {}
         self._plans: dict[Hashable, Plan] = {}
+        self.again = Again()
         self.launches = 0
         #: Arrays of the host with what lies at addresses of the device, which nobody changes while the next grid runs.
         self.sources: dict[int, Any] = {}
@@ -154,6 +156,11 @@ class Device:
         if options.target is not None:
             self._become(options.target)
         check_stack(self.stack, self.limits)
+
+    @property
+    def observed(self) -> bool:
+        """Whether anything is told of what kernels do, or of their grids."""
+        return bool(self._events) or bool(self.observers) or self.options.on_grid is not None
 
     def _listened_to(self) -> frozenset[str]:
         """The events that observers listen to."""
@@ -308,7 +315,7 @@ class Device:
         slices = self._cta_memory(request)
         if slices is not None:
             specials |= slices.specials
-        memory = self._memory_for(image, host)
+        memory = self.memory_for(image, host)
         try:
             if not self._events:
                 return self._execute(module, program, request, plan, specials, memory, context, None, self.late)
@@ -322,15 +329,17 @@ class Device:
         specials: dict[str, int], memory: AddressSpace, sources: dict[int, Any],
     ) -> RunResult:  # fmt: skip
         """Run a grid of which observers are told, in as many looks as they take. sources: as the device's."""
+        from .trial import asynchronous, observed
+
         kernel, image, program = request.kernel, plan.image, plan.program
 
         def kind_of(trial: int) -> int:
-            return trial if trial > 1 or (trial and self._asynchronous(program)) else 0
+            return trial if trial > 1 or (trial and asynchronous(program)) else 0
 
         def run(how: How | None = None) -> RunResult:
             if how is None:
                 return self._execute(module, program, request, plan, specials, memory, context, None, self.late)
-            at_once, kind = bool(how.trial) and self._asynchronous(program), kind_of(how.trial)
+            at_once, kind = bool(how.trial) and asynchronous(program), kind_of(how.trial)
             keeps = how.keeper is not None
             new = kind or how.again or keeps
             chosen = self.program(module, kernel, trial=kind, keeps=keeps) if new else program
@@ -344,8 +353,6 @@ class Device:
 
             chosen = self.program(module, kernel, trial=kind_of(trial), keeps=True)
             return keeper_of(self, chosen, request.params, before.sources)
-
-        from .trial import observed
 
         keeps = keeper if host is None else None
         return observed(self, plan, request, context, run, keeps, sources)
@@ -384,12 +391,6 @@ class Device:
             numerics=self._numerics_of_chip(program) if self.numerics == "chip" else self.numerics,
             prints="vprintf" in self.runtime.calls(program),
         )  # fmt: skip
-
-    @staticmethod
-    def _asynchronous(program: Program) -> bool:
-        from .trial import asynchronous
-
-        return asynchronous(program)
 
     def _stack(self, request: Request) -> int:
         """Bytes of a thread's stack."""
@@ -460,7 +461,7 @@ class Device:
         self.arena.clear(self._workspace.address, _WORKSPACE_BYTES)
         return self._workspace.address
 
-    def _memory_for(self, image: Image, host: HostMap | None) -> AddressSpace:
+    def memory_for(self, image: Image, host: HostMap | None) -> AddressSpace:
         arena = self.arena
         size = arena.end - arena.base
         space = image.space
@@ -495,7 +496,7 @@ class Device:
         hint = shared_hint(program, request.shared)
         if hint and trap.cause is Cause.OUT_OF_BOUNDS and trap.space == "shared":
             trap.details += (hint,)
-        trap.details += self.runtime.overwritten(self.load(module), request)
+        trap.details += self.runtime.overwritten(module, request)
         return self.runtime.checked(trap)
 
     def _numerics_of_chip(self, program: Program) -> str:
@@ -538,6 +539,16 @@ class Device:
             from .guiding import guide_of
 
             launch.guide = self.guide = guide_of(self.seed or 0, module, request, plan, self.arena)
+        result = self.execute(module, request, launch, context, started)
+        if launch.kept is not None and not self.observed:
+            self.again.keep(module, Ended(plan, request, launch, context))
+        return result
+
+    def execute(
+        self, module: Loadable, request: Request, launch: Launch, context: LaunchContext, started: float
+    ) -> RunResult:
+        """Let the engine run a grid, and see whether it has written where nothing is. started: `time.monotonic`."""
+        program, listeners = launch.program, launch.observers
         try:
             if self.options.on_grid is not None:
                 self.options.on_grid(launch)
@@ -564,7 +575,7 @@ class Device:
                     listeners.tell("counted", launch)
                     listeners.tell("measured", launch)
                 listeners.tell("grid_ended", launch)
-        found = self.runtime.overwritten(self.load(module), request)
+        found = self.runtime.overwritten(module, request)
         if found:
             more = (*found, "help: --check memcheck names the instruction and the thread")
             failure = Trap("memory outside of allocations was overwritten", kernel=program.kernel,

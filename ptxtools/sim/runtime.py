@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from .device import Device, Request, RunResult
     from .hostmap import HostMap
-    from .image import Image
     from .kernel import Kernel
     from .loadable import Loadable
     from .multimem import Multicasts
@@ -171,7 +170,7 @@ class Runtime:
             for text in error_texts():
                 self.text_address(text)
 
-    def overwritten(self, image: Image, request: Request) -> tuple[str, ...]:
+    def overwritten(self, module: Loadable, request: Request) -> tuple[str, ...]:
         """What a grid wrote where nothing is, or nothing any more: a line for each place. Found with or without
         checkers, because it costs a comparison of what lies between allocations."""
         device = self.device
@@ -181,7 +180,7 @@ class Runtime:
             return ()
         from .allocations import Allocations
 
-        return Allocations(device, image, request.kernel, request.params).overwritten(places, blocks)
+        return Allocations(device, device.load(module), request.kernel, request.params).overwritten(places, blocks)
 
     def checked(self, trap: Trap) -> Trap:
         """A trap under checkers: it is a finding of the checker that looks for its cause, where that is on."""

@@ -68,7 +68,7 @@ class Encoded:
     `Program.lines` for each record; operations: the operation of each record; specials: names of special registers, in
     the order of the launch's table; cells: of events, by the identity of the operation; shapes: what launches of the
     same shape have in common; known: the constants of functions of which launches decide some, by their numbers, and of
-    those the others, which are no bytes of parameters."""
+    those the others, which are no bytes of parameters; key: of the program's cache."""
 
     program: Program
     code: ctypes.Array[ctypes.c_char]
@@ -94,6 +94,7 @@ class Encoded:
     shapes: dict[Hashable, Any] = field(default_factory=dict)
     known: dict[int, ConstantRows] | None = None
     others: list[LaunchConstant] | None = None
+    key: str = ""
 
     @property
     def tiers(self) -> tuple[tiers.Regions, ...]:

@@ -16,9 +16,11 @@ from ptxtools.program.operations import weight
 from . import helpers, pool, team
 from .polling import Hang, interrupted, looping
 from .team import Team
-from .worker import QUANTUM, Shape, Tables, Worker, shape_of
+from .worker import QUANTUM, Given, Shape, Tables, Worker, shape_of
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from ptxtools.machine.observers import Listeners
     from ptxtools.program.program import Program
 
@@ -40,12 +42,15 @@ _MANY = 128
 
 def run(launch: Launch) -> Outcome:
     """Run a grid to its end. Raises `Trap`."""
+    kept, launch.kept = launch.kept, None
+    if kept is not None and launch.program.cache.get(kept.encoded.key) is kept.encoded:
+        return _again(launch, kept)
     encoded = _encoded(launch)
     shape = shape_of(launch, encoded)
     if shape.ctas == 0 or shape.threads == 0:
         return Outcome()
     if shape.instructions and _is_plain(launch) and pool.known() and pool.ready():
-        return _again(launch, encoded, shape)
+        return _again(launch, Kept(launch, encoded, shape))
     return _whole(_GridRun(launch, encoded, shape))
 
 
@@ -69,18 +74,48 @@ def _is_plain(launch: Launch) -> bool:
     )  # fmt: skip
 
 
-def _again(launch: Launch, encoded: Encoded, shape: Shape) -> Outcome:
+class Kept:
+    """What a launch needs that is like the one before. tiers: what is to be compiled once that pays; clusters: that may
+    be resident; count: of workers, if it is long."""
+
+    def __init__(self, launch: Launch, encoded: Encoded, shape: Shape) -> None:
+        self.encoded, self.shape, self.tiers = encoded, shape, [tier for tier in encoded.tiers if tier.waiting]
+        self.clusters = max(1, min(launch.resident // shape.cluster, shape.clusters))
+        self.count = max(1, min(launch.threads, self.clusters))
+        self.shares = self.count > 1 and pool.possible()
+        self._parts = 0
+        #: What it adds to the program, and what that depends on.
+        self._given: Given | None = None
+        self._known: Hashable = None
+        functions = launch.program.functions
+        names = {one.name for function in functions for one in function.launch_constants if one.source != "param"}
+        self._specials = tuple(launch.specials.keys() & names.union(encoded.specials))
+
+    def given(self, launch: Launch) -> Given:
+        """What it adds to the program."""
+        known = launch.params, *map(launch.specials.get, self._specials)
+        if self._given is None or self._known != known:
+            self._known, self._given = known, Tables.found(launch, self.encoded, self.shape)
+        return self._given
+
+    def teams(self, launch: Launch, shared: bool) -> tuple[list[Team], int]:
+        """Where those wait that may run it, and how many parts of the grid they know."""
+        parts = 1
+        if shared:
+            parts = self._parts = self._parts or _parts(launch, self.shape, self.count)
+        key = self.count, self.clusters, parts
+        return self.shape.teams.get(key) or self.shape.teams.setdefault(key, []), parts
+
+
+def _again(launch: Launch, kept: Kept) -> Outcome:
     """Run a launch like the one before: natively, until that needs Python."""
-    clusters = max(1, min(launch.resident // shape.cluster, shape.clusters))
-    count = max(1, min(launch.threads, clusters))
+    encoded, shape, count = kept.encoded, kept.shape, kept.count
     executed, began = shape.instructions, time.monotonic()
-    shared = count > 1 and executed > 32 * _LONG and pool.possible()
-    first, parts = count if shared else 1, _parts(launch, shape, count) if shared else 1
-    alike = shape.teams.get((count, clusters, parts))
-    if alike is None:
-        alike = shape.teams[count, clusters, parts] = []
+    shared = kept.shares and executed > 32 * _LONG and not pool.ended()
+    alike, parts = kept.teams(launch, shared)
+    first = count if shared else 1
     ours = team.take(alike) or Team(Tables(launch, encoded, shape, count, parts), alike, _run_of, shape.ctas)
-    ours.begin(launch, encoded, shape)
+    ours.begin(launch, encoded, shape, kept.given(launch))
     answer, total = None, -1
     try:
         if len(ours.workers) < first:
@@ -97,11 +132,13 @@ def _again(launch: Launch, encoded: Encoded, shape: Shape) -> Outcome:
         ours.whole().failures.append(error)
     if total < 0:
         return _whole(ours.whole(), answer)
-    for tier in encoded.tiers:
-        if tier.waiting:
+    if kept.tiers:
+        for tier in kept.tiers:
             tier.ran(total, whole=True)
+        kept.tiers = [tier for tier in kept.tiers if tier.waiting]
     shape.instructions, shape.seconds = total, time.monotonic() - began
     ours.rest()
+    launch.kept = kept
     return Outcome(total)
 
 
@@ -128,6 +165,7 @@ def _encoded(launch: Launch) -> Encoded:
             bounded=bounded,
             events=events,
         )
+        encoded.key = key
         launch.program.cache[key] = encoded
     if launch.tier == "regions":
         encoded.regions.complete()

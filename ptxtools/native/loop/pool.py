@@ -59,6 +59,11 @@ def possible() -> bool:
     return known() and not _ended and len(os.sched_getaffinity(0)) > 1
 
 
+def ended() -> bool:
+    """Whether the process ends, and there will be no such pool any more."""
+    return bool(_ended)
+
+
 @cache
 def known() -> bool:
     """Whether its functions can be had on this machine."""

@@ -23,6 +23,7 @@ from ptxtools.native.code.layouts import structure
 from ptxtools.native.code.structures import CTX, RECORD
 
 from . import pool, spare
+from .worker import GIVEN
 
 if TYPE_CHECKING:
     from ptxtools.diagnostics import Trap
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from ptxtools.native.code.encode import Encoded
 
     from .driver import _GridRun
-    from .worker import Shape, Tables, Worker
+    from .worker import Given, Shape, Tables, Worker
 
 #: count: of workers, of whom the first runs on the calling thread; renews: their contexts are as the last launch has
 #: left them; total: thread-instructions that they have executed, -1: some run still, or the first needs Python; run:
@@ -62,17 +63,20 @@ class Team:
         self._renews = False
         self._lock = threading.Lock()
 
-    def begin(self, launch: Launch, encoded: Encoded, shape: Shape) -> None:
-        """Belong to a launch."""
+    def begin(self, launch: Launch, encoded: Encoded, shape: Shape, given: Given) -> None:
+        """Belong to a launch. given: what it adds to the program."""
         self.launch, self.encoded, self.shape = launch, encoded, shape
         self.run: _GridRun | None = None
-        given, memory = self.tables.found(launch, encoded, shape), launch.memory
-        known = memory.host, memory.size, memory.base, memory.const, given
+        memory = launch.memory
+        known = memory.host, memory.size, memory.base, memory.const
+        before, self.tables.given = self.tables.given, given
         self._renews = known == self._known
         if not self._renews:
-            self._known, self.tables.given = known, given
+            self._known = known
             self.tables.polls.renew([])
             self._anew()
+        elif given is not before:
+            self._refer()
         launch.begun, launch.summary = self.begun, self.summary
 
     def _anew(self) -> None:
@@ -81,6 +85,12 @@ class Team:
             worker.join(self.launch, self.encoded, self.shape)
             worker.renew()
         self._copy()
+
+    def _refer(self) -> None:
+        """Let contexts refer to other parameters from the start."""
+        for at in range(0, len(self.workers) * CTX.size, CTX.size):
+            for name, address in zip(GIVEN, self.tables.given.addresses, strict=True):
+                CTX.write(self._templates, at, name, address)
 
     def _copy(self) -> None:
         count, row = len(self.workers), MEMBER.size // 8

@@ -63,9 +63,11 @@ _RANGES = 64
 _COUNT_ROOM = 256
 
 
+#: Fields of a worker's context that refer to what its launch adds to the program (`Given.addresses`).
+GIVEN = "functions", "params", "specials"
 #: Fields of a worker's context that differ between launches of one shape, or between workers.
 _OWN = (
-    "functions", "params", "specials", "next", "slots", "arena", "base", "size", "const_base", "const_size",
+    *GIVEN, "next", "slots", "arena", "base", "size", "const_base", "const_size",
     "param_bytes", "slot_count", "unison", "epoch", "workers", "part", "parts",
 )  # fmt: skip
 #: Shapes of a program's launches that are remembered.
