@@ -151,6 +151,11 @@ class View(ABC):
     # --- lanes --------------------------------------------------------------------------------------------------------
 
     @property
+    @abstractmethod
+    def below(self) -> int:
+        """Bytes of the frames of the functions that have called the one in which the lanes are; 0 in the entry."""
+
+    @property
     def cluster(self) -> Cluster:
         return self.cta.cluster
 

@@ -66,7 +66,8 @@ _LATEST, _LATEST_BITS = 4096, 13
 
 @dataclass(slots=True, eq=False)
 class Cta:
-    """A resident CTA: position in the grid, rank in its cluster, its shared memory (writable bytes)."""
+    """A resident CTA: position in the grid, rank in its cluster, number in the grid, cluster by cluster, its shared
+    memory (writable bytes)."""
 
     cluster: Cluster
     rank: int

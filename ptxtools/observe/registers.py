@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from ptxtools.machine.events import SPACE_OF_WINDOW
 from ptxtools.program.details import NamedOperands, Touch
 from ptxtools.program.passes.answers import takes_cluster
 from ptxtools.program.passes.registers import PASSES_ON, needed
@@ -44,6 +45,8 @@ _NOWHERE = -1
 _Part: TypeAlias = tuple[int, int, int, bool]
 #: In the state of a CTA, by warp: the last load and store that it was about to make.
 _LOAD, _STORE = "load of initcheck", "store of initcheck"
+#: Upper bytes of generic addresses that are not in global memory.
+_WINDOWS = np.array(list(SPACE_OF_WINDOW), np.uint64)
 #: All bytes of the widest register.
 _ALL = 0xFFFF
 
@@ -64,7 +67,7 @@ class Unwritten:
 
 @dataclass(slots=True)
 class _Registers:
-    """Of a warp, in one function. fresh: registers without an entry are not written."""
+    """Of a warp, in one frame of a function. fresh: registers without an entry are not written."""
 
     fresh: bool
     slots: dict[Slot, Unwritten] = field(default_factory=dict)
@@ -137,11 +140,12 @@ class RegisterCheck:
         if touch.kind in PASSES_ON:
             self._pass_on(at, touch, lanes, reads, known)
             return
+        beyond = _beyond(at, lanes) if touch.kind == "st" else lanes
         for place in _uses(at, lanes):
             ref = at.op.src[place]
             if ref is not None and ref.slot in reads:
                 width = max(1, bits_of(at.op.src_types[place]) // 8)
-                self._used(at, lanes, reads[ref.slot], (1 << width) - 1, "uses")
+                self._used(at, beyond if place > 1 else lanes, reads[ref.slot], (1 << width) - 1, "uses")
         if touch.kind in ("switch", "warpsync"):
             for register in reads.values():
                 self._used(at, lanes, register, _ALL, "decides by")
@@ -227,7 +231,8 @@ class RegisterCheck:
 
 def _registers(at: View, touch: Touch) -> _Registers:
     state: dict[Any, _Registers] = at.cta.state.setdefault("registers that are written", {})
-    return state.setdefault((at.warp, touch.function), _Registers(touch.function == 0))
+    frame = at.warp, touch.function, at.below + touch.above
+    return state.setdefault(frame, _Registers(touch.function == 0))
 
 
 def _frame(at: View, touch: Touch) -> int:
@@ -248,8 +253,6 @@ def _slot(number: int) -> Any:
 def _uses(at: View, lanes: Array) -> range | list[int]:
     """Places of the sources whose content matters beyond the lane."""
     touch, op = at.op.of(Touch), at.op
-    if touch.kind == "st" and op.space in ("shared", "local", "cluster", "param"):
-        return range(1, 2)  # what is stored there may never be loaded
     if touch.kind == "wgmma.mma_async":
         named = _named(at)
         first, count = named.sources["d"]
@@ -257,6 +260,14 @@ def _uses(at: View, lanes: Array) -> range | list[int]:
         if not at.source(1 + enable)[lanes].any():  # the accumulator is not read
             return [place for place in range(1, len(op.src)) if not first < place <= first + count]
     return range(1, len(op.src))
+
+
+def _beyond(at: View, lanes: Array) -> Array:
+    """Lanes that store to global memory: what is stored elsewhere may never be loaded."""
+    if at.op.space != "generic":
+        return lanes[:0] if at.op.space in ("shared", "local", "cluster", "param") else lanes
+    found: Array = lanes[~np.isin(at.addresses(1)[lanes] >> np.uint64(56), _WINDOWS)]
+    return found
 
 
 def _named(at: View) -> NamedOperands:

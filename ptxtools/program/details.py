@@ -252,7 +252,8 @@ class Touch(Detail):
     """Registers that an operation, or the end of a block, of this kind reads and writes, by their slots; of what it
     writes in order, -1 for others, with the bytes that each gets (`widths`). guard: the one
     that says which lanes run it, -1: all; negated: it is; function: number of the one that it is in. "entry" of a
-    function: what it writes are the slots that nobody has written yet."""
+    function: what it writes are the slots that nobody has written yet, in its own frame, `above` bytes from that of the
+    caller."""
 
     kind: str
     reads: tuple[Slot, ...]
@@ -261,6 +262,7 @@ class Touch(Detail):
     guard: int
     negated: bool
     function: int
+    above: int = 0
 
 
 class Called(Detail):

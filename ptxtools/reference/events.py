@@ -40,6 +40,10 @@ class ReferenceView(View):
     def algebra(self) -> NumpyAlgebra:
         return self.m.algebra
 
+    @property
+    def below(self) -> int:
+        return self.m.here
+
     def values(self, ref: Ref) -> Any:
         return self.m.read(ref, self.everyone)
 
@@ -119,7 +123,7 @@ class Residents:
         first = slot - slot % m.cluster
         cluster = self.clusters.get(first)
         if cluster is None:
-            cluster = self.clusters[first] = Cluster(m.schedule, first // m.cluster)
+            cluster = self.clusters[first] = Cluster(m.schedule, m.cluster_number(first))
             cluster.ctas = tuple(self._make(cluster, first + rank, rank) for rank in range(m.cluster))
         return cluster.ctas[slot - first]
 
@@ -127,7 +131,8 @@ class Residents:
         m = self.m
         start = slot * m.shared_stride
         shared = m.shared.bytes.data[start : start + m.shared_bytes]
-        cta = Cta(cluster, rank, m.cta_coordinates(slot), int(m.cta_of_slot[slot]), shared, slot, slot % m.launch.sms)
+        number = cluster.number * m.cluster + rank
+        cta = Cta(cluster, rank, m.cta_coordinates(slot), number, shared, slot, slot % m.launch.sms)
         cta.ended = not m.alive(slot)
         return cta
 

@@ -56,6 +56,10 @@ class ElsewhereView(ReferenceView):
         super().__init__(m, Op("observe.line", where=where), thread - thread % LANES, 0)
         self.mask = 1 << thread % LANES
 
+    @property
+    def below(self) -> int:
+        return self._frame
+
     @contextmanager
     def _there(self) -> Iterator[None]:
         m = self.m

@@ -229,6 +229,12 @@ class Machine:
         x, y, z = x * cx + rank % cx, y * cy + rank // cx % cy, z * self.launch.cluster[2] + rank // (cx * cy)
         return x + gx * (y + gy * z)
 
+    def cluster_number(self, slot: int) -> int:
+        """Number of the cluster in the grid, x first, that the CTA in a slot is in."""
+        (gx, gy, _), (cx, cy, cz) = self.launch.grid, self.launch.cluster
+        x, y, z = self.cta_coordinates(slot)
+        return x // cx + gx // cx * (y // cy + gy // cy * (z // cz))
+
     def cta_coordinates(self, slot: int) -> Dim3:
         gx, gy, _ = self.launch.grid
         linear = int(self.cta_of_slot[slot])

@@ -136,6 +136,10 @@ def test_what_is_missing_may_be_elsewhere(extra, codes):
     ("elect.sync _|%p3, -1; @%p3 bar.sync 0;", ["PTX530"]),
     ("and.b32 %r5, %r4, 1; setp.eq.u32 %p3, %r5, 1; @%p3 bar.warp.sync 0xaaaaaaaa;", []),
     ("and.b32 %r5, %r4, 1; setp.eq.u32 %p3, %r5, 1; @%p3 bar.warp.sync 0x55555555;", ["PTX535", "PTX537"]),
+    ("and.b32 %r5, %r4, 1; setp.eq.u32 %p3, %r5, 1; mov.pred %p1, 0; xor.pred %p3, %p3, %p1;"
+     "@%p3 bar.warp.sync 0xaaaaaaaa;", []),
+    ("and.b32 %r5, %r4, 1; setp.eq.u32 %p3, %r5, 1; mov.pred %p1, 1; xor.pred %p3, %p3, %p1;"
+     "@%p3 bar.warp.sync 0xaaaaaaaa;", ["PTX537"]),
 ])  # fmt: skip
 def test_divergence(body, codes):
     assert found(body) == codes

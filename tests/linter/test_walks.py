@@ -30,6 +30,12 @@ def found(body: str, directives: str = ".reqntid 64") -> list[str]:
 STORE, LOAD = "st.shared.b32 [%r4], %r1;", "ld.shared.b32 %r8, [%r5];"
 
 
+#: What is read is compared and swapped, until nobody else has come between.
+GUESS, SWAP = (
+    "ld.shared.b32 %r8, ",
+    """L: add.u32 %r10, %r8, 1; atom.{}.cas.b32 %r11, {}, %r8, %r10;
+setp.ne.u32 %p1, %r11, %r8; mov.u32 %r8, %r11; @%p1 bra L;""",
+)
 SWITCH = "T: .branchtargets A, B, C; {} brx.idx %r10, T; A: {} bra M; B: {} bra M; C: {} M:"
 
 
@@ -74,6 +80,10 @@ def test_lists_of_branch_targets(index, arms, behind, codes):
     ("setp.eq.u32 %p1, %r7, 0; @%p1 st.shared.b32 [s], %r6;", ["PTX516"]),
     ("setp.eq.u32 %p1, %r1, 0; @%p1 st.shared.b32 [s], 0; red.shared.add.u32 [s], 1;", ["PTX517"]),
     ("setp.eq.u32 %p1, %r1, 0; @%p1 st.shared.b32 [s], 0; bar.sync 0; red.shared.add.u32 [s], 1;", []),
+    ("st.shared.b32 [s], 0; bar.sync 0;" + GUESS + "[s]; " + SWAP.format("shared", "[s]"), []),
+    ("st.shared.b32 [s], 0; bar.sync 0;" + GUESS + "[s]; atom.shared.add.u32 %r8, [s], %r8;", ["PTX517"]),
+    (GUESS.replace("shared", "global") + "[%d1]; " + SWAP.format("global", "[%d1]"), []),
+    (GUESS.replace("shared", "global") + "[%d1]; red.global.add.u32 [%d1], 1;", ["PTX517"]),
     (STORE + "fence.acq_rel.cta;" + LOAD, ["PTX515"]),  # nobody acquires
     # data decides who stores: only one may
     ("bar.sync 0; ld.global.b32 %r8, [%d1]; setp.eq.u32 %p1, %r8, %r1; @%p1 st.shared.b32 [s], %r1;", []),

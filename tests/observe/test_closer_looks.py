@@ -233,6 +233,25 @@ def test_barriers_pass_natively(order: str, back: str, place: str, monkeypatch: 
     assert order != back or told.count("observe.arrive") + told.count("observe.leave") == 0
 
 
+#: CTAs of a cluster that count in each other's memory, and then read their own.
+COUNTING = """mov.u32 %r0, sh; mad.lo.u32 %r0, %i, 4, %r0; st.shared.u32 [%r0], 0; {first}
+mov.u32 %r5, %cluster_ctarank; xor.b32 %r5, %r5, 1; mapa.shared::cluster.u32 %r5, %r0, %r5;
+red.shared::cluster.add.u32 [%r5], 1; {then} ld.shared.u32 %r1, [%r0]; """
+MEET = "barrier.cluster.arrive; barrier.cluster.wait;"
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+@pytest.mark.parametrize("cluster", [(2, 1), (1, 2), (2, 2), (1, 2, 2)])
+@pytest.mark.parametrize(("first", "then"), [(MEET, MEET), (MEET, "bar.sync 0;"), ("bar.sync 0;", MEET)])
+def test_clusters_of_several_dimensions(first: str, then: str, cluster: tuple[int, ...], engine: str) -> None:
+    """Their CTAs are no neighbours in the grid."""
+    kernel = module(COUNTING.format(first=first, then=then), head=guards.TARGET)["k"]
+    device = ptxtools.Device("sm_90", checks="racecheck", engine=engine)
+    result = device.launch(kernel, (4, 4, 2), 64, [np.zeros(1, np.uint32)], shared=256, cluster=cluster)
+    assert bool(result.reports) == (first != then)
+    assert first != then or str(result.verdict) == "race-free in every schedule of this launch"
+
+
 def test_waiting_for_the_grid_before_orders_nothing_in_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
     looks = _closer(monkeypatch)
     kernel = module("griddepcontrol.wait; st.global.u32 [%a], 1; membar.gl;", head=guards.TARGET)["k"]

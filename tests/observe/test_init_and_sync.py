@@ -227,3 +227,29 @@ def test_values_stay_the_same_under_all_checkers() -> None:
     out = np.zeros(64, np.uint32)
     result = ptxtools.Device(checks="all").launch(module(body)["k"], 1, 64, [out], shared=256)
     assert out.tolist() == [n ^ 32 for n in range(64)] and result.reports == []
+
+
+PADDED = """.local .align 4 .b8 v[8]; .local .align 4 .b8 w[8]; cvta.local.u64 %b, v; cvta.local.u64 %c, w;
+    st.local.u16 [v], 7; ld.u32 %r0, [%b]; st.u32 [%c], %r0; """
+COPYING = """.func copy(.param .b64 from, .param .b64 to, .param .b32 again) {
+  .reg .b64 %f, %t; .reg .b32 %v, %n; .reg .pred %z;
+  ld.param.u64 %f, [from]; ld.param.u64 %t, [to]; ld.param.u32 %n, [again];
+  ld.u32 %v, [%f];
+  setp.eq.u32 %z, %n, 0; @%z bra DONE;
+  call copy, (%f, %t, 0);
+DONE: st.u32 [%t], %v; ret; }
+"""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("body", "outer", "found"), [
+    (PADDED + "ld.u16 %h0, [%c]; st.global.u16 [%a], %h0;", "", 0),
+    (PADDED + "ld.u16 %h0, [%c+2]; st.global.u16 [%a], %h0;", "", 1),
+    (PADDED + "ld.u32 %r1, [%c]; st.u32 [%a], %r1;", "", 0),  # a structure, as a whole
+    (PADDED + "ld.u32 %r1, [%c]; add.u32 %r1, %r1, 65536; st.u32 [%a], %r1;", "", 1),
+    (PADDED + "call copy, (%b, %c, 1); ld.u16 %h0, [%c]; st.global.u16 [%a], %h0;", COPYING, 0),
+    (PADDED + "call copy, (%b, %c, 1); ld.u16 %h0, [%c+2]; st.global.u16 [%a], %h0;", COPYING, 1),
+])  # fmt: skip
+def test_gaps_of_structures_are_copied_by_generic_addresses(body: str, outer: str, found: int, engine: str) -> None:
+    """As compilers do without optimisation; in functions that call themselves, too."""
+    assert len(run(body, "initcheck", outer=outer, engine=engine).reports) == found

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import ptxtools
 from ptxtools.diagnostics import Trap
 
-from .programs import HEAD, messages, run
+from .programs import HEAD, messages, module, run
 
 ENGINES = ("native", "reference")
 WRITE, READ = "shl.b32 %r0, %i, 2; st.shared.u32 [%r0], %i;", "xor.b32 %r1, %r0, 128; ld.shared.u32 %r2, [%r1];"
@@ -196,6 +198,14 @@ def test_bytes_of_a_word_are_told_apart() -> None:
 
 def test_ctas_have_their_own_memory() -> None:
     assert run(f"{WRITE} {BARRIER} {READ}", "racecheck", shared=256, grid=5).reports == []
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_ctas_race_that_are_never_resident_together(engine: str) -> None:
+    kernel = module("mov.u32 %r0, %ctaid.x; st.global.u32 [%a], %r0;")["k"]
+    device = ptxtools.Device("sm_80", sms=1, engine=engine, checks="racecheck")
+    result = device.launch(kernel, 3, 32, [np.zeros(1, np.uint32)], shared=100_000)
+    assert ["of another CTA" in message for message in messages(result)] == [True]
 
 
 def test_reports_name_the_memory() -> None:

@@ -495,7 +495,8 @@ def _made(opcode: Opcode, family: str, text: str, count: int) -> Computation | N
             return None
         return Computation(_PLAIN["cvt"], int(words[1][1:]), words[1][0] == "s", int(words[0][1:]))
     if info.kind == "pred":
-        return Computation(_MODULAR[family]) if family in _MODULAR else None
+        plain = _PLAIN["mov"] if family == "mov" else _MODULAR.get(family)
+        return None if plain is None else Computation(plain)
     if family in _MODULAR:
         if ".wide" in text:
             return Computation(_MODULAR[family], bits, signed) if count == 2 else None

@@ -36,7 +36,7 @@ from .owned import Owned
 from .proxies import Proxies
 from .releases import STRONG, Releases
 from .scattered import Scattered
-from .shadow import FLIGHT, OWNER, Meeting, Place, Shadow, Touch, far, halves_meet
+from .shadow import FLIGHT, OWNER, Meeting, Place, Shadow, Touch, far, guesses, halves_meet
 from .written import UPDATES, Written
 
 if TYPE_CHECKING:
@@ -332,7 +332,7 @@ class Memory:
         if place.space == "global":
             self.grids.note(op.line, operand, place.address, mask, kind)
             self.discards.note(touch)
-        if meeting is None or (self.blind and meeting.first // WARP != meeting.second // WARP):
+        if meeting is None or guesses(meeting) or (self.blind and meeting.first // WARP != meeting.second // WARP):
             return
         if self.threads.apart and self.flights.peers.knows(meeting):
             return

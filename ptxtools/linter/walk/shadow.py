@@ -361,6 +361,15 @@ def halves_meet(touch: Touch) -> Meeting | None:
     return None
 
 
+def guesses(meeting: Meeting) -> bool:
+    """Whether one of two accesses reads what the other one, at the same address, compares and swaps: a guess that need
+    not be right, as racecheck takes it."""
+    before, after, *_ = meeting
+    swaps, reads = (after, before) if before.kind == "reads" else (before, after)
+    same = (swaps.address, swaps.size) == (reads.address, reads.size)
+    return same and reads.kind == "reads" and ".cas" in swaps.line.item.opcode
+
+
 def _whole(a: Touch, b: Touch) -> bool:
     """Whether two strong accesses that meet overlap completely (8.7.1): atomic operations on words of other sizes do
     not."""

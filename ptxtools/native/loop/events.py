@@ -74,6 +74,10 @@ class NativeView(View):
     def algebra(self) -> NumpyAlgebra:
         return algebra()
 
+    @property
+    def below(self) -> int:
+        return self.frame - self.origin - WARP.size
+
     # --- operands -----------------------------------------------------------------------------------------------------
 
     def values(self, ref: Ref) -> Any:
@@ -265,10 +269,10 @@ class Residents:
         x, y, z = (worker.field(at, CTA, axis) for axis in "xyz")
         start = worker.field(at, CTA, "shared") - worker.ctx
         shared = memoryview(worker.memory)[start : start + worker.shape.shared]
-        gx, gy, _ = worker.launch.grid
+        number = cluster.number * self.size + rank
         running = worker.field(at, CTA, "state") == 1
         worker.set_field(at, CTA, "external", running)
-        cta = Cta(cluster, rank, (x, y, z), x + gx * (y + gy * z), shared, at, worker.field(at, CTA, "smid"))
+        cta = Cta(cluster, rank, (x, y, z), number, shared, at, worker.field(at, CTA, "smid"))
         if worker.shape.flags:
             cta.flags = np.frombuffer(worker.memory, np.bool_, worker.shape.shared, start + worker.shape.flags)
         if worker.shape.marks:

@@ -116,7 +116,7 @@ class _Rewriter:
     def __init__(self, program: Program, interests: tuple[Interest, ...], decided: bool) -> None:
         """interests: in the events to insert; decided: events at accesses of lanes decide which lanes make them."""
         self.blocks: list[Block] = []
-        self._lines, self._decided = program.lines, decided
+        self._lines, self._functions, self._decided = program.lines, program.functions, decided
         #: Lanes may stay at a look: it has a block of its own.
         self._delayed = any("delays" in interest.events for interest in interests)
         self._interests = [(_kinds(interest.events), interest.concerned, interest.bounds) for interest in interests]
@@ -234,7 +234,8 @@ class _Rewriter:
         if end.kind == "call" and end.callee >= 0:
             for look_kind, slots in self._registers.items():
                 if look_kind == "observe.unwritten" and slots[end.callee]:
-                    touch = Touch("entry", (), tuple(sorted(slots[end.callee])), (), -1, False, end.callee)
+                    above = self._functions[self._number].frame_bytes
+                    touch = Touch("entry", (), tuple(sorted(slots[end.callee])), (), -1, False, end.callee, above)
                     ops = self._cut(ops, _look_at_registers(look_kind, end, touch))
         ending = [_at_uniform(end), _at_ending(end)]
         before = ending if op is None else [_together(op), _control(op), *_before(op, self._number)]

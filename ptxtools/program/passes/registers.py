@@ -46,18 +46,13 @@ def unwritten(program: Program) -> list[frozenset[Slot]]:
         blocks = [_settled(block, need) for block, need in zip(origin, needs, strict=True)]
         starts = _starts(program, passed, block_liveness(blocks, variables)[0])
     found: list[frozenset[int]] = [frozenset()] * len(starts)
-    rounds = range(len(starts) if program.max_frames else 1)
-    for _ in rounds:  # callers get results that callees may not have set
+    before: list[frozenset[int]] = []
+    while found != before:  # callers get results that callees may not have set
         before = found
         found = [
-            _reached(
-                program, number, start | _suspects(program, number) | _taken(program, number, taken, before)
-            )
-            if number == 0 or program.max_frames else frozenset[int]()
+            _reached(program, number, start | _suspects(program, number) | _taken(program, number, taken, before))
             for number, start in enumerate(starts)
-        ]  # fmt: skip
-        if found == before:
-            break
+        ]
     doubtful = {slot for slots, mine in zip(found, taken, strict=True) for slot in slots & mine.keys()}
     found = [slots | (doubtful & mine.keys()) for slots, mine in zip(found, taken, strict=True)]  # who sets them, too
     return [frozenset(map(Slot, slots)) for slots in found]
