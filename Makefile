@@ -60,10 +60,11 @@ forms: $(VENV)/.installed  ## Print which forms of isa have no meaning yet, and 
 tables: $(VENV)/.installed  ## Write the parsing tables of a changed grammar into the package
 	$(BIN)/python -c "from ptxtools.syntax.tables import ship; ship()"
 
-sweep: $(VENV)/.test  ## Long checks: all rows of all tests, every form on both engines, every case with seeds, threads and late completion
+sweep: $(VENV)/.test  ## Long checks: all rows of all tests, every form on both engines, random kernels, every case with seeds, threads and late completion
 	$(BIN)/python -m pytest --whole -n auto
 	for tier in quick regions; do $(BIN)/python -m pytest --tier $$tier -n auto $(KERNELS) || exit; done
 	$(BIN)/python tools/sweep_semantics.py
+	for cpu in "" "--cpu avx2"; do $(BIN)/python tools/sweep_tiers.py --seconds 600 $$cpu || exit; done
 	$(BIN)/python tools/sweep_cases.py
 	$(BIN)/python tools/sweep_cases.py --engine reference
 	$(BIN)/python tools/sweep_litmus.py
