@@ -82,8 +82,9 @@ class Loops:
         e.begin(done)
 
     def together(self, body: Callable[[tuple[int, ...]], None]) -> None:
-        """Do something for all warps, two at once, or four where loads are alike; there are as many as that takes."""
-        e, many = self.code, _ALIKE if self.narrow else 2
+        """Do something for all warps, two at once, or four where loads are alike and vectors long enough that four sums
+        fit in registers; there are as many as that takes."""
+        e, many = self.code, _ALIKE if self.narrow and not self.code.unmasked else 2
         start, loop, end, done = (e.label(hint) for hint in ("groups", "group", "behind", "done"))
         e.jump(start)
         e.begin(start)
