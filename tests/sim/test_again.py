@@ -193,6 +193,21 @@ def test_grids_are_told_of_each_time() -> None:
     assert all(launch.device is one.device for launch, _ in told)
 
 
+def test_classes_with_a_run_of_their_own_see_each_launch() -> None:
+    class Counting(ptxtools.Device):
+        count = 0
+
+        def run(self, *args: Any, **named: Any) -> ptxtools.RunResult:
+            self.count += 1
+            return super().run(*args, **named)
+
+    one = Known(threads=1)
+    device = Counting("sm_90", threads=1)
+    one.device, one.out = device, device.upload(np.zeros(8, np.uint32))
+    for n in range(4):
+        assert one.numbers(n, 2, 3) == [n, 2, 3, 0] and device.count == n + 1
+
+
 def test_memory_that_grows_and_other_modules(known: Known) -> None:
     for n in range(3):
         big = known.device.upload(np.zeros(1 << 20, np.uint32))
