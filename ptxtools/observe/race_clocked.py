@@ -49,6 +49,7 @@ from ptxtools.sim.tensor.wgmma_reads import multiplies
 from .mbarriers import distinct
 from .members import only_plain, threads_of
 from .race_accesses import Strength, looks_of, piece_of
+from .race_flags import Flags
 from .race_grids import action_of, lets_begin
 from .race_guess import ReadOnly
 from .race_phased import Phased
@@ -128,6 +129,10 @@ class RaceClocked(RaceCheck):
             raise Doubt
         tables = Tables(warps, self._clocks.per_cta, prod(launch.cluster), self._pieces[1])
         self._words = Words(self._clocks, tables, prod(launch.block), independent=self._pages.lanes_race)
+        self._flags = Flags(
+            (self._clocks, self._words, tables), self._deciders, self._pages, self._polls, self._global,
+            self._add_messages, possible=not (self._beside or self._proxies.wanted or self._child),
+        )  # fmt: skip
         self._mbarriers = self._phased = Phased(
             self._deciders.decide, self._waits_twice, (self._clocks, tables), self._pages, self._program, MBARRIER,
             self._words_of_mbarrier, self._polls.told,
@@ -260,6 +265,7 @@ class RaceClocked(RaceCheck):
     def fence(self, at: View, lanes: Array) -> None:
         super().fence(at, lanes)
         self._done(at)
+        self._flags.fenced(self._warp(at))
 
     def transacted(self, at: View, cta: Cta, offset: int, size: int) -> None:
         super().transacted(at, cta, offset, size)
@@ -284,7 +290,11 @@ class RaceClocked(RaceCheck):
         if access.space == "global" and self._passes(at, access):
             return
         self._accessing = at, self._warp(at)
-        if access.strength or access.action == "atomic":
+        strong = access.strength or access.action == "atomic"
+        if strong and access.space == "global" and self._flags.passes(at, access, self._warp(at)):
+            self._accessing = _NOBODY
+            return
+        if strong:
             if access.space == "global":
                 self._guard(None, access.addresses.astype(np.int64), access.size)
             super().access(at, access)
@@ -292,6 +302,8 @@ class RaceClocked(RaceCheck):
             for owner, mine in _owners(at, access):
                 self._weak(at, access, owner, mine)
         self._done(at)
+        if strong and access.space == "global":
+            self._flags.consider(at, access)
         self._accessing = _NOBODY
 
     def _passes(self, at: View, access: Access) -> bool:
@@ -370,6 +382,8 @@ class RaceClocked(RaceCheck):
         """From now on Python looks at these bytes."""
         if not len(places):
             return
+        if owner is None:
+            self._flags.touched(places, size)
         alone = (int(places[0]), size) if owner is None and len(places) == 1 else None
         if alone in self._guarded:
             return

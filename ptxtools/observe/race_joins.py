@@ -45,6 +45,8 @@ class Joins:
         #: joined others before: barriers of the CTA, and arrivals at the cluster's.
         self._fences: defaultdict[int, dict[int, list[tuple[int, int, dict[int, Known]]]]] = defaultdict(dict)
         self._heard: dict[tuple[int, int], dict[int, Known]] = {}  # the last that a warp has heard of another one
+        self.shown: defaultdict[int, dict[int, Array]] = defaultdict(dict)  # by warp and cluster what `known` has
+        self._rows: dict[int, Array] = {}  # by warp `known` as it was when it was shown, or merged
 
     # --- warps --------------------------------------------------------------------------------------------------------
 
@@ -63,7 +65,7 @@ class Joins:
             fences = self._tables.fences[number] if took else None
             self._join(number, warp, CTA if joined == 1 else CLUSTER, fences)
         elif took:
-            self._merge(warp, self._tables.known[number])
+            self._merge(number, warp, self._tables.known[number])
         told = bool(moment[TOLD])
         if told:
             moment[TOLD] = 0
@@ -71,14 +73,20 @@ class Joins:
                 warp.tick()
         return told or joined > 0
 
-    def _merge(self, warp: Warp, row: Array) -> None:
-        """It knows what a row of times says."""
-        row, per = row.astype(np.int64), self._per
-        row[warp.agent] = warp.time
-        for cluster in np.unique(np.flatnonzero(row) // per).tolist():
-            times, mine = row[cluster * per : (cluster + 1) * per], warp.known.get(cluster)
-            if mine is None or (times > mine).any():
-                warp.known[cluster] = times if mine is None else np.maximum(times, mine)
+    def _merge(self, number: int, warp: Warp, row: Array) -> None:
+        """It knows what a row of times says, of which it has known what was shown."""
+        before, now, per = self._rows.get(number), row.astype(np.int64), self._per
+        self._rows[number] = row.copy()
+        now[warp.agent] = warp.time
+        clusters, changed = now.reshape(-1, per), row.astype(np.bool_) if before is None else row != before
+        changed[warp.agent] = True
+        known, shown = warp.known, self.shown[number]
+        for cluster in np.flatnonzero(changed.reshape(-1, per).any(axis=1)).tolist():
+            times, mine = clusters[cluster], known.get(cluster)
+            if mine is not None and (mine is not shown.get(cluster) or cluster == warp.cluster):
+                known[cluster] = np.maximum(times, mine)
+            else:
+                known[cluster] = shown[cluster] = times
 
     def _join(self, number: int, warp: Warp, scope: int, fences: Array | None) -> None:
         """It has been at a barrier, which is a fence. fences: what it knew there, if that is not what it knows now."""
@@ -86,14 +94,14 @@ class Joins:
         row, moment = tables.known[number], tables.times[number]
         if self._independent:
             warp.lanes = np.maximum(warp.lanes, int(row[number]))
-        self._merge(warp, row if fences is None else fences)
+        self._merge(number, warp, row if fences is None else fences)
         fenced = dict(warp.known)
         fenced[warp.cluster] = fenced[warp.cluster].copy()
         fenced[warp.cluster][warp.number] = int(moment[FENCED])
         for narrower in range(CTA, scope + 1):
             warp.fenced[narrower] = fenced
         if fences is not None:
-            self._merge(warp, row)
+            self._merge(number, warp, row)
         for other, others in self._fences[warp.cluster].items():
             near = other // tables.per_cta == number // tables.per_cta
             heard = [
@@ -114,7 +122,8 @@ class Joins:
     def publish(self, number: int, warp: Warp) -> None:
         """Let native code know whether it may join this warp with others, and note its fences."""
         moment = self._tables.times[number]
-        here = all(0 <= cluster * self._per < self._tables.count for cluster in warp.known)
+        self._rows[number] = self._tables.known[number].copy()
+        here = min(warp.known) >= 0 and max(warp.known) * self._per < self._tables.count
         moment[OWN], moment[PLAIN] = warp.time, (2 if here else 1) if self._is_plain(warp) else 0
         moment[TICK] = 0
         wide = {scope: known for scope, known in warp.fenced.items() if scope > CTA}

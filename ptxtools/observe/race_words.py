@@ -5,7 +5,6 @@ What native code does with them before an access of a warp, this does for access
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,7 +57,6 @@ class Words:
         if independent:  # some have one thread
             numbers = numbers[(numbers % tables.per_cta + 1) * LANES - threads == LANES - 1]
         tables.known[numbers, numbers] = _NEVER
-        self._shown: defaultdict[int, dict[int, Array]] = defaultdict(dict)
 
     def _numbers(self, cluster: int) -> slice:
         """The warps of a cluster."""
@@ -113,7 +111,7 @@ class Words:
         """Let native code know what a warp knows now; when others have been told anything, its accesses have another
         time from now on."""
         number, tables = self._number(at), self.tables
-        moment, shown, row = tables.times[number], self._shown[number], tables.known[number]
+        moment, shown, row = tables.times[number], self.joins.shown[number], tables.known[number]
         if warp.time != self._seen[number]:
             self._seen[number], moment[NOW] = warp.time, 0
         far = False
@@ -140,6 +138,10 @@ class Words:
         """The time up to which somebody who knows this knows all that was done in the cluster of a warp."""
         around = self._numbers(number // self._clocks.per_cluster)
         return self._complete(row, around.start, around.stop, int(self.tables.times[number, AROUND]))
+
+    def until_of_grid(self, number: int) -> int:
+        """The time up to which a warp knows all that the grid has done."""
+        return self._until(number, 0, self.tables.count, int(self.tables.times[number, GRID_UNTIL]))
 
     def _until(self, number: int, first: int, after: int, since: int) -> int:
         """The time up to which a warp knows all that some warps have done, at least that up to which it did before."""
