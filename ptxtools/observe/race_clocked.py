@@ -184,6 +184,12 @@ class RaceClocked(RaceCheck):
     def _warp(self, at: View) -> Warp:
         if at is self._accessing[0] and self._accessing[1] is not None:
             return self._accessing[1]
+        warp = self._meet(at)
+        self._flags.settle(warp)
+        return warp
+
+    def _meet(self, at: View) -> Warp:
+        """The warp of a view, which may have heard more at flags."""
         warp = super()._warp(at)
         if self._words.meet(at, warp):
             self._polls.moved(warp.agent)
@@ -263,6 +269,7 @@ class RaceClocked(RaceCheck):
         self._done(at)
 
     def fence(self, at: View, lanes: Array) -> None:
+        self._flags.fence(at, self._meet(at), lanes)
         super().fence(at, lanes)
         self._done(at)
         self._flags.fenced(self._warp(at))
@@ -289,11 +296,11 @@ class RaceClocked(RaceCheck):
             return
         if access.space == "global" and self._passes(at, access):
             return
-        self._accessing = at, self._warp(at)
         strong = access.strength or access.action == "atomic"
-        if strong and access.space == "global" and self._flags.passes(at, access, self._warp(at)):
-            self._accessing = _NOBODY
+        told = strong and access.space == "global"
+        if told and (self._flags.passes_again(at, access) or self._flags.passes(at, access, self._meet(at))):
             return
+        self._accessing = at, self._warp(at)
         if strong:
             if access.space == "global":
                 self._guard(None, access.addresses.astype(np.int64), access.size)
@@ -302,7 +309,7 @@ class RaceClocked(RaceCheck):
             for owner, mine in _owners(at, access):
                 self._weak(at, access, owner, mine)
         self._done(at)
-        if strong and access.space == "global":
+        if told:
             self._flags.consider(at, access)
         self._accessing = _NOBODY
 

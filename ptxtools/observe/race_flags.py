@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptxtools.machine.observers import Doubt
+from ptxtools.machine.residents import HEARS
 from ptxtools.program.program import LANES
-from ptxtools.records import NamedTuple, dataclass, field
+from ptxtools.records import NamedTuple, dataclass, field, replace
 
-from .clocks import GPU, TENSOR, Warp
-from .race_accesses import sort_of, strength_of
+from .clocks import GPU, SYS, TENSOR, Together, Warp
+from .race_accesses import scope_named, sort_of, strength_of
 from .race_joins import GRID_UNTIL, PLAIN, TOOK
 from .race_repeats import polls
 from .race_shadow import EARLIER, words_in
@@ -47,8 +48,12 @@ _TRIES = 64
 _MOST_KEPT = 64 << 20
 #: What native code lets mbarriers tell, too (`MOMENT.plain`).
 _PLAIN = 2
-#: The strengths of reads that acquire, and of atomics that release.
-_ACQUIRE, _RELEASE = "acquire", "release"
+#: Strengths of the reads and the atomics; those that acquire, and that release.
+_READS, _ATOMICS = ("acquire", "relaxed", "volatile"), ("", "relaxed", "acquire", "release", "acq_rel")
+_ACQUIRES, _RELEASES = ("acquire", "acq_rel"), ("release", "acq_rel")
+#: Fences that are something else, or acquire nothing.
+_OTHER_FENCES = ("proxy", "mbarrier_init", "release")
+_NO_LANES = np.zeros(0, np.int64)
 
 
 class Entry(NamedTuple):
@@ -70,7 +75,8 @@ class Entry(NamedTuple):
 class Flag:
     """One word. told: what has been told, up to which time of each warp; sort: of its atomics (0: none was); base:
     writes of another kind, by warp and time, that all must know of; lanes: by warp its one lane; writer, written: the
-    last write; log: what is written down; lost: some of it is no longer."""
+    last write; messages: the last one of each warp, and as a row; heard: these are all; log: what is written down;
+    lost: some of it is no longer."""
 
     place: int
     size: int
@@ -80,8 +86,21 @@ class Flag:
     lanes: dict[int, int] = field(default_factory=dict)
     writer: int = -1
     written: int = 0
+    messages: dict[int, tuple[Message, Array]] = field(default_factory=dict)
+    heard: bool = True
     log: list[Entry] = field(default_factory=list)
     lost: bool = False
+
+    def tell(self, message: Message, row: Array | None) -> None:
+        """Something is told, as a message, and as a row; None: nothing is."""
+        before = self.messages.get(message.agent)
+        if row is None:
+            self.heard = False
+            return
+        if before is not None and (before[0].scope > message.scope or (before[1] > row).any()):
+            self.heard = False
+        np.maximum(self.told, row, out=self.told)
+        self.messages = {**self.messages, message.agent: (message, row)}  # others have the one before
 
 
 class _Past:
@@ -108,18 +127,38 @@ class Flags:
         self._by_word: dict[int, Flag] = {}
         self._tries: dict[tuple[int, int], int] = {}
         self._fenced: dict[int, tuple[Known, Array]] = {}  # by warp what its last fence released, and as a row
+        #: What warps have heard, for the next fence: what was told, by which messages, and the scope of the read.
+        self._heard: dict[int, dict[Flag, tuple[Array, dict[int, tuple[Message, Array]], int]]] = {}
 
     # --- accesses -----------------------------------------------------------------------------------------------------
 
+    def passes_again(self, at: View, access: Access) -> bool:
+        """The same where nothing has to be known of the warp: it only looks, and has done nothing but that since Python
+        was told of it."""
+        flag = self._of_access(access)
+        if flag is None or access.action != "read":
+            return False
+        warp = self._words.unmoved(at.cta.number * self._tables.per_cta + at.warp)
+        strength = None if warp is None else self._fits(at, access)
+        if warp is None or strength is None or not self._knows(flag, access, warp):
+            return False
+        plain = int(self._tables.times[warp.agent, PLAIN])
+        hears = plain == HEARS and access.strength not in _ACQUIRES
+        return (plain == _PLAIN or hears) and self._look(at, access, warp, flag, strength)
+
+    def _of_access(self, access: Access) -> Flag | None:
+        if not self._flags or len(access.lanes) != 1:
+            return None
+        return self._flags.get((int(access.addresses[0]), access.size))
+
     def passes(self, at: View, access: Access, warp: Warp) -> bool:
         """A strong access to global memory: whether it is written down, and nothing else has to be done."""
-        if not self._flags or len(access.lanes) != 1:
+        flag = self._of_access(access)
+        strength = None if flag is None else self._fits(at, access)
+        if flag is None or strength is None or not self._knows(flag, access, warp):
             return False
-        flag = self._flags.get((int(access.addresses[0]), access.size))
-        if flag is None:
-            return False
-        strength = self._fits(at, access)
-        if strength is None or not self._knows(flag, access, warp):
+        self._words.publish(at, warp)
+        if self._tables.times[warp.agent, PLAIN] != _PLAIN:
             return False
         if access.action == "read":
             return self._look(at, access, warp, flag, strength)
@@ -129,13 +168,13 @@ class Flags:
         """Its strength, if it is an access as such words have."""
         op = at.op
         strength = strength_of(at, access, by_words=False)
-        if strength.scope < GPU or strength.unit != access.size:
+        if strength.scope < GPU or strength.unit != access.size or op.opcode is None:
             return None
         if access.action == "read":
-            good = polls(op) and access.strength == _ACQUIRE and self._deciders.decided(op.where)
+            good = polls(op) and access.strength in _READS and self._deciders.decided(op.where)
         else:
-            red = op.opcode is not None and op.opcode.family == "red" and access.strength in ("", "relaxed", _RELEASE)
-            good = access.action == "atomic" and red and sort_of(at, access) > 0
+            good = access.action == "atomic" and access.strength in _ATOMICS and op.opcode.family in ("red", "atom")
+            good = good and sort_of(at, access) > 0 and self._deciders.quiet(op.where)
         return strength if good else None
 
     def _knows(self, flag: Flag, access: Access, warp: Warp) -> bool:
@@ -147,66 +186,108 @@ class Flags:
         return all(agent == warp.agent or int(row[agent]) >= time for agent, time in flag.base)
 
     def _look(self, at: View, access: Access, warp: Warp, flag: Flag, strength: Strength) -> bool:
-        tables = self._tables
-        number, moment, row = warp.agent, tables.times[warp.agent], self._tables.known[warp.agent]
-        self._words.publish(at, warp)
-        if moment[PLAIN] != _PLAIN:
+        if access.strength in _ACQUIRES:
+            learns = self._take(warp, flag.told, access.lanes)
+        elif flag.heard:
+            learns = self._hear(warp, flag, strength.scope)
+        else:
             return False
-        lane, own, mine = flag.lanes[number], int(flag.told[number]), int(row[number])
-        learns = bool((flag.told > row).any()) if own <= mine else True
-        if learns:
-            np.maximum(row, flag.told, out=row)
-            row[number] = mine
-            tables.lanes[number, lane] = max(own, int(tables.lanes[number, lane]))
-            moment[TOOK] = 1
-            moment[GRID_UNTIL] = self._words.until_of_grid(number)
-        self._note(flag, at, access, strength, warp, (warp.time, warp.time), own, [])
+        self._note(flag, at, access, strength, warp, (warp.time, warp.time), [])
         self._polls.found(at, access, warp, learns=learns)
         return True
 
+    def _take(self, warp: Warp, told: Array, lanes: Array) -> bool:
+        """Lanes of a warp acquire what was told, as native code does it at mbarriers; whether they learn anything."""
+        tables, number = self._tables, warp.agent
+        moment, row = tables.times[number], tables.known[number]
+        own, mine = int(told[number]), int(row[number])
+        if own <= mine and not (told > row).any():
+            return False
+        np.maximum(row, told, out=row)
+        row[number] = mine
+        tables.lanes[number, lanes] = np.maximum(own, tables.lanes[number, lanes])
+        moment[TOOK] = 1
+        moment[GRID_UNTIL] = self._words.until_of_grid(number)
+        return True
+
+    def _hear(self, warp: Warp, flag: Flag, scope: int) -> bool:
+        """A warp has heard what was told, and acquires it by its next fence; whether that is new."""
+        heard = self._heard.setdefault(warp.agent, {})
+        before = heard.get(flag)
+        heard[flag] = flag.told.copy(), flag.messages, scope
+        self._tables.times[warp.agent, PLAIN] = HEARS
+        return before is None or before[1] is not flag.messages or before[2] != scope
+
     def _add(self, at: View, access: Access, warp: Warp, flag: Flag, strength: Strength) -> bool:
-        release = access.strength == _RELEASE
+        opcode, release = at.op.opcode, access.strength in _RELEASES
+        assert opcode is not None
+        acquires, reads = access.strength in _ACQUIRES, opcode.family == "atom"
         fences = [scope for scope in warp.fenced if scope <= strength.scope]
         if flag.sort not in (0, sort_of(at, access)) or not (release or not fences or max(fences) >= GPU):
             return False
-        self._words.publish(at, warp)
-        if self._tables.times[warp.agent, PLAIN] != _PLAIN:
-            return False
-        before, told = warp.time, self._clocks.tells(warp, strength.scope, at.op.where, release=release)
+        told = self._clocks.tells(warp, strength.scope, at.op.where, release=release)
         if len(told) != 1 or told[0].scope < GPU or not self._plain(told[0].told or {}):
             return False
+        if reads and not (acquires or flag.heard):
+            return False
+        if acquires and self._take(warp, flag.told, access.lanes):
+            self._words.learn(warp.agent)
+            self._words.publish(at, warp)
+        elif reads and not acquires:
+            self._hear(warp, flag, strength.scope)
+        before = warp.time
         if flag.writer == warp.agent and flag.written == before:
             warp.tick()
         now = warp.time
         flag.sort, flag.writer, flag.written = sort_of(at, access), warp.agent, now
         if release:
             told = self._clocks.tells(warp, strength.scope, at.op.where, release=True)
-        if told[0].told:
-            np.maximum(flag.told, self._row(warp, told[0].told), out=flag.told)
-        self._note(flag, at, access, strength, warp, (before, now), 0, told)
+        flag.tell(replace(told[0], extent=(flag.place, flag.place + flag.size)), self._row(warp, told[0].told))
+        self._note(flag, at, access, strength, warp, (before, now), told)
         warp.tick()
         self._polls.written(None, access.addresses.astype(np.int64), access.size)
         self._polls.moved(warp.agent)
         self._words.publish(at, warp)
+        if self._heard.get(warp.agent):
+            self._tables.times[warp.agent, PLAIN] = HEARS
         return True
 
+    # --- what relaxed reads have heard --------------------------------------------------------------------------------
+
+    def fence(self, at: View, warp: Warp, lanes: Array) -> None:
+        """A warp comes to a fence, which may acquire what it has heard for all threads of the device."""
+        opcode = at.op.opcode
+        if not self._heard.get(warp.agent) or opcode is None or opcode.family not in ("fence", "membar"):
+            return
+        if any(map(opcode.has, _OTHER_FENCES)) or scope_named(at, SYS) < GPU:
+            return
+        for told, _, _ in self._heard.pop(warp.agent).values():
+            self._take(warp, told, lanes)
+        self._words.learn(warp.agent)
+
+    def settle(self, warp: Warp) -> None:
+        """A warp does anything else: it has heard this (`Warp.heard`)."""
+        for _, messages, scope in self._heard.pop(warp.agent, {}).values():
+            together = Together()
+            together.renew([message for message, _ in messages.values()])
+            self._clocks.read_all(warp, together, scope, _NO_LANES, acquire=False)
+
     def _note(
-        self, flag: Flag, at: View, access: Access, strength: Strength, warp: Warp, times: tuple[int, int], own: int,
+        self, flag: Flag, at: View, access: Access, strength: Strength, warp: Warp, times: tuple[int, int],
         told: list[Message],
     ) -> None:  # fmt: skip
         row = self._tables.known[warp.agent].copy()
         if flag.lost or (len(flag.log) + 1) * row.nbytes > _MOST_KEPT:
             flag.lost, flag.log = True, []
             return
-        known = warp.known_reads()
-        if own:
-            lane = flag.lanes[warp.agent]
-            known[lane] = np.maximum(known[lane], own)
+        known = np.maximum(warp.known_reads(), self._tables.lanes[warp.agent][:, None])
         row[warp.agent] = times[0]
         flag.log.append(Entry(at.op, access, strength, warp.agent, times, row, warp.seen, int(known.min()), told))
 
-    def _row(self, warp: Warp, told: Known) -> Array:
+    def _row(self, warp: Warp, told: Known | None) -> Array | None:
         """What a warp tells as a row."""
+        if told is None:
+            return None
         fenced, row = self._fenced.get(warp.agent, (None, None))
         if fenced is told and row is not None:
             return row
@@ -255,7 +336,7 @@ class Flags:
         for one in messages:
             if one.scope < GPU or not self._plain(one.told or {}):
                 return None
-            flag.told = np.maximum(flag.told, self._of(one.told or {}))
+            flag.tell(one, None if one.told is None else self._of(one.told))
         return flag
 
     def _written(self, flag: Flag, piece: tuple[int, Page, Array, Array]) -> bool:

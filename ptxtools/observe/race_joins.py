@@ -47,6 +47,9 @@ class Joins:
         self._heard: dict[tuple[int, int], dict[int, Known]] = {}  # the last that a warp has heard of another one
         self.shown: defaultdict[int, dict[int, Array]] = defaultdict(dict)  # by warp and cluster what `known` has
         self._rows: dict[int, Array] = {}  # by warp `known` as it was when it was shown, or merged
+        #: By warp the lanes that may not have left the last phase of the CTA's barrier, which was native.
+        self._rest: dict[int, int] = {}
+        self.merged: set[int] = set()  # warps that have learnt of other clusters since that was shown
 
     # --- warps --------------------------------------------------------------------------------------------------------
 
@@ -81,6 +84,7 @@ class Joins:
         clusters, changed = now.reshape(-1, per), row.astype(np.bool_) if before is None else row != before
         changed[warp.agent] = True
         known, shown = warp.known, self.shown[number]
+        self.merged.add(number)
         for cluster in np.flatnonzero(changed.reshape(-1, per).any(axis=1)).tolist():
             times, mine = clusters[cluster], known.get(cluster)
             if mine is not None and (mine is not shown.get(cluster) or cluster == warp.cluster):
@@ -148,7 +152,8 @@ class Joins:
             first, last, field = cluster * self._per, (cluster + 1) * self._per, ARRIVED
             joining = tables.clusters[cluster]
             gathered = tables.clustered[cluster, int(joining[_SIDE])]
-        mine, joining[_TOLD] = tables.times[cta * tables.per_cta + at.warp], 1
+        number = cta * tables.per_cta + at.warp
+        mine, joining[_TOLD] = tables.times[number], 1
         if what != "bar" and int(mine[field]) in (_COME, _COMPLETE):
             raise Doubt  # it has not left the last phase
         there = tables.times[first:last]
@@ -157,6 +162,9 @@ class Joins:
         if what == "bar":
             found = [(first + n, int(there[n, PART])) for n in np.flatnonzero(there[:, PART]).tolist()]
             there[:, PART] = 0
+            for warp, mask in (*found, (number, at.mask)):
+                rest = _EVERYBODY if int(tables.times[warp, BAR]) == _COMPLETE else self._rest.get(warp, 0)
+                self._rest[warp], tables.times[warp, BAR] = rest & ~mask, 0
         if joining[_CAME]:
             natives = (first + np.flatnonzero(there[:, field] == _COME)).tolist()
             found += [(number, _EVERYBODY) for number in natives]
@@ -182,6 +190,12 @@ class Joins:
         state = int(moment[field])
         if state == _COME or (state == _COMPLETE and what != "bar" and not whole):
             raise Doubt  # it has come natively, but the phase is not complete; or some lanes alone go on
+        rest = self._rest.pop(number, 0) if what == "bar" else 0
+        if rest & at.mask and state != _COMPLETE:  # others of the warp have come to the next phase
+            if at.mask & ~rest:
+                raise Doubt
+            self._rest[number] = rest & ~at.mask
+            return True
         if state == _COMPLETE and what != "bar":
             self._go(number, at.cta.number // self._size)
         elif state == _PYTHON:

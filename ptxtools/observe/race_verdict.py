@@ -55,12 +55,15 @@ class Deciders:
         """Whether a line has decided an order already."""
         return where in self._decided
 
+    def quiet(self, where: int) -> bool:
+        """Whether an atomic of a line decides nothing new."""
+        return where not in self._useful or where in self._decided
+
     def settled(self, words: Iterable[int], sort: int) -> bool:
-        """Whether what words of global memory have depends on no order, but for that of atomics of a sort, whose
-        results nobody uses."""
+        """Whether what words of global memory have depends on no order, but for that of quiet atomics of a sort."""
         for word in words:
             atomics = self._atomics.get((None, word), {})
-            others = any(other != sort or where in self._useful for (_, where), (_, other) in atomics.items())
+            others = any(other != sort or not self.quiet(where) for (_, where), (_, other) in atomics.items())
             if others or (None, word) in self._open:
                 return False
         return True

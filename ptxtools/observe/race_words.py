@@ -5,6 +5,7 @@ What native code does with them before an access of a warp, this does for access
 
 from __future__ import annotations
 
+from operator import is_not
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +24,7 @@ from ptxtools.machine.residents import (
 from ptxtools.program.program import LANES
 
 from .async_knowledge import threads_of
-from .race_joins import AROUND, CTA_UNTIL, GRID_UNTIL, NOW, OWN, PLAIN, STIRS, TOLD, Joins
+from .race_joins import AROUND, CTA_UNTIL, GRID_UNTIL, JOINED, NOW, OWN, PLAIN, STIRS, TOLD, Joins
 
 if TYPE_CHECKING:
     from ptxtools.machine.clocks import Clocks as Tables
@@ -89,6 +90,13 @@ class Words:
             self.publish(at, warp)
         return met
 
+    def unmoved(self, number: int) -> Warp | None:
+        """A warp that has done nothing natively since Python was told of it, but for what it may have learnt."""
+        moment, warp = self.tables.times[number], self._warps.get(number)
+        if warp is None or moment[JOINED] or moment[TOLD] or int(moment[OWN]) > warp.time:
+            return None
+        return warp
+
     def _begin(self, number: int, warp: Warp) -> None:
         self._warps[number], self._seen[number] = warp, warp.time
 
@@ -114,16 +122,19 @@ class Words:
         moment, shown, row = tables.times[number], self.joins.shown[number], tables.known[number]
         if warp.time != self._seen[number]:
             self._seen[number], moment[NOW] = warp.time, 0
-        far = False
-        for cluster, times in warp.known.items():
+        near = far = number in self.joins.merged
+        self.joins.merged.discard(number)
+        known = warp.known
+        for cluster, times in known.items() if any(map(is_not, known.values(), map(shown.get, known))) else ():
             if shown.get(cluster) is not times and self._here(cluster):
+                near = True
                 shown[cluster], far = times, far or cluster != warp.cluster
                 row[self._numbers(cluster)] = times
         row[number] = self._own(at, warp)
         self.joins.publish(number, warp)
-        per = tables.per_cta
-        first = at.cta.number * per
-        moment[CTA_UNTIL] = self._until(number, first, first + per, int(moment[CTA_UNTIL]))
+        if near:
+            first = at.cta.number * tables.per_cta
+            moment[CTA_UNTIL] = self._until(number, first, first + tables.per_cta, int(moment[CTA_UNTIL]))
         if far:  # perhaps of the whole grid
             moment[GRID_UNTIL] = self._until(number, 0, tables.count, int(moment[GRID_UNTIL]))
 
