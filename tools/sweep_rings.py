@@ -1,6 +1,7 @@
-"""Random rings of mbarriers (tests/observe/rings.py): racecheck's closer look beside its judge alone.
+"""Random rings of mbarriers (tests/observe/rings.py), or grids that meet at counters (tests/observe/counters.py):
+racecheck's closer look beside its judge alone.
 
-    python tools/sweep_rings.py [--seconds N] [--seed N]
+    python tools/sweep_rings.py [--seconds N] [--seed N] [--counters]
 
 Takes processor time. Prints each seed on which they differ in several runs, and exits 1 if there is one.
 """
@@ -17,6 +18,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from tests.observe import counters, rings  # noqa: E402
 from tests.observe.rings import RUNS, compared, differ  # noqa: E402
 
 
@@ -24,12 +26,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--counters", action="store_true")
     options = parser.parse_args()
+    kernel = counters.kernel if options.counters else rings.kernel
     end, seed, failed = time.monotonic() + options.seconds, options.seed, 0
     kinds: Counter[Any] = Counter()
     while time.monotonic() < end:
         for _ in range(RUNS):
-            found, judged, looks = compared(seed)
+            found, judged, looks = compared(seed, kernel)
             if not differ(found, judged):
                 break
         else:

@@ -52,6 +52,8 @@ SEVERAL_WARPS = SEVERAL_CTA | SEVERAL_GRID | SEVERAL_CLUSTER
 MOST_TIMES = 1 << 22
 #: Words of what is noted of a warp with its times (`MOMENT` of the native engine has their fields).
 MOMENT_WORDS = 24
+#: Of a warp that has heard something at a flag, which its next fence acquires (`MOMENT.plain`).
+HEARS = 3
 #: Words at the beginning of what is noted of an mbarrier, and of what is noted of a warp there (`PHASED`, `USE`).
 PHASED_WORDS, USE_WORDS = 8, 10
 #: Of the table of `repeats.Repeats`: rows, a power of two, and words of one; where the number of the warp begins in a

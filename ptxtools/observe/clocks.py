@@ -52,7 +52,7 @@ def merged(known: Known, more: Mapping[int, Array]) -> Known:
 
 def covers(known: Mapping[int, Array], told: Mapping[int, Array]) -> bool:
     """Whether a knowledge has all of another one."""
-    for cluster, row in told.items():
+    for cluster, row in () if told is known else told.items():
         mine = known.get(cluster)
         if mine is None:
             return False
@@ -322,8 +322,9 @@ class Clocks:
             done = self._take_gathered(warp, scope, lanes)
             warp.heard = [one for one in warp.heard if not self._accept(warp, one, scope, lanes, done) and one.told]
         if releases:
+            known = dict(warp.known)
             for narrower in range(CTA, scope + 1):
-                warp.fenced[narrower] = dict(warp.known)
+                warp.fenced[narrower] = known
         warp.tick()
 
     @staticmethod
@@ -352,6 +353,13 @@ class Clocks:
         warp.tick()
 
     def told_by(self, warp: Warp, scope: int, where: int, *, release: bool) -> list[Message]:
+        """A strong write: what it tells."""
+        found = self.tells(warp, scope, where, release=release)
+        warp.tick()
+        return found
+
+    @staticmethod
+    def tells(warp: Warp, scope: int, where: int, *, release: bool) -> list[Message]:
         """What a strong write tells: with fences of several scopes before it the more, the nearer a thread is."""
         if release:
             found = [Message(warp.agent, dict(warp.known), scope, where)]
@@ -361,7 +369,6 @@ class Clocks:
                 if not any(covers(one.told or {}, warp.fenced[known]) for one in found):
                     found.append(Message(warp.agent, warp.fenced[known], known, where))
             found = found or [Message(warp.agent, None, scope, where)]
-        warp.tick()
         return found
 
     def read(self, warp: Warp, message: Message, scope: int, lanes: Array, *, acquire: bool) -> None:

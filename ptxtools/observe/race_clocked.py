@@ -49,6 +49,7 @@ from ptxtools.sim.tensor.wgmma_reads import multiplies
 from .mbarriers import distinct
 from .members import only_plain, threads_of
 from .race_accesses import Strength, looks_of, piece_of
+from .race_flags import Flags
 from .race_grids import action_of, lets_begin
 from .race_guess import ReadOnly
 from .race_phased import Phased
@@ -128,6 +129,10 @@ class RaceClocked(RaceCheck):
             raise Doubt
         tables = Tables(warps, self._clocks.per_cta, prod(launch.cluster), self._pieces[1])
         self._words = Words(self._clocks, tables, prod(launch.block), independent=self._pages.lanes_race)
+        self._flags = Flags(
+            (self._clocks, self._words, tables), self._deciders, self._pages, self._polls, self._global,
+            self._add_messages, possible=not (self._beside or self._proxies.wanted or self._child),
+        )  # fmt: skip
         self._mbarriers = self._phased = Phased(
             self._deciders.decide, self._waits_twice, (self._clocks, tables), self._pages, self._program, MBARRIER,
             self._words_of_mbarrier, self._polls.told,
@@ -179,6 +184,12 @@ class RaceClocked(RaceCheck):
     def _warp(self, at: View) -> Warp:
         if at is self._accessing[0] and self._accessing[1] is not None:
             return self._accessing[1]
+        warp = self._meet(at)
+        self._flags.settle(warp)
+        return warp
+
+    def _meet(self, at: View) -> Warp:
+        """The warp of a view, which may have heard more at flags."""
         warp = super()._warp(at)
         if self._words.meet(at, warp):
             self._polls.moved(warp.agent)
@@ -258,8 +269,10 @@ class RaceClocked(RaceCheck):
         self._done(at)
 
     def fence(self, at: View, lanes: Array) -> None:
+        self._flags.fence(at, self._meet(at), lanes)
         super().fence(at, lanes)
         self._done(at)
+        self._flags.fenced(self._warp(at))
 
     def transacted(self, at: View, cta: Cta, offset: int, size: int) -> None:
         super().transacted(at, cta, offset, size)
@@ -283,8 +296,12 @@ class RaceClocked(RaceCheck):
             return
         if access.space == "global" and self._passes(at, access):
             return
+        strong = access.strength or access.action == "atomic"
+        told = strong and access.space == "global"
+        if told and (self._flags.passes_again(at, access) or self._flags.passes(at, access, self._meet(at))):
+            return
         self._accessing = at, self._warp(at)
-        if access.strength or access.action == "atomic":
+        if strong:
             if access.space == "global":
                 self._guard(None, access.addresses.astype(np.int64), access.size)
             super().access(at, access)
@@ -292,6 +309,8 @@ class RaceClocked(RaceCheck):
             for owner, mine in _owners(at, access):
                 self._weak(at, access, owner, mine)
         self._done(at)
+        if told:
+            self._flags.consider(at, access)
         self._accessing = _NOBODY
 
     def _passes(self, at: View, access: Access) -> bool:
@@ -370,6 +389,8 @@ class RaceClocked(RaceCheck):
         """From now on Python looks at these bytes."""
         if not len(places):
             return
+        if owner is None:
+            self._flags.touched(places, size)
         alone = (int(places[0]), size) if owner is None and len(places) == 1 else None
         if alone in self._guarded:
             return

@@ -45,6 +45,11 @@ class Joins:
         #: joined others before: barriers of the CTA, and arrivals at the cluster's.
         self._fences: defaultdict[int, dict[int, list[tuple[int, int, dict[int, Known]]]]] = defaultdict(dict)
         self._heard: dict[tuple[int, int], dict[int, Known]] = {}  # the last that a warp has heard of another one
+        self.shown: defaultdict[int, dict[int, Array]] = defaultdict(dict)  # by warp and cluster what `known` has
+        self._rows: dict[int, Array] = {}  # by warp `known` as it was when it was shown, or merged
+        #: By warp the lanes that may not have left the last phase of the CTA's barrier, which was native.
+        self._rest: dict[int, int] = {}
+        self.merged: set[int] = set()  # warps that have learnt of other clusters since that was shown
 
     # --- warps --------------------------------------------------------------------------------------------------------
 
@@ -63,7 +68,7 @@ class Joins:
             fences = self._tables.fences[number] if took else None
             self._join(number, warp, CTA if joined == 1 else CLUSTER, fences)
         elif took:
-            self._merge(warp, self._tables.known[number])
+            self._merge(number, warp, self._tables.known[number])
         told = bool(moment[TOLD])
         if told:
             moment[TOLD] = 0
@@ -71,14 +76,21 @@ class Joins:
                 warp.tick()
         return told or joined > 0
 
-    def _merge(self, warp: Warp, row: Array) -> None:
-        """It knows what a row of times says."""
-        row, per = row.astype(np.int64), self._per
-        row[warp.agent] = warp.time
-        for cluster in np.unique(np.flatnonzero(row) // per).tolist():
-            times, mine = row[cluster * per : (cluster + 1) * per], warp.known.get(cluster)
-            if mine is None or (times > mine).any():
-                warp.known[cluster] = times if mine is None else np.maximum(times, mine)
+    def _merge(self, number: int, warp: Warp, row: Array) -> None:
+        """It knows what a row of times says, of which it has known what was shown."""
+        before, now, per = self._rows.get(number), row.astype(np.int64), self._per
+        self._rows[number] = row.copy()
+        now[warp.agent] = warp.time
+        clusters, changed = now.reshape(-1, per), row.astype(np.bool_) if before is None else row != before
+        changed[warp.agent] = True
+        known, shown = warp.known, self.shown[number]
+        self.merged.add(number)
+        for cluster in np.flatnonzero(changed.reshape(-1, per).any(axis=1)).tolist():
+            times, mine = clusters[cluster], known.get(cluster)
+            if mine is not None and (mine is not shown.get(cluster) or cluster == warp.cluster):
+                known[cluster] = np.maximum(times, mine)
+            else:
+                known[cluster] = shown[cluster] = times
 
     def _join(self, number: int, warp: Warp, scope: int, fences: Array | None) -> None:
         """It has been at a barrier, which is a fence. fences: what it knew there, if that is not what it knows now."""
@@ -86,14 +98,14 @@ class Joins:
         row, moment = tables.known[number], tables.times[number]
         if self._independent:
             warp.lanes = np.maximum(warp.lanes, int(row[number]))
-        self._merge(warp, row if fences is None else fences)
+        self._merge(number, warp, row if fences is None else fences)
         fenced = dict(warp.known)
         fenced[warp.cluster] = fenced[warp.cluster].copy()
         fenced[warp.cluster][warp.number] = int(moment[FENCED])
         for narrower in range(CTA, scope + 1):
             warp.fenced[narrower] = fenced
         if fences is not None:
-            self._merge(warp, row)
+            self._merge(number, warp, row)
         for other, others in self._fences[warp.cluster].items():
             near = other // tables.per_cta == number // tables.per_cta
             heard = [
@@ -114,7 +126,8 @@ class Joins:
     def publish(self, number: int, warp: Warp) -> None:
         """Let native code know whether it may join this warp with others, and note its fences."""
         moment = self._tables.times[number]
-        here = all(0 <= cluster * self._per < self._tables.count for cluster in warp.known)
+        self._rows[number] = self._tables.known[number].copy()
+        here = min(warp.known) >= 0 and max(warp.known) * self._per < self._tables.count
         moment[OWN], moment[PLAIN] = warp.time, (2 if here else 1) if self._is_plain(warp) else 0
         moment[TICK] = 0
         wide = {scope: known for scope, known in warp.fenced.items() if scope > CTA}
@@ -139,7 +152,8 @@ class Joins:
             first, last, field = cluster * self._per, (cluster + 1) * self._per, ARRIVED
             joining = tables.clusters[cluster]
             gathered = tables.clustered[cluster, int(joining[_SIDE])]
-        mine, joining[_TOLD] = tables.times[cta * tables.per_cta + at.warp], 1
+        number = cta * tables.per_cta + at.warp
+        mine, joining[_TOLD] = tables.times[number], 1
         if what != "bar" and int(mine[field]) in (_COME, _COMPLETE):
             raise Doubt  # it has not left the last phase
         there = tables.times[first:last]
@@ -148,6 +162,9 @@ class Joins:
         if what == "bar":
             found = [(first + n, int(there[n, PART])) for n in np.flatnonzero(there[:, PART]).tolist()]
             there[:, PART] = 0
+            for warp, mask in (*found, (number, at.mask)):
+                rest = _EVERYBODY if int(tables.times[warp, BAR]) == _COMPLETE else self._rest.get(warp, 0)
+                self._rest[warp], tables.times[warp, BAR] = rest & ~mask, 0
         if joining[_CAME]:
             natives = (first + np.flatnonzero(there[:, field] == _COME)).tolist()
             found += [(number, _EVERYBODY) for number in natives]
@@ -173,6 +190,12 @@ class Joins:
         state = int(moment[field])
         if state == _COME or (state == _COMPLETE and what != "bar" and not whole):
             raise Doubt  # it has come natively, but the phase is not complete; or some lanes alone go on
+        rest = self._rest.pop(number, 0) if what == "bar" else 0
+        if rest & at.mask and state != _COMPLETE:  # others of the warp have come to the next phase
+            if at.mask & ~rest:
+                raise Doubt
+            self._rest[number] = rest & ~at.mask
+            return True
         if state == _COMPLETE and what != "bar":
             self._go(number, at.cta.number // self._size)
         elif state == _PYTHON:

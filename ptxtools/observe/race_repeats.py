@@ -56,8 +56,10 @@ class Polls:
 
     def looked(self, at: View, access: Access, warp: Warp, before: Any) -> None:
         """A warp has read with nothing but chance between it and who writes."""
-        if not self._quiet(warp, before):
-            return
+        if self._quiet(warp, before):
+            self._note(at, access, warp)
+
+    def _note(self, at: View, access: Access, warp: Warp) -> None:
         row, found = self.repeats.access(at, access.lanes), self._warps[warp.agent]
         found.add(row)
         for place in np.unique(access.addresses.astype(np.int64)).tolist():
@@ -67,6 +69,12 @@ class Polls:
                 memory = at.cluster.ctas[rank].number if rank < len(at.cluster.ctas) else at.cta.number
             for word in words_in((start, start + access.size)):
                 self._words[memory, word].add(row)
+
+    def found(self, at: View, access: Access, warp: Warp, *, learns: bool) -> None:
+        """The same of a warp of which it is known whether it has learnt anything."""
+        if learns:
+            self.moved(warp.agent)
+        self._note(at, access, warp)
 
     def waited(self, at: View, what: str, warp: Warp, lanes: Array, before: Any) -> None:
         """Lanes have come to a wait for an mbarrier of their CTA, or are behind it, and its phase is open."""

@@ -15,7 +15,7 @@ from .race_accesses import sort_of, words_of
 from .sharing import by_chance, useful_atomics
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from ptxtools.machine.events import View
     from ptxtools.machine.observers import Access
@@ -50,6 +50,23 @@ class Deciders:
         if where not in self._decided:
             self._decided.add(where)
             self._session.decide(self._program, where, what)
+
+    def decided(self, where: int) -> bool:
+        """Whether a line has decided an order already."""
+        return where in self._decided
+
+    def quiet(self, where: int) -> bool:
+        """Whether an atomic of a line decides nothing new."""
+        return where not in self._useful or where in self._decided
+
+    def settled(self, words: Iterable[int], sort: int) -> bool:
+        """Whether what words of global memory have depends on no order, but for that of quiet atomics of a sort."""
+        for word in words:
+            atomics = self._atomics.get((None, word), {})
+            others = any(other != sort or not self.quiet(where) for (_, where), (_, other) in atomics.items())
+            if others or (None, word) in self._open:
+                return False
+        return True
 
     @property
     def calm(self) -> bool:

@@ -5,7 +5,7 @@ What native code does with them before an access of a warp, this does for access
 
 from __future__ import annotations
 
-from collections import defaultdict
+from operator import is_not
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +24,7 @@ from ptxtools.machine.residents import (
 from ptxtools.program.program import LANES
 
 from .async_knowledge import threads_of
-from .race_joins import AROUND, CTA_UNTIL, GRID_UNTIL, NOW, OWN, PLAIN, STIRS, TOLD, Joins
+from .race_joins import AROUND, CTA_UNTIL, GRID_UNTIL, JOINED, NOW, OWN, PLAIN, STIRS, TOLD, Joins
 
 if TYPE_CHECKING:
     from ptxtools.machine.clocks import Clocks as Tables
@@ -58,7 +58,6 @@ class Words:
         if independent:  # some have one thread
             numbers = numbers[(numbers % tables.per_cta + 1) * LANES - threads == LANES - 1]
         tables.known[numbers, numbers] = _NEVER
-        self._shown: defaultdict[int, dict[int, Array]] = defaultdict(dict)
 
     def _numbers(self, cluster: int) -> slice:
         """The warps of a cluster."""
@@ -91,6 +90,13 @@ class Words:
             self.publish(at, warp)
         return met
 
+    def unmoved(self, number: int) -> Warp | None:
+        """A warp that has done nothing natively since Python was told of it, but for what it may have learnt."""
+        moment, warp = self.tables.times[number], self._warps.get(number)
+        if warp is None or moment[JOINED] or moment[TOLD] or int(moment[OWN]) > warp.time:
+            return None
+        return warp
+
     def _begin(self, number: int, warp: Warp) -> None:
         self._warps[number], self._seen[number] = warp, warp.time
 
@@ -113,19 +119,22 @@ class Words:
         """Let native code know what a warp knows now; when others have been told anything, its accesses have another
         time from now on."""
         number, tables = self._number(at), self.tables
-        moment, shown, row = tables.times[number], self._shown[number], tables.known[number]
+        moment, shown, row = tables.times[number], self.joins.shown[number], tables.known[number]
         if warp.time != self._seen[number]:
             self._seen[number], moment[NOW] = warp.time, 0
-        far = False
-        for cluster, times in warp.known.items():
+        near = far = number in self.joins.merged
+        self.joins.merged.discard(number)
+        known = warp.known
+        for cluster, times in known.items() if any(map(is_not, known.values(), map(shown.get, known))) else ():
             if shown.get(cluster) is not times and self._here(cluster):
+                near = True
                 shown[cluster], far = times, far or cluster != warp.cluster
                 row[self._numbers(cluster)] = times
         row[number] = self._own(at, warp)
         self.joins.publish(number, warp)
-        per = tables.per_cta
-        first = at.cta.number * per
-        moment[CTA_UNTIL] = self._until(number, first, first + per, int(moment[CTA_UNTIL]))
+        if near:
+            first = at.cta.number * tables.per_cta
+            moment[CTA_UNTIL] = self._until(number, first, first + tables.per_cta, int(moment[CTA_UNTIL]))
         if far:  # perhaps of the whole grid
             moment[GRID_UNTIL] = self._until(number, 0, tables.count, int(moment[GRID_UNTIL]))
 
@@ -140,6 +149,10 @@ class Words:
         """The time up to which somebody who knows this knows all that was done in the cluster of a warp."""
         around = self._numbers(number // self._clocks.per_cluster)
         return self._complete(row, around.start, around.stop, int(self.tables.times[number, AROUND]))
+
+    def until_of_grid(self, number: int) -> int:
+        """The time up to which a warp knows all that the grid has done."""
+        return self._until(number, 0, self.tables.count, int(self.tables.times[number, GRID_UNTIL]))
 
     def _until(self, number: int, first: int, after: int, since: int) -> int:
         """The time up to which a warp knows all that some warps have done, at least that up to which it did before."""

@@ -30,7 +30,7 @@ from ptxtools.records import replace
 from ptxtools.sim.asynchronous.signals import signalled
 
 from . import race_copies, race_exits, race_proxies, race_waits
-from .clocks import CLUSTER, CTA, GPU, SYS, WEAK, Clocks, Known, Warp, covered, merged
+from .clocks import CLUSTER, CTA, GPU, SYS, WEAK, Clocks, Known, Message, Warp, covered, merged
 from .mbarriers import distinct
 from .race_accesses import (
     Strength,
@@ -406,8 +406,14 @@ class RaceCheck:
         if not strength.scope:
             self._end_messages(shadow, places, access.size)
             return
+        told = self._clocks.told_by(warp, strength.scope, at.op.where, release=access.strength in _RELEASES)
+        self._add_messages(at, access, warp, strength, shadow, places, told)
+
+    @staticmethod
+    def _add_messages(
+        at: View, access: Access, warp: Warp, strength: Strength, shadow: Shadow, places: Array, told: list[Message]
+    ) -> None:
         scope, messages = strength.scope, shadow.messages
-        told = self._clocks.told_by(warp, scope, at.op.where, release=access.strength in _RELEASES)
         for extent in scalars_of(places, access.size, strength.unit):
             mine = [replace(message, extent=extent) for message in told]
             renewed = {

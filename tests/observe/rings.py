@@ -3,6 +3,7 @@ racecheck's closer look and its judge alone. `tools/sweep_rings.py` runs many.""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
@@ -156,14 +157,13 @@ def kernel(seed: int) -> tuple[str, dict[str, Any]]:
     }  # fmt: skip
 
 
-def run(seed: int, more: str = "") -> Any:
-    """Launch the kernel of a seed, with more text: what checkers report, or the trap; and the results."""
-    text, how = kernel(seed)
+def run(text: str, how: dict[str, Any]) -> Any:
+    """Launch a kernel: what checkers report, or the trap; and the results."""
     device = ptxtools.Device("sm_90", checks=how["checks"], threads=1, tier="interpreter")
     words = np.zeros(8192, np.uint32)
     try:
         result = device.launch(
-            ptxtools.loads(text + more)["k"],
+            ptxtools.loads(text)["k"],
             how["grid"],
             how["block"],
             [words],
@@ -180,8 +180,9 @@ def run(seed: int, more: str = "") -> Any:
 RUNS = 5
 
 
-def compared(seed: int) -> tuple[Any, Any, list[int]]:
+def compared(seed: int, kernel: Callable[[int], tuple[str, dict[str, Any]]] = kernel) -> tuple[Any, Any, list[int]]:
     """What the closer look and the judge find, and what the looks were."""
+    text, how = kernel(seed)
     runs, attempt, looks = list[int](), trial.attempt, trial.looks
 
     def counted(device: Any, context: Any, run: Any, *rest: Any) -> Any:
@@ -189,10 +190,10 @@ def compared(seed: int) -> tuple[Any, Any, list[int]]:
 
     with mock.patch.object(trial, "attempt", counted):
         with mock.patch.object(trial, "looks", lambda *what: [look for look in looks(*what) if look == 2]):
-            found = run(seed)
+            found = run(text, how)
         closer = runs.copy()
         with mock.patch.object(trial, "looks", lambda *what: []):
-            judged = run(seed, " // judged")
+            judged = run(text + " // judged", how)
     return found, judged, closer
 
 

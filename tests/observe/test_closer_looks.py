@@ -12,10 +12,10 @@ import pytest
 
 import ptxtools
 from ptxtools.native.loop import events
-from ptxtools.observe import race_guess, race_shadow
+from ptxtools.observe import race_flags, race_guess, race_shadow
 from ptxtools.sim import trial
 
-from . import guards, rings
+from . import counters, guards, rings
 from .programs import module, written
 from .test_race_trial import _judged, _looks
 
@@ -167,13 +167,56 @@ def _settled(found: Any, make: Any) -> Any:
 
 @pytest.mark.share(10)
 @pytest.mark.parametrize("seed", range(60))
-def test_rings_of_mbarriers_are_judged_alike(seed: int) -> None:
+@pytest.mark.parametrize("kernel", [rings.kernel, counters.kernel])
+def test_rings_of_mbarriers_and_counters_are_judged_alike(kernel: Any, seed: int) -> None:
     for _ in range(rings.RUNS):
-        found, judged, looks = rings.compared(seed)
+        found, judged, looks = rings.compared(seed, kernel)
         assert looks[0] == 2
         if not rings.differ(found, judged):
             return
     assert found == judged
+
+
+#: Three CTAs meet at a counter; `end` is what thread 0 of each does with it behind that.
+COUNTER = """ld.global.u32 %r3, [%a+64]; bar.sync 0; setp.ne.u32 %p, %i, 0; @%p bra MET; {fence} mov.u32 %r2, 0;
+NEXT: add.u32 %r2, %r2, 3; red.global.add.u32 [%a], 1;
+LOOK: ld.acquire.gpu.global.u32 %r1, [%a]; setp.lt.u32 %q, %r1, %r2; @%q bra LOOK;
+setp.lt.u32 %q, %r2, 15; @%q bra NEXT; {end}
+MET: bar.sync 0; mov.u32 %r2, %ctaid.x; setp.eq.u32 %p, %r2, 0; @%p st.global.u32 [%a+64], 1;"""
+
+
+@pytest.mark.parametrize(
+    ("fence", "end", "races"),
+    [
+        ("membar.gl;", "", False),
+        ("membar.cta;", "", True),
+        ("", "", True),
+        ("membar.gl;", "membar.gl; red.global.add.u32 [%a+4], 1;", False),
+        ("membar.gl;", "ld.global.u32 %r1, [%a];", False),
+        ("membar.gl;", "st.global.u32 [%a], 100;", True),
+        ("membar.gl;", "atom.global.exch.b32 %r1, [%a], 100;", False),
+        ("membar.gl;", "st.relaxed.gpu.global.u16 [%a+2], 0;", True),
+    ],
+)
+def test_counters_are_written_down_until_something_else_accesses_them(
+    fence: str, end: str, races: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted: list[int] = []
+    note = race_flags.Flags._note
+    monkeypatch.setattr(race_flags.Flags, "_note", lambda self, *what: (noted.append(1), note(self, *what)))
+
+    def run(more: str = "") -> Any:
+        text = COUNTER.format(fence=fence, end=end) + more
+        result = ptxtools.Device("sm_80", checks="racecheck").launch(
+            module(text)["k"], 3, 64, [np.zeros(64, np.uint32)]
+        )
+        return sorted({(one.line, one.others[0].line) for one in result.reports}), str(result.verdict)
+
+    found = run()
+    assert bool(found[0]) == races
+    assert bool(noted) == ("gl" in fence)
+    _judged(monkeypatch)
+    assert found == run(" // judged")
 
 
 #: A warp fills what another one reads, in rounds, each behind a wait for an mbarrier, and arrives at the other one.

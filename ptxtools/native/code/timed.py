@@ -33,7 +33,7 @@ CLOCKS = structure(
 #: joined others of the CTA; arrivals, left: how often it has come to the cluster's, and joined others there; part:
 #: lanes that have come to the CTA's, while others have not; around: up to which time it knows all of its cluster; took:
 #: it has learnt from mbarriers since Python was told of it, and since it joined others; tick: its time, if it
-#: has accessed nothing since it told others anything. plain: 2: at mbarriers, too.
+#: has accessed nothing since it told others anything. plain: 2: at mbarriers, too; 3: only some of its lanes may.
 MOMENT = structure(
     "moment",
     4 * residents.MOMENT_WORDS,

@@ -8,6 +8,7 @@ learn what others know (`structures.CLOCKS`), without the observer that keeps th
 from __future__ import annotations
 
 from ptxtools.machine import filters
+from ptxtools.machine.residents import HEARS
 from ptxtools.native.code.structures import (
     MEETS_ARRIVE,
     MEETS_COME,
@@ -129,7 +130,7 @@ define internal void @learn_row(ptr %row, ptr %gathered, i64 %count, i64 %me) #1
 }}
 
 ; whether nobody need be told that this warp comes or goes
-define internal i1 @join_may(ptr %ctx, ptr %warp, i32 %what, i32 %m, i1 %all) #1 {{
+define internal i1 @join_may(ptr %ctx, ptr %warp, i32 %what, i32 %m, i1 %all, i32 %lanes) #1 {{
   %clock.any = get ctx.clocks
   %none = icmp eq ptr %clock.any, null
   br i1 %none, label %no, label %who
@@ -138,12 +139,20 @@ no:
 who:
 {ME}{_BAR}{_CLUSTER}
   %plain = get moment.plain of %moment
-  %able = icmp ne i32 %plain, 0
+  %knows = icmp ne i32 %plain, 0
+  %hears = icmp eq i32 %plain, {HEARS}
+  %deaf = xor i1 %hears, true
+  %able = and i1 %knows, %deaf
   %fit = and i1 %able, %all
   %part = get moment.part of %moment
   %part.again = and i32 %part, %m
   %part.fresh = icmp eq i32 %part.again, 0
-  %part.able = and i1 %able, %part.fresh
+  %part.all = or i32 %part, %m
+  %part.whole = icmp eq i32 %part.all, %lanes
+  %part.hears = and i1 %hears, %part.whole
+  %part.knows = xor i1 %part.hears, true
+  %part.may = and i1 %knows, %part.knows
+  %part.able = and i1 %part.may, %part.fresh
   %at.bar = get moment.bar of %moment
   %at.cluster = get moment.cluster of %moment
   %threads = get ctx.threads
@@ -360,7 +369,7 @@ joins:
   %joins.what = get meeting.what
   br i1 %joins.none, label %turns, label %join.may
 join.may:
-  %join.good = call i1 @join_may(ptr %ctx, ptr %warp, i32 %joins.what, i32 %m, i1 %all)
+  %join.good = call i1 @join_may(ptr %ctx, ptr %warp, i32 %joins.what, i32 %m, i1 %all, i32 %everybody)
   br i1 %join.good, label %turns, label %ask
 """
 JOINS_DO = f"""
