@@ -21,7 +21,7 @@ from ptxtools.machine.residents import Cta
 from ptxtools.program.details import Touch
 from ptxtools.program.layout import RESERVED, RESERVED_OFFSETS
 from ptxtools.program.passes.answers import takes_cluster, unchecked
-from ptxtools.program.passes.registers import copying
+from ptxtools.program.passes.registers import copying, rewritten
 from ptxtools.program.program import OFFSET_MASK, RANK_SHIFT
 from ptxtools.sim.runtime import HEAP_CALLS
 from ptxtools.sim.tensor.wgmma_reads import multiplies
@@ -55,6 +55,8 @@ _SUSPECTS = "loads of what nobody wrote"
 _WRITTEN = ("global", "const", "param")
 #: Of a stretch of memory whose accesses are all told of, in place of its flags; behind the last address.
 _ASKED, _END = -1, (1 << 64) - 1
+#: All bits of a byte.
+_WHOLE = 0xFF
 
 
 class InitCheck:
@@ -209,9 +211,13 @@ class InitCheck:
         if access.action == "read" and opcode is not None and opcode.family == "ld":
             if where in self._followed:
                 spoilt = {} if access.space == "global" else self._spoilt(at, access.space, lane, address)
-                origin = spoilt.get(first, where)
-                if self._registers.loaded(at, access.space, lane, ~part, origin, message):
+                origin, _ = spoilt.get(first, (where, _WHOLE))
+                bits = np.zeros(len(part), np.uint8)
+                bits[missing] = [spoilt.get(place + byte, (where, _WHOLE))[1] for byte in missing.tolist()]
+                if self._registers.loaded(at, access.space, lane, bits, origin, message):
                     return False
+                if where in at.launch.program.found(rewritten):
+                    return True
             elif self._again:
                 self._doubts(at, lane, message)
                 return False
@@ -233,7 +239,7 @@ class InitCheck:
         """Bytes that a store has written with what nobody has are not written after all."""
         found = self._registers.stored(at) if self._followed else []
         places = dict(zip(access.lanes.tolist(), access.addresses.tolist(), strict=True))
-        for lane, byte, origin, padding in found:
+        for lane, byte, origin, padding, bits in found:
             if lane not in places or byte >= access.size or (access.space == "global" and not padding):
                 continue  # what is stored to global memory has been reported, but for padding
             written, place = self._written(at, access.space, lane, places[lane])
@@ -241,15 +247,15 @@ class InitCheck:
                 written[place + byte] = False
                 if access.space == "global":
                     continue  # who loads it is to blame
-                self._spoilt(at, access.space, lane, places[lane])[place + byte] = origin
+                self._spoilt(at, access.space, lane, places[lane])[place + byte] = origin, bits
 
     @staticmethod
-    def _spoilt(at: View, space: str, lane: int, address: int) -> dict[int, int]:
-        """By byte of the memory that an address is in: the line to blame for its content."""
+    def _spoilt(at: View, space: str, lane: int, address: int) -> dict[int, tuple[int, int]]:
+        """By byte of the memory that an address is in: the line to blame for its content, and the bits that lack."""
         rank = address >> RANK_SHIFT
         owner = at.cluster.ctas[rank] if space == "shared" and rank < len(at.cluster.ctas) else at.cta
         key = "spoilt shared" if space == "shared" else f"spoilt local {at.warp} {lane}"
-        found: dict[int, int] = owner.state.setdefault(key, {})
+        found: dict[int, tuple[int, int]] = owner.state.setdefault(key, {})
         return found
 
     def grid_ended(self, launch: Launch) -> None:

@@ -27,7 +27,7 @@ from ptxtools.records import dataclass, field
 from ptxtools.semantics.types import bits_of
 
 from . import launch_control
-from .passing import computes, unwritten_bytes
+from .passing import BYTES, computes, gathered, unwritten_bits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 _NAME = "initcheck"
 #: The place of a register that no instruction has read yet.
 _NOWHERE = -1
-#: Lane, byte of an access, the line to blame, and whether it may be padding.
-_Part: TypeAlias = tuple[int, int, int, bool]
+#: Lane, byte of an access, the line to blame, whether it may be padding, and which of its bits lack.
+_Part: TypeAlias = tuple[int, int, int, bool, int]
 #: In the state of a CTA, by warp: the last load and store that it was about to make.
 _LOAD, _STORE = "load of initcheck", "store of initcheck"
 #: Upper bytes of generic addresses that are not in global memory.
@@ -53,16 +53,22 @@ _ALL = 0xFFFF
 
 @dataclass(slots=True)
 class Unwritten:
-    """Of a register: the bytes that are not written (a bit each, lowest first), by lane; and where they were first
-    read: index of a line, or `_NOWHERE`. computed: lanes that have computed with some that are not written."""
+    """Of a register: the bits that are not written (bytes, lowest first), by lane; and where they were first read: the
+    index of a line, or `_NOWHERE`. computed: lanes that have computed with some that are not written."""
 
-    bytes: Array
+    bits: Array
     origin: Array
     computed: Array
 
     @classmethod
-    def make(cls, mask: int) -> Unwritten:
-        return cls(np.full(LANES, mask, np.uint16), np.full(LANES, _NOWHERE, np.int32), np.zeros(LANES, np.bool_))
+    def make(cls, byte: int) -> Unwritten:
+        """All bytes alike."""
+        bits = np.full((LANES, BYTES), byte, np.uint8)
+        return cls(bits, np.full(LANES, _NOWHERE, np.int32), np.zeros(LANES, np.bool_))
+
+    def bytes(self, lanes: Array) -> Array:
+        """Those of some lanes that have any of the bits: a bit each, lowest first."""
+        return gathered(self.bits[lanes])
 
 
 @dataclass(slots=True)
@@ -75,7 +81,7 @@ class _Registers:
     def of(self, slot: Slot) -> Unwritten:
         found = self.slots.get(slot)
         if found is None:
-            found = self.slots[slot] = Unwritten.make(_ALL if self.fresh else 0)
+            found = self.slots[slot] = Unwritten.make(0xFF if self.fresh else 0)
         return found
 
 
@@ -89,8 +95,8 @@ class RegisterCheck:
         self._needed: dict[int, set[int]] | None = None  # of what such loads write, by line
 
     def loaded(self, at: View, space: str, lane: int, missing: Array, origin: int, message: str) -> bool:
-        """A lane loads memory of which bytes are `missing`; whether its registers are followed. origin: the line to
-        report, with the message, once it uses them."""
+        """A lane loads memory of which bits are `missing`, byte by byte; whether its registers are followed. origin: of
+        the line to report, with the message, once it uses them."""
         where, touch = at.cta.state.get(f"{_LOAD} {at.warp}", (_NOWHERE, None))
         if self._needed is None:
             self._needed = needed(at.launch.program)
@@ -102,10 +108,10 @@ class RegisterCheck:
         known = _registers(at, touch)
         for slot, part in zip(touch.writes, np.array_split(missing, len(touch.writes)), strict=True):
             if slot >= 0 and part.any():
-                whole = (1 << touch.widths[0]) - 1
-                bits = sum(1 << int(byte) for byte in np.flatnonzero(part)) if len(part) == touch.widths[0] else whole
-                known.of(slot).bytes[lane], known.of(slot).origin[lane] = bits, origin
-                known.of(slot).computed[lane] = False
+                width, register = touch.widths[0], known.of(slot)
+                register.bits[lane] = 0
+                register.bits[lane, :width] = part if len(part) == width else 0xFF
+                register.origin[lane], register.computed[lane] = origin, False
         return True
 
     def stored(self, at: View) -> list[_Part]:
@@ -122,7 +128,7 @@ class RegisterCheck:
         known = _registers(at, touch)
         if touch.kind == "entry":
             for slot in touch.writes:
-                known.of(slot).bytes[lanes], known.of(slot).origin[lanes] = _ALL, _NOWHERE
+                known.of(slot).bits[lanes], known.of(slot).origin[lanes] = 0xFF, _NOWHERE
             return
         if touch.guard >= 0:
             self._used(at, np.array(list(at.lanes())), known.of(_slot(touch.guard)), 1, "decides by")
@@ -131,7 +137,7 @@ class RegisterCheck:
         if touch.kind == "ret":
             for slot in touch.reads:
                 mine, result = known.of(slot), _results(at).setdefault(slot, Unwritten.make(0))
-                result.bytes[lanes], result.origin[lanes] = mine.bytes[lanes], mine.origin[lanes]
+                result.bits[lanes], result.origin[lanes] = mine.bits[lanes], mine.origin[lanes]
                 result.computed[lanes] = mine.computed[lanes]
             return
         frame = _frame(at, touch)
@@ -155,18 +161,19 @@ class RegisterCheck:
             at.cta.state[f"{_STORE} {at.warp}"] = at.op.where, self._unwritten_of(at, lanes, reads)
         for slot in touch.writes:
             if slot >= 0:
-                known.of(slot).bytes[lanes] = 0
+                known.of(slot).bits[lanes] = 0
 
     def _pass_on(self, at: View, touch: Touch, lanes: Array, reads: dict[Slot, Unwritten], known: _Registers) -> None:
         """The result of an operation on registers is as little written as its sources."""
         sources = [reads.get(ref.slot) if ref is not None else None for ref in at.op.src[1:]]
-        masks = [np.zeros(LANES, np.uint16) if one is None else one.bytes for one in sources]
+        bits = [np.zeros((LANES, BYTES), np.uint8) if one is None else one.bits for one in sources]
         origin = np.full(LANES, _NOWHERE, np.int32)
         computed = np.full(LANES, computes(at, touch))
         for one in sources:
             if one is not None:
-                computed |= (one.bytes != 0) & one.computed
-                origin = np.where((one.bytes != 0) & (one.origin >= 0), one.origin, origin)
+                some = one.bits.any(1)
+                computed |= some & one.computed
+                origin = np.where(some & (one.origin >= 0), one.origin, origin)
         if touch.kind != "copy":
             origin = np.where(origin == _NOWHERE, at.op.where, origin)
         frame, failed = _frame(at, touch), None
@@ -178,13 +185,13 @@ class RegisterCheck:
                 for register in reads.values():
                     self._used(at, lanes, register, _ALL, "passes")
             elif slot >= 0:
-                known.of(slot).bytes[lanes] = unwritten_bytes(at, touch, masks, place)[lanes]
+                known.of(slot).bits[lanes] = unwritten_bits(at, touch, bits, place)[lanes]
                 known.of(slot).origin[lanes], known.of(slot).computed[lanes] = origin[lanes], computed[lanes]
                 if failed is not None:
-                    known.of(slot).bytes[failed], known.of(slot).origin[failed] = _ALL, at.op.where
+                    known.of(slot).bits[failed], known.of(slot).origin[failed] = 0xFF, at.op.where
 
     def _used(self, at: View, lanes: Array, register: Unwritten, mask: int, how: str) -> None:
-        unwritten = register.bytes[lanes] & mask
+        unwritten = register.bytes(lanes) & mask
         if at.op.of(Touch).kind == "st":
             unwritten = np.where(self._padding(register, lanes, mask), 0, unwritten)
         bad = np.flatnonzero(unwritten)
@@ -209,7 +216,7 @@ class RegisterCheck:
         """Of each lane, whether what lacks in a register that it stores may be what lies between the parts of a
         structure, which copies of it take, too."""
         copied = np.isin(register.origin[lanes], list(self._structures)) & ~register.computed[lanes]
-        found: Array = (register.bytes[lanes] & mask != mask) & copied
+        found: Array = (register.bits[lanes, : mask.bit_length()] != 0xFF).any(1) & copied
         return found
 
     def _unwritten_of(self, at: View, lanes: Array, known: Mapping[Slot, Unwritten]) -> list[_Part]:
@@ -221,10 +228,12 @@ class RegisterCheck:
             if register is not None:
                 mask = (1 << width) - 1
                 padding = dict(zip(lanes.tolist(), self._padding(register, lanes, mask).tolist(), strict=True))
-                for lane in lanes[register.bytes[lanes] & mask != 0].tolist():
-                    origin, bits = int(register.origin[lane]), int(register.bytes[lane])
+                for lane in lanes[register.bytes(lanes) & mask != 0].tolist():
+                    origin, bits = int(register.origin[lane]), register.bits[lane, :width].tolist()
                     origin = at.op.where if origin == _NOWHERE else origin
-                    found += [(lane, first + byte, origin, padding[lane]) for byte in range(width) if bits >> byte & 1]
+                    found += [
+                        (lane, first + byte, origin, padding[lane], some) for byte, some in enumerate(bits) if some
+                    ]
             first += width
         return found
 

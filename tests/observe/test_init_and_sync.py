@@ -241,6 +241,26 @@ DONE: st.u32 [%t], %v; ret; }
 """
 
 
+FIELDS = """.local .align 4 .b8 v[8]; cvta.local.u64 %b, v; ld.u8 %h0, [%b]; and.b16 %h0, %h0, -8; or.b16 %h0, %h0, 3;
+    st.u8 [%b], %h0; ld.u8 %h0, [%b]; """
+USE = "setp.eq.u16 %p, %h1, 3; @%p st.global.u32 [%a], 1;"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("body", "found"), [
+    (FIELDS + "and.b16 %h1, %h0, 7;" + USE, 0),
+    (FIELDS + "and.b16 %h1, %h0, 15;" + USE, 1),  # a bit more than has been written
+    (FIELDS + "shr.u16 %h1, %h0, 3;" + USE, 1),
+    (FIELDS + "and.b16 %h0, %h0, 7; or.b16 %h0, %h0, 40; st.u8 [%b], %h0; ld.u8 %h0, [%b]; shr.u16 %h1, %h0, 3;"
+     + USE, 0),
+    (".local .b8 v[8]; cvta.local.u64 %b, v; ld.u8 %h0, [%b]; mov.u16 %h1, 7; st.u8 [%b], %h1;", 0),  # a whole byte
+    (".local .b8 v[8]; cvta.local.u64 %b, v; ld.u8 %h0, [%b]; mov.u16 %h1, 7; st.u8 [%b+1], %h1;", 1),
+])  # fmt: skip
+def test_bit_fields_are_written_bit_by_bit(body: str, found: int, engine: str) -> None:
+    """As compilers do it: what was there is loaded, changed in part, and stored."""
+    assert len(run(body, "initcheck", engine=engine).reports) == found
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(("body", "outer", "found"), [
     (PADDED + "ld.u16 %h0, [%c]; st.global.u16 [%a], %h0;", "", 0),

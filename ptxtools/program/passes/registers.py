@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from ptxtools.program.details import NamedOperands, Touch
 from ptxtools.program.effects import reads, terminator_reads, writes
-from ptxtools.program.operations import LANEWISE
+from ptxtools.program.operations import LANEWISE, OPERATIONS
 from ptxtools.program.program import FRAME_HEADER, Block, FunctionCode, Op, Program, Ref, Slot, Terminator
 from ptxtools.records import replace
 from ptxtools.semantics.types import bits_of
@@ -188,6 +188,36 @@ def needed(program: Program) -> dict[int, set[int]]:
                 live -= set(writes(op))
             live |= suspects.intersection(reads(op))
     return found
+
+
+def rewritten(program: Program) -> frozenset[int]:
+    """Lines of loads whose result nobody reads, and whose bytes the next access stores anew: so compilers that do not
+    optimise write bit fields of whole bytes."""
+    found = set[int]()
+    for number in range(len(program.functions)):
+        operations = [op for op in _operations(program, number) if not op.kind.startswith("observe.")]
+        used = {slot for op in operations for slot in reads(op)}
+        load: Op | None = None
+        for block in _blocks(program, number):
+            for op in block.ops:
+                if load is not None and (OPERATIONS[op.kind].seen or load.src[0] is None):
+                    found |= {load.where} if op.kind == "st" and _same_bytes(load, op) else set()
+                    load = None
+                elif load is not None and load.src[0] is not None and load.src[0].slot in writes(op):
+                    load = None
+                if op.kind == "ld":
+                    load = op
+            end = block.terminator
+            if end.op is None or not end.op.kind.startswith("observe."):
+                used.update(terminator_reads(end))
+                load = None
+        found -= {op.where for op in operations if op.kind == "ld" and not used.isdisjoint(writes(op))}
+    return frozenset(found)
+
+
+def _same_bytes(load: Op, store: Op) -> bool:
+    sizes = [sum(map(bits_of, types)) for types in (load.dst_types, store.src_types[1:])]
+    return sizes[0] == sizes[1] and (load.src[0], load.imm, load.space) == (store.src[0], store.imm, store.space)
 
 
 def _needs(block: Block, out: set[int]) -> dict[int, _Guard]:
