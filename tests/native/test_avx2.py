@@ -67,6 +67,17 @@ def test_rows_are_taken_apart_and_put_together(width: int) -> None:
     assert (run(put, np.ascontiguousarray(apart), row.nbytes).view(np.uint32) == row).all()
 
 
+def test_columns_of_a_warp() -> None:
+    def take(e: Emitter) -> None:
+        warp = e.value("load <32 x i32>, ptr %in, align 4")
+        for number, words in enumerate(transposed.columns(e, warp)):
+            place = e.value(f"getelementptr <8 x i32>, ptr %out, i64 {number}")
+            e.line(f"store <8 x i32> {words}, ptr {place}, align 4")
+
+    lanes = np.arange(32, dtype=np.uint32)
+    assert (run(take, lanes, lanes.nbytes).view(np.uint32).reshape(4, 8) == lanes.reshape(8, 4).T).all()
+
+
 def test_flags_are_compared_where_they_are_used() -> None:
     """Each block compares bits for itself, half of them where it needs no more; what reads a word has the word."""
     e = Emitter(AVX2)

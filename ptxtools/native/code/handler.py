@@ -48,12 +48,13 @@ def leave(code: Emitter, name: str, attributes: str = "#0", closing: Sequence[st
     return f"{header_of(f'@{name}', attributes_of(code, body, attributes))}\n{body}\n}}\n"
 
 
-def attributes_of(code: Emitter, body: str, attributes: str = "#0") -> str:
-    """Attributes of a function with this body; attributes: its group, unless it needs the widest vectors."""
+def attributes_of(code: Emitter, body: str, attributes: str = "#0", *, spills: bool = True) -> str:
+    """Attributes of a function with this body; attributes: its group, unless it needs the widest vectors; spills:
+    whether it may have more vectors than registers, rather than more addresses: one register is lost for that."""
     attributes = "#2" if WHOLE.search(body) else attributes
     attributes += " strictfp" if modes.LOAD in body else ""
     # LLVM aligns the stack for variables, but not for registers that it keeps there: vectors would lie across lines.
-    return attributes + (' "stackrealign"' if code.unmasked and body.count("\n") > _LONG else "")
+    return attributes + (' "stackrealign"' if spills and code.unmasked and body.count("\n") > _LONG else "")
 
 
 def _distinct(refs: tuple[Ref | None, ...]) -> tuple[Ref | None, ...]:

@@ -154,7 +154,7 @@ class _Code:
             self._stops(start)
         self._end()
         body = e.take()
-        return f"define internal i32 @{name}({_SIGNATURE}) {attributes_of(e, body)} {{\n{body}\n}}\n"
+        return f"define internal i32 @{name}({_SIGNATURE}) {attributes_of(e, body, spills=False)} {{\n{body}\n}}\n"
 
     def _end(self) -> None:
         e = self.code

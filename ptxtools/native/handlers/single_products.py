@@ -20,6 +20,7 @@ from ptxtools.semantics.accumulation import RESULTS
 from ptxtools.semantics.algebra import Value
 from ptxtools.semantics.fragments import Fragment
 
+from . import transposed
 from .operands import Tile
 
 _ROWS = 16
@@ -54,6 +55,8 @@ class SingleProduct:
         self.packed = self.part.a.packed
         self.columns: list[tuple[Value, Value]] = []  # values and powers of a column of A
         self.elements = self.element_powers = ""
+        #: Columns of the registers of A and C, by their numbers.
+        self.apart: dict[int, list[Value]] = {}
         #: Addends are only those of which nothing is lost when they are brought to the scale of the largest term, if
         #: there are no products but zero, and whose sums stay finite. Sums with products of f16 are such addends, too.
         rule = t.rule
@@ -240,9 +243,22 @@ class SingleProduct:
         column = place[-1]
         spots = [fragment.place(row, column) for row in range(_ROWS)]
         registers = sorted({register for _, register, _ in spots})
+        halves = [self._half(first, spots[at : at + transposed.WIDTH]) for at in range(0, _ROWS, transposed.WIDTH)]
+        if all(halves):
+            return self.code.concatenate("i32", halves, transposed.WIDTH)
         words = [self.tile.source(first + register) for register in registers]
         order = [LANES * registers.index(register) + lane for lane, register, _ in spots]
         return self.code.shuffle(f"<{LANES} x i32>", order, *words)
+
+    def _half(self, first: int, spots: Sequence[tuple[int, int, int]]) -> Value:
+        """Words of eight rows that are every fourth lane of a register, where such are made apart; else ""."""
+        lane, register, _ = spots[0]
+        alike = [(lane + 4 * row, register) for row in range(len(spots))]
+        if not self.code.unmasked or lane > 3 or alike != [(at, number) for at, number, _ in spots]:
+            return ""
+        if first + register not in self.apart:
+            self.apart[first + register] = transposed.columns(self.code, self.tile.source(first + register))
+        return self.apart[first + register][lane]
 
     def _results(self, sums: str) -> list[Value]:
         e, t, d = self.code, self.tile, self.part.d
@@ -257,6 +273,14 @@ class SingleProduct:
         found = []
         for register in range(d.registers):
             places = [spots[register, lane] for lane in range(LANES)]
+            if self.code.unmasked and places == [
+                (places[0][0] + lane // 4, places[lane % 4][1]) for lane in range(LANES)
+            ]:  # every fourth lane is of one column
+                pieces = [
+                    e.part("i32", _ROWS, columns[places[at][1]], places[0][0], transposed.WIDTH) for at in range(4)
+                ]
+                found.append(transposed.join(e, transposed.WIDTH, pieces))
+                continue
             used = sorted({column for _, column in places})
             joined = e.concatenate("i32", [columns[column] for column in used], _ROWS)
             kind = f"<{_ROWS * len(used)} x i32>"

@@ -43,6 +43,12 @@ def load(e: Emitter, pointer: str, lanes: int, width: int) -> list[Value]:
     return [e.concatenate("i32", words, WIDTH) for words in found]
 
 
+def columns(e: Emitter, warp: Value) -> list[Value]:
+    """The lanes of a warp (<32 x i32>) as four columns of eight rows: lanes 0, 4, 8 and so on, lanes 1, 5, 9."""
+    rows = [[*range(first, first + 4), *range(first + 16, first + 20)] for first in range(0, 16, 4)]
+    return list(_apart(e, [e.shuffle("<32 x i32>", order, warp) for order in rows]))
+
+
 def _apart(e: Emitter, both: Sequence[str]) -> list[str]:
     """Registers of words 0, 1 (2, 3): both halves of a register of `both` are lanes at the same place in four."""
     if len(both) == 2:  # two words, two lanes in each half
