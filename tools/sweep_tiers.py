@@ -46,6 +46,9 @@ AT_ONCE: list[Callable[[int], object]] = [
     test_regions.test_random_loops, test_regions.test_what_is_counted_in_random_loops,
     test_ahead.test_every_condition_ends_where_it_should, test_ahead.test_nans_are_as_one_by_one,
 ]  # fmt: skip
+#: Characters of a failure.
+_SHOWN = 1000
+
 WITH_FOLDER: list[Callable[[int, Path], object]] = [drawn.test_tiers_agree, drawn.test_traps_agree]
 
 
@@ -76,7 +79,7 @@ def main() -> int:
                     run(family, seed, Path(folder))
                 except Exception as error:
                     failed += 1
-                    print(f"{name}({seed}): {type(error).__name__}: {error}", flush=True)
+                    print(f"{name}({seed}): {type(error).__name__}: {str(error)[:_SHOWN]}", flush=True)
                 counts[name] += 1
                 tiers._wait()  # nothing is compiled beside what comes next
             seed += 1

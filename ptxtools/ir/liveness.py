@@ -16,10 +16,11 @@ def solve(
     """
     count = len(successors)
     predecessors: list[list[int]] = [[] for _ in range(count)]
+    live_in, live_out = list(uses), [0] * count
     for block, following in enumerate(successors):
         for successor in following:
             predecessors[successor].append(block)
-    live_in, live_out = list(uses), [0] * count
+            live_out[block] |= uses[successor]
     # Popped from the end: a block comes after its successors. Blocks that nothing reaches go last.
     order = reverse_postorder(successors)
     reached = set(order)
@@ -28,14 +29,13 @@ def solve(
     while waiting:
         block = waiting.pop()
         queued[block] = 0
-        out = 0
-        for successor in successors[block]:
-            out |= live_in[successor]
-        live_out[block] = out
-        new = uses[block] | (out & ~kills[block])
-        if new != live_in[block]:
-            live_in[block] = new
-            for predecessor in predecessors[block]:
+        new = uses[block] | (live_out[block] & ~kills[block])
+        if new == live_in[block]:
+            continue
+        live_in[block] = new
+        for predecessor in predecessors[block]:  # a block of many successors does not look at all of them each time
+            if new & ~live_out[predecessor]:
+                live_out[predecessor] |= new
                 if not queued[predecessor]:
                     queued[predecessor] = 1
                     waiting.append(predecessor)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -151,3 +151,28 @@ def test_large_functions_take_linear_work() -> None:
     """10,000 instructions in 1,000 blocks; what grew with the square would grow sixteenfold."""
     analysed(10)()
     assert calls(analysed(1000)) < 6 * calls(analysed(250))
+
+
+class _Counted(list[int]):
+    """Numbers of blocks that count how often they are gone through."""
+
+    seen = 0
+
+    def __iter__(self) -> Iterator[int]:
+        for number in super().__iter__():
+            _Counted.seen += 1
+            yield number
+
+
+def test_a_large_switch_in_a_loop_takes_linear_work() -> None:
+    """A block of many successors, all of which lead back to it, each with a value of its own."""
+
+    def seen(cases: int) -> int:
+        _Counted.seen = 0
+        switch = list(range(1, cases + 1))
+        graph = [_Counted(switch), *(_Counted([0]) for _ in switch)]
+        into, out = solve(graph, [0, *(1 << case for case in switch)], [0] * (cases + 1))
+        assert into == out == [(1 << cases + 1) - 2] * (cases + 1)
+        return _Counted.seen
+
+    assert seen(400) < 5 * seen(100)

@@ -231,7 +231,7 @@ class Writer:
         else:
             self.put(f"and.b32 {limit}, {rng.choice(['%t', self.register('r')])}, {rng.choice([3, 7])};")
         self.put(f"mov.u32 {counter}, 0;", f"{again}:")
-        self.ends.append(end)
+        self.ends.append("" if together and alike else end)  # all that come into it together leave it together
         self.body(depth, together=together and alike)
         self.ends.pop()
         self.put(f"add.u32 {counter}, {counter}, 1; setp.le.u32 %p6, {counter}, {limit}; @%p6 bra {again};", f"{end}:")
@@ -300,7 +300,7 @@ class Writer:
             (0.7, together, self.exchange),
             (0.74, together and not self.leave, self.across),
             (0.77, bool(self.functions) and self.calls, self.call),
-            (0.8, bool(self.ends) and not together, self.stop),
+            (0.8, bool(self.ends and self.ends[-1]), self.stop),
             (0.88, depth > 0, lambda: self.branch(depth, together=together)),
             (0.91, depth > 0, lambda: self.switch(depth)),
             (1.0, depth > 0, lambda: self.loop(depth, together=together)),

@@ -13,6 +13,7 @@ from ptxtools.native.code import runs
 from ptxtools.program import Program
 from ptxtools.program.details import Run, SpecialRegister
 from ptxtools.program.program import Block, FunctionCode, Op, Ref, Terminator
+from tests.work import calls
 
 from .harness import Memory
 
@@ -147,3 +148,20 @@ def test_a_run_ends_where_a_slot_changes_its_meaning():
     program = Program("k", [Block(body, Terminator("ret"))], [FunctionCode("k", 0, FRAME, 0, [])], [])
     (ops,) = runs.form_runs(program, everywhere=True)
     assert [op.kind for op in ops] == ["alu", "run"]
+
+
+def test_blocks_of_shorter_loops_come_first() -> None:
+    ways = {2: 0, 4: 3, 5: 1, 7: 7}
+    blocks = [Block([], Terminator("branch", target=ways.get(number, number + 1), other=9)) for number in range(9)]
+    assert runs.loops(blocks) == [7, 3, 4, 0, 1, 2, 5]
+    assert runs.loops([*blocks, Block([], Terminator("ret", target=0))]) == runs.loops(blocks)
+
+
+def test_loops_of_many_ways_back_take_linear_work() -> None:
+    """Each block goes on, or back to the first one, as `continue` does."""
+
+    def work(count: int) -> int:
+        blocks = [Block([], Terminator("branch", target=0, other=number + 1)) for number in range(count)]
+        return calls(lambda: runs.loops(blocks))
+
+    assert work(4000) < 5 * work(1000)

@@ -113,14 +113,29 @@ def _way_back(program: Program, number: int) -> tuple[Ref, bool, bool] | None:
 
 def loops(blocks: list[Block]) -> list[int]:
     """Blocks inside of loops, those of the shortest loops first."""
+    back = {
+        (number - target, target)
+        for number, block in enumerate(blocks)
+        if not ENDINGS[block.terminator.kind].returns
+        for target in (block.terminator.target, block.terminator.other, *block.terminator.targets)
+        if 0 <= target <= number
+    }
     span: dict[int, int] = {}
-    for number, block in enumerate(blocks):
-        end = block.terminator
-        for target in (end.target, end.other, *end.targets):
-            if 0 <= target <= number and not ENDINGS[end.kind].returns:
-                for inside in range(target, number + 1):
-                    span[inside] = min(span.get(inside, len(blocks)), number - target)
+    after = list(range(len(blocks) + 1))  # a block from which on none before the next without a span is without one
+    for length, target in sorted(back):
+        number = _next(after, target)
+        while number <= target + length:
+            span[number] = length
+            after[number] = number + 1
+            number = _next(after, number)
     return sorted(span, key=lambda number: (span[number], number))
+
+
+def _next(after: list[int], number: int) -> int:
+    """Where the way from a number ends in a forest, whose ways become shorter."""
+    while after[number] != number:
+        after[number] = number = after[after[number]]
+    return number
 
 
 def stretches(
