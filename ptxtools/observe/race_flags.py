@@ -189,8 +189,9 @@ class Flags:
         if access.action == "read":
             good = polls(op) and access.strength in _READS and self._deciders.decided(op.where)
         else:
-            good = access.action == "atomic" and access.strength in _ATOMICS and op.opcode.family in ("red", "atom")
-            good = good and sort_of(at, access) > 0
+            family = op.opcode.family
+            good = access.action == "atomic" and access.strength in _ATOMICS and sort_of(at, access) > 0
+            good = good and (family == "red" or family == "atom")
         return strength if good else None
 
     def _knows(self, flag: Flag, access: Access, warp: Warp) -> bool:
