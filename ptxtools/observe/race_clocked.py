@@ -118,7 +118,7 @@ class RaceClocked(RaceCheck):
         self._whole = grid.program.found(only_plain)
         self._program, self._multiplies = grid.program, grid.program.found(_multiplies)
         self._using = False  # mbarriers, as they are meant to be
-        self._accessing: tuple[View | None, Warp | None] = _NOBODY  # who is looked at, and has been met
+        self._accessing: tuple[View | None, Warp | None] = _NOBODY  # whose event is looked at, and has been met
         self._guarded: set[tuple[int, int]] = set()  # single accesses to global memory that is guarded
         self._clustered = prod(grid.request.cluster or (1,)) > 1 or grid.program.clustered
 
@@ -269,10 +269,14 @@ class RaceClocked(RaceCheck):
         self._done(at)
 
     def fence(self, at: View, lanes: Array) -> None:
-        self._flags.fence(at, self._meet(at), lanes)
+        warp = self._meet(at)
+        self._flags.fence(at, warp, lanes)
+        self._flags.settle(warp)
+        self._accessing = at, warp
         super().fence(at, lanes)
         self._done(at)
-        self._flags.fenced(self._warp(at))
+        self._flags.fenced(warp)
+        self._accessing = _NOBODY
 
     def transacted(self, at: View, cta: Cta, offset: int, size: int) -> None:
         super().transacted(at, cta, offset, size)

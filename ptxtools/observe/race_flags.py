@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 _SIZES = (4, 8)
 #: How often it is tried to take a word for one.
 _TRIES = 64
+#: How many accesses have to be written down so that it was worth while, and what it counts as else.
+_WORTH, _VAIN = 2, 4
 #: Bytes of what warps knew that are kept for one; whoever wants more of it to be judged has another look.
 _MOST_KEPT = 64 << 20
 #: What native code lets mbarriers tell, too (`MOMENT.plain`).
@@ -74,9 +76,10 @@ class Entry(NamedTuple):
 @dataclass(eq=False)
 class Flag:
     """One word. told: what has been told, up to which time of each warp; sort: of its atomics (0: none was); base:
-    writes of another kind, by warp and time, that all must know of; lanes: by warp its one lane; writer, written: the
-    last write; messages: the last one of each warp, and as a row; heard: these are all; log: what is written down;
-    lost: some of it is no longer."""
+    writes of another kind, by warp and time, that all must know of; lanes: by warp its one lane; writer, written,
+    where: the last write; atomics: those that may have come in another order, as `Deciders.settled` gives them;
+    messages: the last one of each warp, and as a row; heard: these are all; log: what is written down; lost: some of it
+    is no longer; within: what has been told that is in `told`, by identity."""
 
     place: int
     size: int
@@ -86,10 +89,13 @@ class Flag:
     lanes: dict[int, int] = field(default_factory=dict)
     writer: int = -1
     written: int = 0
+    where: int = -1
+    atomics: dict[tuple[int, int], int] = field(default_factory=dict)
     messages: dict[int, tuple[Message, Array]] = field(default_factory=dict)
     heard: bool = True
     log: list[Entry] = field(default_factory=list)
     lost: bool = False
+    within: dict[int, Known] = field(default_factory=dict)
 
     def tell(self, message: Message, row: Array | None) -> None:
         """Something is told, as a message, and as a row; None: nothing is."""
@@ -143,8 +149,7 @@ class Flags:
         if warp is None or strength is None or not self._knows(flag, access, warp):
             return False
         plain = int(self._tables.times[warp.agent, PLAIN])
-        hears = plain == HEARS and access.strength not in _ACQUIRES
-        return (plain == _PLAIN or hears) and self._look(at, access, warp, flag, strength)
+        return plain in (_PLAIN, HEARS) and self._look(at, access, warp, flag, strength)
 
     def _of_access(self, access: Access) -> Flag | None:
         if not self._flags or len(access.lanes) != 1:
@@ -157,12 +162,23 @@ class Flags:
         strength = None if flag is None else self._fits(at, access)
         if flag is None or strength is None or not self._knows(flag, access, warp):
             return False
+        if warp.heard and access.strength in _ACQUIRES:
+            warp.heard = [one for one in warp.heard if not self._within(flag, one.told or {})]
         self._words.publish(at, warp)
         if self._tables.times[warp.agent, PLAIN] != _PLAIN:
             return False
         if access.action == "read":
             return self._look(at, access, warp, flag, strength)
         return self._add(at, access, warp, flag, strength)
+
+    def _within(self, flag: Flag, told: Known) -> bool:
+        """Whether who acquires what a flag tells knows this, too."""
+        if flag.within.get(id(told)) is told:
+            return True
+        good = self._plain(told) and not (self._of(told) > flag.told).any()
+        if good:
+            flag.within[id(told)] = told
+        return good
 
     def _fits(self, at: View, access: Access) -> Strength | None:
         """Its strength, if it is an access as such words have."""
@@ -173,8 +189,9 @@ class Flags:
         if access.action == "read":
             good = polls(op) and access.strength in _READS and self._deciders.decided(op.where)
         else:
-            good = access.action == "atomic" and access.strength in _ATOMICS and op.opcode.family in ("red", "atom")
-            good = good and sort_of(at, access) > 0 and self._deciders.quiet(op.where)
+            family = op.opcode.family
+            good = access.action == "atomic" and access.strength in _ATOMICS and sort_of(at, access) > 0
+            good = good and (family == "red" or family == "atom")
         return strength if good else None
 
     def _knows(self, flag: Flag, access: Access, warp: Warp) -> bool:
@@ -188,10 +205,12 @@ class Flags:
     def _look(self, at: View, access: Access, warp: Warp, flag: Flag, strength: Strength) -> bool:
         if access.strength in _ACQUIRES:
             learns = self._take(warp, flag.told, access.lanes)
+            self._heard.get(warp.agent, {}).pop(flag, None)
         elif flag.heard:
             learns = self._hear(warp, flag, strength.scope)
         else:
             return False
+        self._show(warp)
         self._note(flag, at, access, strength, warp, (warp.time, warp.time), [])
         self._polls.found(at, access, warp, learns=learns)
         return True
@@ -215,7 +234,6 @@ class Flags:
         heard = self._heard.setdefault(warp.agent, {})
         before = heard.get(flag)
         heard[flag] = flag.told.copy(), flag.messages, scope
-        self._tables.times[warp.agent, PLAIN] = HEARS
         return before is None or before[1] is not flag.messages or before[2] != scope
 
     def _add(self, at: View, access: Access, warp: Warp, flag: Flag, strength: Strength) -> bool:
@@ -228,7 +246,7 @@ class Flags:
         told = self._clocks.tells(warp, strength.scope, at.op.where, release=release)
         if len(told) != 1 or told[0].scope < GPU or not self._plain(told[0].told or {}):
             return False
-        if reads and not (acquires or flag.heard):
+        if (reads and not (acquires or flag.heard)) or self._decides(at, warp, flag):
             return False
         if acquires and self._take(warp, flag.told, access.lanes):
             self._words.learn(warp.agent)
@@ -239,7 +257,7 @@ class Flags:
         if flag.writer == warp.agent and flag.written == before:
             warp.tick()
         now = warp.time
-        flag.sort, flag.writer, flag.written = sort_of(at, access), warp.agent, now
+        flag.sort, flag.writer, flag.written, flag.where = sort_of(at, access), warp.agent, now, at.op.where
         if release:
             told = self._clocks.tells(warp, strength.scope, at.op.where, release=True)
         flag.tell(replace(told[0], extent=(flag.place, flag.place + flag.size)), self._row(warp, told[0].told))
@@ -248,9 +266,27 @@ class Flags:
         self._polls.written(None, access.addresses.astype(np.int64), access.size)
         self._polls.moved(warp.agent)
         self._words.publish(at, warp)
-        if self._heard.get(warp.agent):
-            self._tables.times[warp.agent, PLAIN] = HEARS
+        self._show(warp)
         return True
+
+    def _show(self, warp: Warp) -> None:
+        """Let native code know whether a warp has heard anything."""
+        self._tables.times[warp.agent, PLAIN] = HEARS if self._heard.get(warp.agent) else _PLAIN
+
+    def _decides(self, at: View, warp: Warp, flag: Flag) -> bool:
+        """Whether an atomic may be the first to show that an order is open, its own or that of one before it. Of those
+        that are noted, one that a warp does not know of has come in an open order."""
+        row, quiet = self._tables.known[warp.agent], self._deciders.quiet
+        mine, last = quiet(at.op.where), (flag.writer, flag.where)
+        known = flag.writer in (-1, warp.agent) or int(row[flag.writer]) >= flag.written
+        if not known:
+            flag.atomics[last] = flag.written
+        for (agent, where), time in flag.atomics.items():
+            if agent != warp.agent and int(row[agent]) < time and not (mine and quiet(where)):
+                return True
+        if not mine:
+            flag.atomics[warp.agent, at.op.where] = warp.time
+        return False
 
     # --- what relaxed reads have heard --------------------------------------------------------------------------------
 
@@ -328,8 +364,10 @@ class Flags:
         flag = Flag(place, size, np.zeros(self._tables.count, np.uint32))
         if not (self._written(flag, pieces[0]) and self._read(flag, pieces[0])):
             return None
-        if not self._deciders.settled(words, flag.sort):
+        atomics = self._deciders.settled(words, flag.sort)
+        if atomics is None:
             return None
+        flag.atomics = atomics
         messages = self._shadow.told(extent)
         if any(len(self._shadow.messages.get(word, ())) != len(messages) for word in words):
             return None
@@ -357,7 +395,7 @@ class Flags:
             else:
                 flag.base.append((writer, written))
             if columns is page.writes:
-                flag.writer, flag.written = writer, written
+                flag.writer, flag.written, flag.where = writer, written, found["where"][0]
         return True
 
     def _read(self, flag: Flag, piece: tuple[int, Page, Array, Array]) -> bool:
@@ -409,6 +447,8 @@ class Flags:
             del self._by_word[word]
         if flag.lost:
             raise Doubt
+        if len(flag.log) < _WORTH:
+            self._tries[flag.place, flag.size] += _VAIN
         for entry in flag.log:
             self._again(entry)
 

@@ -59,14 +59,16 @@ class Deciders:
         """Whether an atomic of a line decides nothing new."""
         return where not in self._useful or where in self._decided
 
-    def settled(self, words: Iterable[int], sort: int) -> bool:
-        """Whether what words of global memory have depends on no order, but for that of quiet atomics of a sort."""
+    def settled(self, words: Iterable[int], sort: int) -> dict[tuple[int, int], int] | None:
+        """Atomics of a sort that may have come to words of global memory in another order, by warp and line, with their
+        times; None: others have, too, or what words have depends on an order."""
+        found: dict[tuple[int, int], int] = {}
         for word in words:
             atomics = self._atomics.get((None, word), {})
-            others = any(other != sort or not self.quiet(where) for (_, where), (_, other) in atomics.items())
-            if others or (None, word) in self._open:
-                return False
-        return True
+            if (None, word) in self._open or any(other != sort for _, other in atomics.values()):
+                return None
+            found |= {who: time for who, (time, _) in atomics.items()}
+        return found
 
     @property
     def calm(self) -> bool:

@@ -88,6 +88,8 @@ def kernel(seed: int) -> tuple[str, dict[str, Any]]:
     ]  # fmt: skip
     if wrong == "early store":
         lines.insert(4, "st.global.u32 [%c], 3;")
+    if "%r1" in arrival and random.random() < 0.5:
+        lines.insert(lines.index("LOOK:"), "add.u32 %r5, %r5, %r1;")
     while random.random() < 0.3:
         more, place = one(MORE), int(random.integers(1, len(lines)))
         guard = one(["", "@%p ", "@!%p "]) if place > 4 and "bar.warp" not in more else ""
