@@ -512,7 +512,9 @@ def test_a_text_that_is_not_open_has_nothing():
         gone = lsp.TextDocumentIdentifier("untitled:1")
         shown = await client.text_document_hover_async(lsp.HoverParams(gone, lsp.Position(3, 3)))
         folded = await client.text_document_folding_range_async(lsp.FoldingRangeParams(gone))
-        return shown, folded
+        whole = lsp.Range(lsp.Position(0, 0), lsp.Position(9, 0))
+        hints = await client.text_document_inlay_hint_async(lsp.InlayHintParams(gone, whole))
+        return shown, folded, hints
 
-    shown, folded = session(work)
-    assert shown is None and not folded
+    shown, folded, hints = session(work)
+    assert shown is None and not folded and not hints
