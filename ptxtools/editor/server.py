@@ -90,8 +90,11 @@ class Server(LanguageServer):
         open_text = self._open_text(uri)
         known, text = self._states.get(uri), open_text.source
         if known is None or known.text != text:
-            encoding = str(getattr(self.workspace.position_encoding, "value", ""))
-            known = self._states[uri] = State(text, uri, encoding, known, open_text.places)
+            known = State(text, uri, open_text.encoding, known, open_text.places)
+            if unquote(uri) not in self.workspace.text_documents:
+                known.leave()  # nobody looks for findings in a text that is not open
+                return known
+            self._states[uri] = known
             if not known.document.in_place and not gc.isenabled():
                 gc.freeze()  # a tree has no cycles: collecting garbage need not walk it
         return known

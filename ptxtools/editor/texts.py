@@ -16,15 +16,23 @@ class OpenText(TextDocument):
 
     @classmethod
     def of(cls, other: TextDocument) -> OpenText:
-        """The same text."""
-        return cls(other.uri, other.source, other.version, other.language_id, position_codec=other.position_codec)
+        """The same text. One that is not open is that of its file, or empty: it may have been closed meanwhile."""
+        try:
+            text = other.source
+        except (OSError, ValueError):
+            text = ""
+        return cls(other.uri, text, other.version, other.language_id, position_codec=other.position_codec)
+
+    @property
+    def encoding(self) -> str:
+        """The one of columns, by the protocol's name: pygls has its own or the client's word for it."""
+        return str(getattr(self.position_codec.encoding, "value", self.position_codec.encoding))
 
     @property
     def places(self) -> Positions:
         known = self.__dict__.get("_places")
         if known is None or known.text != self.source:
-            encoding = str(getattr(self.position_codec.encoding, "value", self.position_codec.encoding))
-            known = self._places = Positions(self.source, encoding)
+            known = self._places = Positions(self.source, self.encoding)
         return known
 
     def apply_change(self, change: lsp.TextDocumentContentChangeEvent) -> None:

@@ -82,17 +82,24 @@ def session(work, text=TEXT):
         raise
 
 
-async def started():
+async def started(encodings=None):
     client = Client()
     await client.start_io(sys.executable, "-m", "ptxtools", "lint", "--lsp")
     hints = lsp.InlayHintWorkspaceClientCapabilities(refresh_support=True)
-    able = lsp.ClientCapabilities(workspace=lsp.WorkspaceClientCapabilities(inlay_hint=hints))
+    general = lsp.GeneralClientCapabilities(position_encodings=encodings)
+    able = lsp.ClientCapabilities(workspace=lsp.WorkspaceClientCapabilities(inlay_hint=hints), general=general)
     await client.initialize_async(lsp.InitializeParams(able, root_uri=None, process_id=None))
     client.initialized(lsp.InitializedParams())
     client.text_document_did_open(lsp.DidOpenTextDocumentParams(lsp.TextDocumentItem(OTHER.uri, "ptx", 1, "")))
     await client.published.get()
     SERVERS.append(client)
     return client
+
+
+async def ended(client):
+    await client.shutdown_async(None)
+    client.exit(None)
+    await client.stop()
 
 
 def in_time(work):
@@ -104,13 +111,7 @@ def server_that_ends():
     """One server for the tests of this file: it starts with the first one."""
     yield
     for client in SERVERS:
-
-        async def end(client=client):
-            await client.shutdown_async(None)
-            client.exit(None)
-            await client.stop()
-
-        in_time(end())
+        in_time(ended(client))
     SERVERS.clear()
 
 
@@ -485,3 +486,35 @@ def test_refusals_do_not_fill_a_pipe_that_nobody_reads():
 
     refused, shown = session(work)
     assert refused == 400 and ".reg" in shown
+
+
+@pytest.mark.parametrize(("encodings", "width"), [(["utf-16"], 9), (["utf-8", "utf-16"], 10)])
+def test_clients_that_name_encodings(encodings, width):
+    """As most editors do. A letter with an accent is one unit of UTF-16, and two of UTF-8."""
+
+    async def work():
+        client = await started(encodings)
+        SERVERS.remove(client)
+        item = lsp.TextDocumentItem(URI, "ptx", client.version, "// size é\n" + TEXT)
+        client.text_document_did_open(lsp.DidOpenTextDocumentParams(item))
+        this = lsp.TextDocumentIdentifier(URI)
+        found = await client.text_document_semantic_tokens_full_async(lsp.SemanticTokensParams(this))
+        await ended(client)
+        return found.data[:3]
+
+    assert list(in_time(work())) == [0, 0, width]
+
+
+def test_a_text_that_is_not_open_has_nothing():
+    """A request may come behind the end of an unsaved text."""
+
+    async def work(client):
+        gone = lsp.TextDocumentIdentifier("untitled:1")
+        shown = await client.text_document_hover_async(lsp.HoverParams(gone, lsp.Position(3, 3)))
+        folded = await client.text_document_folding_range_async(lsp.FoldingRangeParams(gone))
+        whole = lsp.Range(lsp.Position(0, 0), lsp.Position(9, 0))
+        hints = await client.text_document_inlay_hint_async(lsp.InlayHintParams(gone, whole))
+        return shown, folded, hints
+
+    shown, folded, hints = session(work)
+    assert shown is None and not folded and not hints
