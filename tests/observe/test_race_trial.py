@@ -237,16 +237,18 @@ def test_mbarriers_whose_phases_barriers_keep_apart(body: str, alone: bool, monk
     ("setp.lt.u32 %p, %i, 32; @%p st.global.u32 [%a], 7;", True, 0),
 ])  # fmt: skip
 def test_stores_of_the_same_value(body: str, alone: bool, reports: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As they are made where threads have the same data. alone: whether the first look suffices."""
+    """As they are made where threads have the same data. alone: whether the first look suffices, where operations are
+    looked at one by one; it may not in a region, and what is found is the same."""
     looks = _looks(monkeypatch)
 
-    def run() -> tuple[int, Any, Any]:
+    def run(tier: str = "interpreter") -> tuple[int, Any, Any]:
         words = np.zeros(64, np.uint32)
-        result = ptxtools.Device(checks="racecheck").launch(module(body)["k"], 1, 64, [words], shared=256)
+        result = ptxtools.Device(checks="racecheck", tier=tier).launch(module(body)["k"], 1, 64, [words], shared=256)
         return len(result.reports), words.tolist(), result.verdict
 
     found = run()
     assert looks == ([1] if alone else [1, 0]) and min(found[0], 1) == reports
+    assert found == run("regions")
     _judged(monkeypatch)
     assert found == run()
 
