@@ -46,8 +46,9 @@ _SIZES = (4, 8)
 _TRIES = 64
 #: How many accesses have to be written down so that it was worth while, and what it counts as else.
 _WORTH, _VAIN = 2, 4
-#: Bytes of what warps knew that are kept for one; whoever wants more of it to be judged has another look.
-_MOST_KEPT = 64 << 20
+#: How many there may be at a time; bytes of what warps knew that are kept for one (whoever wants more of it to be
+#: judged has another look); and how much of what has been told is known by identity.
+_MOST, _MOST_KEPT, _MOST_WITHIN = 256, 32 << 20, 256
 #: What native code lets mbarriers tell, too (`MOMENT.plain`).
 _PLAIN = 2
 #: Strengths of the reads and the atomics; those that acquire, and that release.
@@ -177,6 +178,8 @@ class Flags:
             return True
         good = self._plain(told) and not (self._of(told) > flag.told).any()
         if good:
+            if len(flag.within) >= _MOST_WITHIN:
+                flag.within.clear()
             flag.within[id(told)] = told
         return good
 
@@ -342,7 +345,7 @@ class Flags:
 
     def consider(self, at: View, access: Access) -> None:
         """A strong access to global memory has been judged: that may be such a word."""
-        if not self._possible or len(access.lanes) != 1 or access.size not in _SIZES:
+        if not self._possible or len(access.lanes) != 1 or access.size not in _SIZES or len(self._flags) >= _MOST:
             return
         place = int(access.addresses[0])
         key = place, access.size
