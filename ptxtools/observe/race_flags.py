@@ -44,8 +44,9 @@ if TYPE_CHECKING:
 _SIZES = (4, 8)
 #: How often it is tried to take a word for one.
 _TRIES = 64
-#: How many accesses have to be written down so that it was worth while, and what it counts as else.
-_WORTH, _VAIN = 2, 4
+#: How many accesses have to be written down so that it was worth while; what it counts as else, if some were and if
+#: none.
+_WORTH, _AGAIN, _VAIN = 16, 16, 4
 #: How many there may be at a time; bytes of what warps knew that are kept for one (whoever wants more of it to be
 #: judged has another look); and how much of what has been told is known by identity.
 _MOST, _MOST_KEPT, _MOST_WITHIN = 256, 32 << 20, 256
@@ -451,7 +452,7 @@ class Flags:
         if flag.lost:
             raise Doubt
         if len(flag.log) < _WORTH:
-            self._tries[flag.place, flag.size] += _VAIN
+            self._tries[flag.place, flag.size] += _AGAIN if flag.log else _VAIN
         for entry in flag.log:
             self._again(entry)
 
