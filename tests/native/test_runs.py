@@ -15,7 +15,7 @@ from ptxtools.program.details import Run, SpecialRegister
 from ptxtools.program.program import Block, FunctionCode, Op, Ref, Terminator
 from tests.work import calls
 
-from .harness import Memory
+from .harness import Memory, body_kernel, lowered
 
 TID, COUNT, ONE, LIMIT = Ref(512, "b32"), Ref(640, "b32"), Ref(768, "b32"), Ref(896, "b32")
 OUT, AT, MORE = Ref(1024, "b64"), Ref(1280, "b64"), Ref(1536, "pred")
@@ -137,6 +137,23 @@ def test_code_outside_of_loops_is_left_alone_unless_asked_for():
     assert runs.form_runs(program, everywhere=False) == [body]
     ((run,),) = runs.form_runs(program, everywhere=True)
     assert run.kind == "run" and len(run.of(Run).kept) == 3
+
+
+def test_large_programs_have_runs_in_their_loops(monkeypatch):
+    straight = "\n".join(f"xor.b32 %r1, %r1, {n}; mul.lo.u32 %r1, %r1, %t;" for n in range(1, 40))
+    loop = "mov.u32 %r2, 0; L: add.u32 %r2, %r2, 1; xor.b32 %r1, %r1, %r2; setp.lt.u32 %p1, %r2, %t; @%p1 bra L;"
+    program = lowered(body_kernel(f"mov.u32 %r1, %t; {straight} {loop} {straight} st.global.u32 [%out], %r1; ret;", 4))
+    inside = set(runs.loops(program.blocks))
+
+    def fused(most: int) -> set[int]:
+        monkeypatch.setattr(runs, "MOST_OPERATIONS", most)
+        bodies = runs.form_runs(program, everywhere=True)
+        return {number for number, ops in enumerate(bodies) if any(op.kind == "run" for op in ops)}
+
+    assert len(inside) == 1
+    assert fused(4000) > inside  # all blocks
+    assert fused(20) == inside
+    assert fused(2) == set()
 
 
 def test_a_run_ends_where_a_slot_changes_its_meaning():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ptxtools.program.operations import ENDINGS
-from ptxtools.program.program import SLOT_BYTES, Op, Program, Slot, Terminator
+from ptxtools.program.program import SLOT_BYTES, Block, Op, Program, Slot, Terminator
 
 #: Slot and storage class.
 Key = tuple[Slot, str]
@@ -44,17 +44,30 @@ def _at_end(end: Terminator, entries: list[int]) -> int:
     return live
 
 
+def _through(block: Block) -> tuple[int, int]:
+    """Words that a block's operations read before they write them, and those that they write before."""
+    reads = writes = 0
+    for op in reversed(block.ops):
+        reads = live_before(op, reads)
+        if op.guard is None:
+            for ref in op.dst:
+                if ref is not None:
+                    writes |= words_of(ref.slot, ref.type)
+    return reads, writes
+
+
 def live_ends(program: Program) -> list[int]:
     """For each block, the words read after its operations, its terminator included."""
     blocks = program.blocks
+    through = [_through(block) for block in blocks]
     entries, ends = [0] * len(blocks), [0] * len(blocks)
     changed = True
     while changed:
         changed = False
         for number in reversed(range(len(blocks))):
             live = ends[number] = _at_end(blocks[number].terminator, entries)
-            for op in reversed(blocks[number].ops):
-                live = live_before(op, live)
+            reads, writes = through[number]
+            live = reads | (live & ~writes)
             if live != entries[number]:
                 entries[number], changed = live, True
     return ends

@@ -28,7 +28,8 @@ from .rows import along_rows, behind
 
 #: Longest run, and most operations of one program that become part of runs: compiling them takes about 1 ms each.
 MOST_STEPS, MOST_FUSED = 48, 400
-#: Programs with more operations than this are left alone: looking for runs would take longer than they gain.
+#: Programs with more operations than this get runs in loops alone, unless those have as many: looking for runs would
+#: take longer than they gain.
 MOST_OPERATIONS = 4000
 
 #: Bytes of each lane in an access of a region, and the lanes that a measure looks at.
@@ -68,13 +69,13 @@ def form_runs(
     """Operations of each block, with runs in place of their operations: in loops, or `everywhere`. regions: with
     accesses to memory, too. singly: takes the operations of each run that is no region, by the run's identity."""
     bodies = [list(block.ops) for block in program.blocks]
-    worth = loops(program.blocks)
-    if everywhere:
+    worth, large = loops(program.blocks), sum(map(len, bodies)) > MOST_OPERATIONS
+    if everywhere and not large:
         worth += sorted(set(range(len(bodies))) - set(worth))
-    if not worth or not program.optimised or sum(map(len, bodies)) > MOST_OPERATIONS:
+    if not worth or not program.optimised or sum(len(bodies[number]) for number in worth) > MOST_OPERATIONS:
         return bodies
     known = constants(program) if regions else None
-    rows = along_rows(program) if regions else [-1] * len(bodies)
+    rows = along_rows(program) if regions and not large else [-1] * len(bodies)
     live: list[int] | None = None
     budget = MOST_FUSED
     for number in worth:
