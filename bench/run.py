@@ -23,9 +23,9 @@ from functools import partial
 from pathlib import Path
 
 import counts
+import cpus
 import kernels
 import programs
-import scalar
 import scale
 import tensor
 import textures
@@ -354,11 +354,11 @@ def bench_processes(folder: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cpu", choices=scalar.CPUS, help="not this CPU's best code")
+    parser.add_argument("--cpu", choices=cpus.CPUS, help="not this CPU's best code")
     chosen = parser.parse_args().cpu
     cpu = "native"
     if chosen is not None:
-        name, cpu, features = scalar.CPUS[chosen]
+        name, cpu, features = cpus.CPUS[chosen]
         jit.aim_at(name, features.split())
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes are timed as users have them, compiled
     with tempfile.TemporaryDirectory() as temporary:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import tensor
-from scalar import CPUS
+from cpus import CPUS
 
 import ptxtools
 from ptxtools.native.code import jit

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
 import pytest  # noqa: E402
-from scalar import CPUS  # noqa: E402
+from cpus import CPUS  # noqa: E402
 
 from ptxtools.native.code import jit, tiers  # noqa: E402
 from tests.machine import test_drawn_kernels as drawn  # noqa: E402
@@ -46,10 +46,9 @@ AT_ONCE: list[Callable[[int], object]] = [
     test_regions.test_random_loops, test_regions.test_what_is_counted_in_random_loops,
     test_ahead.test_every_condition_ends_where_it_should, test_ahead.test_nans_are_as_one_by_one,
 ]  # fmt: skip
+WITH_FOLDER: list[Callable[[int, Path], object]] = [drawn.test_tiers_agree, drawn.test_traps_agree]
 #: Characters of a failure.
 _SHOWN = 1000
-
-WITH_FOLDER: list[Callable[[int, Path], object]] = [drawn.test_tiers_agree, drawn.test_traps_agree]
 
 
 def run(family: Callable[..., object], seed: int, folder: Path) -> None:

@@ -72,7 +72,7 @@ class Writer:
         self.leave = self.rng.random() < 0.2
         self.functions = self.rng.choice([0, 0, 2])
         self.ends: list[str] = []
-        self.calls = True
+        self.inside = False  # of a function
 
     def register(self, letter: str) -> str:
         return f"%{letter}{self.rng.randint(1, CLASSES[letter])}"
@@ -103,7 +103,10 @@ class Writer:
     # Memory
 
     def place(self, space: str, size: int) -> tuple[str, str]:
-        """A state space as an access names it, and an address of so many bytes that is fit to be accessed."""
+        """A state space as an access names it, and an address of so many bytes that is fit to be accessed. Functions
+        access constants, and what is their own."""
+        if self.inside:
+            space = "const" if space in ("in", "const") else "local"
         rng = self.rng
         own = size * rng.randrange(OWN // size)
         if space == "in":
@@ -296,10 +299,10 @@ class Writer:
         choices: list[tuple[float, bool, Callable[[], None]]] = [
             (0.3, True, self.work),
             (0.62, True, self.access),
-            (0.66, True, self.atomic),
+            (0.66, True, self.work if self.inside else self.atomic),
             (0.7, together, self.exchange),
             (0.74, together and not self.leave, self.across),
-            (0.77, bool(self.functions) and self.calls, self.call),
+            (0.77, bool(self.functions) and not self.inside, self.call),
             (0.8, bool(self.ends and self.ends[-1]), self.stop),
             (0.88, depth > 0, lambda: self.branch(depth, together=together)),
             (0.91, depth > 0, lambda: self.switch(depth)),
@@ -314,15 +317,12 @@ class Writer:
 
     def function(self, name: str) -> str:
         """A function of a number and a number of 64 bits; its memory is constant, or its own."""
-        kept, self.lines, self.budget, self.calls = self.lines, [], 12, False
+        kept, self.lines, self.budget, self.inside = self.lines, [], 12, True
         first = "mov.u32 %l0, mine; cvta.local.u64 %z2, mine;"
         self.put(first, *self._values("%a", "%b"))
-        spaces, self.place = self.place, self._inside  # type: ignore[method-assign]
-        atomic, self.atomic = self.atomic, self.work  # type: ignore[method-assign]
         self.body(3, together=False)
-        self.place, self.atomic = spaces, atomic  # type: ignore[method-assign]
         text = "\n".join([*self.lines, "xor.b32 %c, %r2, %r3; cvt.u32.u64 %r1, %d1; add.u32 %c, %c, %r1; ret;"])
-        self.lines, self.calls = kept, True
+        self.lines, self.inside = kept, False
         return f""".func (.reg .b32 %c) {name} (.reg .b32 %a, .reg .b64 %b) {{
     .reg .u32 %t, %n; .reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<20>; .reg .b64 %d<20>; .reg .f32 %f<8>;
     .reg .f64 %g<4>; {_MORE}
@@ -330,9 +330,6 @@ class Writer:
     {text}
 }}
 """
-
-    def _inside(self, space: str, size: int) -> tuple[str, str]:
-        return type(self).place(self, "const" if space in ("in", "const") else "local", size)
 
     def _values(self, word: str, wide: str) -> list[str]:
         """Values of all registers."""
